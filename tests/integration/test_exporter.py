@@ -172,10 +172,10 @@ def test_wrong_options_and_ports(tmp_path: Path) -> None:
     assert status == 1 and text.startswith("scaler_exporter: cannot listen on no.such.host.invalid, port 9464: ")
     assert once(monitor, "--port", "x") == (2, "scaler_exporter: --port: 'x' is not a whole number from 0 to 65535\n")
     status, text = once(monitor, "--host", "300.1.1.1")
-    assert (status, text) == (2, "scaler_exporter: --host: '300.1.1.1' is no address or name of an interface\n")
+    assert (status, text) == (2, "scaler_exporter: --host: '300.1.1.1' is not an address or name of an interface\n")
     (tmp_path / "file").touch()
     status, text = once(f"ipc://{tmp_path}/file")
-    assert status == 2 and text.count("\n") == 1 and "is no socket" in text
+    assert status == 2 and text.count("\n") == 1 and "is not a socket" in text
 
 
 def test_without_the_library(

@@ -153,7 +153,7 @@ def test_several_tasks_of_one_name(running: Cluster) -> None:
         wait_until(lambda: running.json("status")["clients"] == 2 and future.task_id == 0, what="the second client")
         ran = running.ask("story", "0")
     assert ran.returncode == 1 and ran.stderr.startswith(
-        "scaler_client: 2 tasks are called so, name one of them exactly: "
+        "scaler_client: 2 tasks have this name, give one of them exactly: "
     )
 
 

@@ -284,7 +284,8 @@ def test_nothing_is_heard(tmp_path: Path) -> None:
         )
     (tmp_path / "file").touch()
     done = run_once([*TOP, f"ipc://{tmp_path}/file"])
-    assert (done.returncode, done.stderr) == (2, f"scaler_top: ipc://{tmp_path}/file: {tmp_path}/file is no socket\n")
+    file = f"{tmp_path}/file"
+    assert (done.returncode, done.stderr) == (2, f"scaler_top: ipc://{file}: {file} is not a socket\n")
     done = run_once([*TOP, f"ipc://{tmp_path}/x"])
     assert done.returncode == 2 and "no terminal" in done.stderr
 

@@ -286,11 +286,11 @@ def test_wrong_input_is_one_line(tmp_path: Path) -> None:
             (monitor, "--port", port): f"cannot listen on 127.0.0.1, port {port}: Address already in use",
             (monitor, "--host", "no-such.invalid", "--port", "0"): "cannot listen on no-such.invalid, port 0: ",
             (monitor, "--port", "70000"): "--port: '70000' is not a whole number from 0 to 65535",
-            (monitor, "--host", "1.2.3"): "--host: '1.2.3' is no address or name of an interface",
+            (monitor, "--host", "1.2.3"): "--host: '1.2.3' is not an address or name of an interface",
             (monitor, "--token", "short"): "--token: a token has at least 16 characters",
             (monitor, "--token", "with a blank in it"): "--token: a token has letters, digits and . _ ~ + / = - alone",
             ("http://x",): "monitor-address: bad address 'http://x'",
-            (f"ipc://{tmp_path}/file",): f"{tmp_path}/file is no socket",
+            (f"ipc://{tmp_path}/file",): f"{tmp_path}/file is not a socket",
             (monitor, "--colour"): "unknown option --colour",
         }  # fmt: skip
         for arguments, complaint in cases.items():
@@ -322,7 +322,7 @@ def test_it_waits_for_a_scheduler_and_says_why(tmp_path: Path) -> None:
     try:
         seen = ui.watch(until=lambda seen: seen.get("presence"))
         [presence] = seen["presence"]
-        assert presence["presence"] == "unheard" and f"there is no {tmp_path}/m yet" in presence["problem"]
+        assert presence["presence"] == "unheard" and f"{tmp_path}/m does not exist yet" in presence["problem"]
         assert ui.status("health") == 503
     finally:
         ui.end()

@@ -1,4 +1,4 @@
-"""`python -m scaler_client.exporter` is `scaler_exporter`."""
+"""`python -m scaler_client.exporter` runs `scaler_exporter`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The options of scaler_exporter, and the frozen configuration that comes out of them."""
+"""The options of scaler_exporter, and its frozen configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_PORT = 9464
 
 @dataclass(frozen=True)
 class Config:
-    """What scaler_exporter is told at its start."""
+    """The configuration of scaler_exporter."""
 
     monitor_address: Address
     keys: str | None
@@ -26,25 +26,25 @@ class Config:
     host: str
     """The interface to listen on, by address or name."""
     port: int
-    """0: any free one."""
+    """0 takes any free port."""
     logging_level: str
     logging_paths: tuple[str, ...]
     logging_config_file: str
 
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
-    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    """The configuration from arguments, environment and file. Raises OptionError for the first wrong option."""
     values = resolve_monitor_options(COMMAND, arguments, environ)
     return Config(**values)
 
 
 COMMAND = Command(
-    description="Exports what a scheduler publishes of itself as metrics for Prometheus, at /metrics.",
+    description="Exports a scheduler's state as metrics for Prometheus, at /metrics.",
     environment_prefix="SCALER_EXPORTER",
     default_file="/etc/scaler/exporter.toml",
     options=(
         *MONITOR_OPTIONS,
-        *listen_options(DEFAULT_PORT, "whoever reaches it may read the metrics"),
+        *listen_options(DEFAULT_PORT, "every host that reaches it may read the metrics"),
         *LOGGING_OPTIONS,
     ),
 )

@@ -1,4 +1,4 @@
-"""The process: one thread follows the scheduler, prometheus_client's server answers scrapes in threads of its own."""
+"""The process: one thread follows the scheduler, and prometheus_client's server answers scrapes in other threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..monitor.socket import TICK_SECONDS, MonitorAccessError, MonitorSocket
 from .config import PROGRAM, Config
 
 REQUEST_SECONDS = 10
-"""How long somebody who has connected may take to say what is wanted."""
+"""The longest wait for a request after a connection is made."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ Environ = dict[str, Any]
 
 
 def run(config: Config) -> int:
-    """Serve until a signal; the process' exit status."""
+    """Serve until a signal ends the process. Returns the exit status."""
     notifier = SystemdNotifier(pop_variables(os.environ))
     with _exit_signal() as exit_requested:
         try:
@@ -50,7 +50,7 @@ def run(config: Config) -> int:
 
 @contextmanager
 def _exit_signal() -> Iterator[threading.Event]:
-    """Set when one has come that ends the process."""
+    """An event that is set by SIGTERM or SIGINT."""
     exit_requested = threading.Event()
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(number, lambda *_: exit_requested.set()) for number in numbers]
@@ -70,7 +70,7 @@ class _Exporter:
         self._notifier = notifier
         self._exit_requested = exit_requested
         self._reader_lock = threading.Lock()
-        """Held by whoever feeds the reader or looks at it."""
+        """Held by the thread that feeds the reader or reads from it."""
 
     def serve(self) -> int:
         config, application = self._config, Application(self._monitor.reader, self._reader_lock)
@@ -118,10 +118,10 @@ def _presence_message(reader: MonitorReader) -> tuple[int, str]:
 
 
 class Application:
-    """The WSGI application: /metrics and /health.
+    """The WSGI application with /metrics and /health.
 
     Args:
-        lock: held while the reader is looked at; whoever feeds it holds it too.
+        lock: held while the reader is read. The thread that feeds the reader holds it too.
     """
 
     def __init__(self, reader: MonitorReader, lock: threading.Lock) -> None:
@@ -135,10 +135,10 @@ class Application:
             answer: Iterable[bytes] = self._metrics(environ, start_response)
             return answer
         if environ.get("REQUEST_METHOD") != "GET":
-            return _respond(start_response, "405 Method Not Allowed", "only GET\n")
+            return _respond(start_response, "405 Method Not Allowed", "only GET is supported\n")
         if path == "/health":
             return self._health(start_response)
-        return _respond(start_response, "404 Not Found", "there are /metrics and /health\n")
+        return _respond(start_response, "404 Not Found", "there are only /metrics and /health\n")
 
     def _health(self, start_response: StartResponse) -> Iterable[bytes]:
         with self._lock:
@@ -155,7 +155,7 @@ def _respond(start_response: StartResponse, status: str, text: str, kind: str = 
 
 
 class _LockedCollector(Collector):
-    """What is collected in one go, of one picture."""
+    """A collector that yields all metrics of one snapshot, under the lock."""
 
     def __init__(self, collector: SchedulerCollector, lock: threading.Lock) -> None:
         self._collector = collector
@@ -170,10 +170,10 @@ class _RequestHandler(WSGIRequestHandler):
     timeout = REQUEST_SECONDS
 
     def log_message(self, format: str, *args: Any) -> None:
-        """A request is no news."""
+        """Do not log requests."""
 
     def address_string(self) -> str:
-        """Without asking a name server."""
+        """The client's address, without a lookup of its name."""
         return str(self.client_address[0])
 
 
@@ -182,7 +182,7 @@ def _server_class(host: str) -> type[ThreadingWSGIServer]:
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
         def server_bind(self) -> None:
-            # Not the class above, which asks a name server who this is.
+            # The base class of HTTPServer asks a name server for the host's name, which may take long.
             socket.socket.setsockopt(self.socket, socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind(self.server_address)
             self.server_address = self.socket.getsockname()
@@ -190,7 +190,7 @@ def _server_class(host: str) -> type[ThreadingWSGIServer]:
             self.setup_environ()
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Whoever has asked does not wait for the answer, most often; the process goes on."""
+            """Log an error of a request. A client that has disconnected is no error."""
             error = sys.exc_info()[1]
             if not isinstance(error, OSError):
                 _log.warning(f"a request from {client_address[0]} failed: {error!r}")

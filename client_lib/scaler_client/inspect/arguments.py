@@ -1,4 +1,4 @@
-"""What stands behind `scaler_client` on the command line: a table of its subcommands."""
+"""The command line of `scaler_client`: a table of its subcommands, and its parser."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from .workers import SORT_KEYS
 PROGRAM = "scaler_client"
 ENVIRONMENT_PREFIX = "SCALER_CLIENT"
 
-TIMEOUT = Option(
-    "timeout", seconds(), 5.0, "how long to wait until something is heard of the scheduler", unit="seconds"
-)
-JSON_HELP = "print JSON, identities in it as strings of digits; a dump is JSON anyway"
+TIMEOUT = Option("timeout", seconds(), 5.0, "how long to wait for the scheduler to be heard", unit="seconds")
+JSON_HELP = "print JSON, with identities as strings of digits; a dump is always JSON"
 
 
 @dataclass(frozen=True)
@@ -26,57 +24,60 @@ class Subcommand:
     name: str
     help: str
     positionals: tuple[tuple[str, str], ...] = ()
-    """Their names in capitals, and what they are; they come before the monitor address."""
+    """Names in capitals with their help. They come before the monitor address."""
     options: tuple[Option, ...] = ()
     flags: tuple[tuple[str, str], ...] = (("json", JSON_HELP),)
     """Options without a value."""
 
     @property
     def command(self) -> Command:
-        """The table of its options."""
+        """The option table of this subcommand."""
         return Command(self.help, ENVIRONMENT_PREFIX, "", (*MONITOR_OPTIONS, *self.options, TIMEOUT))
 
 
 SUBCOMMANDS = (
-    Subcommand("status", "the scheduler on one screen: its tasks, workers, rates, memory, and what looks wrong"),
+    Subcommand("status", "the scheduler on one screen: its tasks, workers, rates, memory and problems"),
     Subcommand(
         "workers",
         "the table of workers",
         options=(
-            Option("sort", choice("KEY", SORT_KEYS), "name", f"by what to sort: {', '.join(SORT_KEYS)}"),
+            Option("sort", choice("KEY", SORT_KEYS), "name", f"the sort key: {', '.join(SORT_KEYS)}"),
             Option(
-                "filter", text("TEXT"), "", "only workers with this in their name, host, state, capabilities or task"
+                "filter",
+                text("TEXT"),
+                "",
+                "only workers whose name, host, state, capabilities or task contain this text",
             ),
         ),
     ),
     Subcommand(
         "story",
-        "each thing that is known to have happened to a task",
-        positionals=(("TASK_ID", "as logs, errors and scaler_top name it: ID, NAME#ID or CLIENT/ID"),),
+        "the known history of one task",
+        positionals=(("TASK_ID", "the task as logs, errors and scaler_top name it: ID, NAME#ID or CLIENT/ID"),),
     ),
     Subcommand(
         "dump",
-        "all that the scheduler publishes, as JSON, for a report of a bug; takes some seconds",
-        positionals=(("FILE", "the file to write, which must not be there yet; - is standard output"),),
-        flags=(("force", "write over a file that is there"), ("json", JSON_HELP)),
+        "all that the scheduler publishes, as JSON, for a bug report; takes some seconds",
+        positionals=(("FILE", "the file to write, which must not exist yet; - is standard output"),),
+        flags=(("force", "overwrite an existing file"), ("json", JSON_HELP)),
     ),
 )
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Instead of argparse's page of usage."""
+        """Raise OptionError instead of printing argparse's usage."""
         raise OptionError(message[len("argument ") :] if message.startswith("argument ") else message)
 
 
 def argument_parser(program: str = PROGRAM, columns: int = 80) -> argparse.ArgumentParser:
-    """Of the whole command, its help so many columns wide; values stay text."""
+    """The parser of the whole command. Its help is `columns` wide, and option values stay text."""
 
     def formatter(prog: str) -> argparse.HelpFormatter:
         return argparse.HelpFormatter(prog, max_help_position=32, width=columns)
 
-    about = "Asks a scheduler what goes on, by what that publishes on its monitor address."
-    status = "Exit status: 0 when there was an answer, 1 when there was none, 2 for wrong arguments."
+    about = "Shows the state of a scheduler, from what it publishes at its monitor address."
+    status = "Exit status: 0 if the scheduler answered, 1 if it did not, 2 for wrong arguments."
     parser = _Parser(prog=program, description=about, epilog=status, formatter_class=formatter, allow_abbrev=False)
     parser.add_argument(
         "--version", action="store_true", help="print the versions: its own and those of what it runs on"
@@ -105,15 +106,15 @@ def _add_arguments(parser: argparse.ArgumentParser, subcommand: Subcommand) -> N
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line taken apart. `values` has the options, positionals and flags by key."""
+    """A parsed command line. `values` has the options, positionals and flags by key."""
 
     subcommand: str
-    """Empty: only the version is asked for."""
+    """Empty if only the version is requested."""
     values: Mapping[str, Any]
 
 
 def parse_command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine:
-    """Raises OptionError naming what is wrong; help ends the process as argparse does."""
+    """Parse the arguments. Raises OptionError for the first wrong one; -h ends the process as argparse does."""
     import shutil
 
     names = [each.name for each in SUBCOMMANDS]

@@ -1,4 +1,4 @@
-"""The command `scaler_client`."""
+"""The command `scaler_client`: runs the subcommands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,14 @@ NOTHING_HEARD = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    """Run the command to its end.
+
+    Args:
+        argv: the arguments without the program's name; None takes those of the process.
+
+    Returns:
+        The exit status.
+    """
     try:
         command_line = parse_command_line(sys.argv[1:] if argv is None else argv, os.environ)
         if not command_line.subcommand:
@@ -55,7 +62,7 @@ def _answer(subcommand: str, values: Mapping[str, Any]) -> int:
 
 
 def _validate(subcommand: str, values: Mapping[str, Any]) -> Any:
-    """What can be wrong before anybody is asked. Raises OptionError."""
+    """Check the arguments before the scheduler is contacted. Raises OptionError."""
     try:
         if subcommand == "story":
             return parse_task_query(values["task_id"])

@@ -1,4 +1,4 @@
-"""`scaler_client dump`: all that a scheduler publishes, for the report of a bug."""
+"""`scaler_client dump`: all that a scheduler publishes, for a bug report."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ CONFIGURATIONS = tuple(f"/etc/scaler/{name}.toml" for name in ("scheduler", "clu
 SECRET_NAME = re.compile("key|secret|token|passw|credential|certificate|private", re.IGNORECASE)
 REDACTED = "(hidden)"
 _SNAPSHOTS = 2
-"""So many more are waited for, so that there are rates, history and graphs."""
+"""The number of further snapshots to wait for, so that rates, history and graphs are known."""
 _IDENTITIES = {"incarnations", "agents", "clients", "workers", "ids", "inputs"}
-"""Columns of what doesn't fit a floating-point number."""
+"""Columns whose numbers do not fit a floating-point number."""
 
 
 def check_file(path: str, is_forced: bool) -> None:
-    """Whether a dump can be written there. Raises OptionError."""
+    """Check that a dump can be written to a path. Raises OptionError."""
     if path == "-":
         return
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path):
         raise OptionError(f"{path} is a folder")
     if os.path.lexists(path) and not is_forced:
-        raise OptionError(f"{path} is there already: --force writes over it")
+        raise OptionError(f"{path} exists already: --force overwrites it")
     if not os.path.isdir(folder):
-        raise OptionError(f"there is no folder {folder}")
+        raise OptionError(f"the folder {folder} does not exist")
 
 
 def write_dump(path: str, is_forced: bool, dump: dict[str, Any]) -> None:
-    """As a file that is the user's alone, or onto standard output. Raises OptionError where it can't be written."""
+    """Write the dump to a file that only the user can read, or to standard output. Raises OptionError if that fails."""
     text = _format_json(dump) + "\n"
     if path == "-":
         sys.stdout.write(text)
@@ -65,7 +65,7 @@ def write_dump(path: str, is_forced: bool, dump: dict[str, Any]) -> None:
             with open(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
         except BaseException:
-            if not is_forced:  # else the file was there before, and may be a device
+            if not is_forced:  # with --force the file existed before, and may be a device
                 os.unlink(path)
             raise
     except OSError as error:
@@ -73,7 +73,7 @@ def write_dump(path: str, is_forced: bool, dump: dict[str, Any]) -> None:
 
 
 def _format_json(value: Any, depth: int = 1) -> str:
-    """As JSON with a line a key: columns have a line each, not each of their elements."""
+    """JSON with a line for each key. A column stays on one line."""
     if isinstance(value, dict) and value:
         parts, ends = [f"{json.dumps(str(key))}: {_format_json(each, depth + 1)}" for key, each in value.items()], "{}"
     elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
@@ -85,10 +85,10 @@ def _format_json(value: Any, depth: int = 1) -> str:
 
 
 def dump_json(subscription: Subscription, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Everything; keys of the first level stay as they are, the others are those of this version.
+    """The whole dump. The keys of the first level are stable; all others depend on the version.
 
     Raises:
-        NothingHeardError: no scheduler has answered.
+        NothingHeardError: the scheduler has not answered.
     """
     subscription.subscribe(HISTORY_TOPIC)
     subscription.subscribe(GRAPHS_TOPIC)
@@ -134,7 +134,7 @@ def dump_json(subscription: Subscription, environ: Mapping[str, str]) -> dict[st
 
 
 def _newest(history: list[History]) -> list[History]:
-    """In order: what is kept comes behind what has just happened."""
+    """The newest rows in order, MAX_HISTORY_ROWS at most. Kept history may have arrived after new history."""
     history = sorted(history, key=lambda each: each.first)
     rows = 0
     for at in range(len(history) - 1, -1, -1):
@@ -145,7 +145,7 @@ def _newest(history: list[History]) -> list[History]:
 
 
 def _with_string_ids(value: Any, name: str = "") -> Any:
-    """Identities as texts, at any depth."""
+    """The value with identities as strings, at any depth."""
     if isinstance(value, dict):
         return {key: _with_string_ids(each, key) for key, each in value.items()}
     if isinstance(value, list) and name in _IDENTITIES:
@@ -156,7 +156,7 @@ def _with_string_ids(value: Any, name: str = "") -> Any:
 
 
 def _configuration(address: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """What is set on this machine, without secrets."""
+    """The settings of this machine, without secrets."""
     variables = {name: environ[name] for name in sorted(environ) if name.startswith("SCALER_")}
     shown = {name: REDACTED if SECRET_NAME.search(name) else value for name, value in variables.items()}
     files = {path: content for path in CONFIGURATIONS if (content := _read_configuration(path)) is not None}
@@ -164,7 +164,7 @@ def _configuration(address: str, environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read_configuration(path: str) -> dict[str, Any] | str | None:
-    """Of a TOML file; None where there is none for us to read."""
+    """The content of a TOML file without its secrets; None if it is absent or may not be read."""
     try:
         with open(path, "rb") as file:
             return without_secrets(tomllib.load(file))
@@ -175,7 +175,7 @@ def _read_configuration(path: str) -> dict[str, Any] | str | None:
 
 
 def without_secrets(table: dict[str, Any]) -> dict[str, Any]:
-    """A table whose secrets, at any depth, say that there is one."""
+    """The table with its secrets replaced by REDACTED, at any depth."""
     return {
         key: REDACTED if SECRET_NAME.search(key) else without_secrets(value) if isinstance(value, dict) else value
         for key, value in table.items()

@@ -31,7 +31,7 @@ MAX_FUNCTION_LENGTH = 30
 
 
 def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[str]:
-    """It fits a screen of 24 lines unless much is wrong."""
+    """The lines of the screen: at most 24, unless there are many problems."""
     snapshot, process = view.snapshot, view.snapshot.process
     started = snapshot.unix_seconds - snapshot.uptime_seconds
     rows = [
@@ -61,7 +61,7 @@ def _tasks(view: SnapshotView) -> str:
 
 
 def outcome_counts(outcomes: Iterable[int]) -> dict[str, int]:
-    """By name, those that there are."""
+    """The counts by outcome name, without zeros."""
     known = {int(outcome): outcome.name.lower() for outcome in Outcome}
     return {known.get(number, f"outcome_{number}"): total for number, total in enumerate(outcomes) if total}
 
@@ -106,7 +106,7 @@ def _memory(view: SnapshotView) -> str:
 
 
 def _functions(rows: list[FunctionRow]) -> list[tuple[str, str]]:
-    """Those with most to do, by name."""
+    """The functions with the most open tasks, by name."""
     totals: dict[str, _Function] = {}
     for row in rows:
         totals.setdefault(row.name, _Function(row.name)).add(row)
@@ -123,7 +123,7 @@ def _functions(rows: list[FunctionRow]) -> list[tuple[str, str]]:
 
 @dataclass(slots=True)
 class _Function:
-    """What all functions of a name come to."""
+    """The sums over all functions of one name."""
 
     name: str
     tasks: int = 0
@@ -141,7 +141,7 @@ class _Function:
 
 
 def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
-    """The same and somewhat more; keys stay as they are."""
+    """The status as JSON. Its keys are stable."""
     snapshot, process = view.snapshot, view.snapshot.process
     states: dict[str, int] = {}
     for row in view.workers:

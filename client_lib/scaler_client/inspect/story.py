@@ -1,4 +1,4 @@
-"""`scaler_client story`: each thing that is known to have happened to a task."""
+"""`scaler_client story`: the known history of one task."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _OUTCOMES = {
     Outcome.EXCEPTION: "raised",
     Outcome.FUNCTION_FAILED: "its function could not be loaded",
     Outcome.RESULT_FAILED: "its result could not be pickled",
-    Outcome.RETRYABLE: "raised, and is tried again",
+    Outcome.RETRYABLE: "raised an exception, and is retried",
     Outcome.WORKER_DIED: "given up: its workers died",
     Outcome.CANCELLED: "cancelled",
     Outcome.TIMED_OUT: "stopped at its time limit",
     Outcome.KEPT: "done, its result is kept",
-    Outcome.INPUT_LOST: "what it reads is lost",
+    Outcome.INPUT_LOST: "an input was lost",
     Outcome.STORED: "returned a value, which is kept on its host",
 }
 
 
 def story_text(output: OutputFormat, story: Story, view: SnapshotView) -> list[str]:
-    """A head, a line an event, and what is so now."""
+    """The lines of the story: a head, one line for each event, and the present state."""
     begun = _started_at(view)
     first = begun + story.events[0].uptime_seconds
     clients = {row.incarnation: row.name for row in view.clients}
-    client = clean(clients[story.client]) if story.client in clients else "which has left"
+    client = clean(clients[story.client]) if story.client in clients else "which has disconnected"
     lines = [
         output.styled(f"{clean(story.name)}#{story.id}", BOLD) + f"  task {exact_name(story.client, story.id)}",
         *([f"its function: {clean(story.function)}"] if story.function != story.name else []),
         *wrapped(f"its client: {story.client}, {client}", output.columns),
-        *wrapped(f"from {moment(first)} on, times of the scheduler's clock:", output.columns),
+        *wrapped(f"since {moment(first)}, by the scheduler's clock:", output.columns),
     ]
     for event in story.events:
         at = begun + event.uptime_seconds
@@ -49,7 +49,7 @@ def story_text(output: OutputFormat, story: Story, view: SnapshotView) -> list[s
 
 
 def _traceback(event: Event, columns: int) -> list[str]:
-    """The remote traceback, indented; a line that is too wide goes on in the next one."""
+    """The remote traceback, indented. Long lines are split."""
     wide = columns - len(_INDENT)
     lines = [clean(line.rstrip()) for line in event.traceback.splitlines()]
     return [_INDENT + line[begin : begin + wide] for line in lines for begin in range(0, len(line) or 1, wide)]
@@ -59,7 +59,7 @@ _INDENT = "    "
 
 
 def _started_at(view: SnapshotView) -> float:
-    """In unix time by the scheduler's clock."""
+    """The scheduler's start in unix time, by its own clock."""
     return view.snapshot.unix_seconds - view.snapshot.uptime_seconds
 
 
@@ -68,26 +68,26 @@ def _event_text(event: Event, story: Story, view: SnapshotView) -> str:
     if event.kind == HistoryKind.SUBMITTED:
         return "submitted again, after the scheduler's restart" if _is_reattached(story) else "submitted"
     if event.kind == HistoryKind.DISPATCHED:
-        return f"given to {worker}, {attempt}"
+        return f"dispatched to {worker}, {attempt}"
     if event.kind == HistoryKind.STARTED:
-        return f"runs there, {attempt}"
+        return f"started there, {attempt}"
     if event.kind == HistoryKind.ADOPTED:
         if _dispatched_worker(event.attempt, story):
-            return f"goes on, {attempt}: {worker} has joined again"
-        return f"resumed after the scheduler's restart, on {worker}, {attempt}"
+            return f"continues, {attempt}: {worker} has connected again"
+        return f"continues after the scheduler's restart, on {worker}, {attempt}"
     if event.kind == HistoryKind.RETURNED and event.worker:
         return _return(event, worker)
     if event.kind == HistoryKind.RETURNED:
         is_lost = not any(row.incarnation == _dispatched_worker(event.attempt, story) for row in view.workers)
-        why = "its worker was lost" if is_lost else "its worker gave it back, or it is to be tried again"
-        return f"{attempt} is over without an end: {why}"
+        why = "its worker was lost" if is_lost else "its worker returned it, or it is retried"
+        return f"{attempt} ended without a result: {why}"
     if event.kind == HistoryKind.ENDED:
         return _end(event, worker)
-    return f"something that this version does not know ({int(event.kind)})"
+    return f"an event that this version does not know ({int(event.kind)})"
 
 
 def _is_reattached(story: Story) -> bool:
-    """Whether another scheduler has given it to a worker that goes on with it."""
+    """Whether an earlier scheduler dispatched the task to a worker that continues it."""
     return any(
         event.kind == HistoryKind.ADOPTED and not _dispatched_worker(event.attempt, story) for event in story.events
     )
@@ -98,12 +98,12 @@ def _return(event: Event, worker: str) -> str:
         return f"attempt {event.attempt} was taken back from {worker}"
     if event.outcome == Outcome.WORKER_DIED:
         why = f": {clean(event.error)}" if event.error else ""
-        return f"attempt {event.attempt} is over without an end, {worker} was lost{why}"
+        return f"attempt {event.attempt} ended without a result, {worker} was lost{why}"
     return _end(event, worker)
 
 
 def _dispatched_worker(attempt: int, story: Story) -> int:
-    """That which it was given to."""
+    """The worker to which the attempt was dispatched; 0 if that is not known."""
     given = [
         event.worker for event in story.events if event.kind == HistoryKind.DISPATCHED and event.attempt == attempt
     ]
@@ -111,16 +111,16 @@ def _dispatched_worker(attempt: int, story: Story) -> int:
 
 
 def _end(event: Event, worker: str) -> str:
-    text = _OUTCOMES.get(event.outcome, f"ended, by outcome {event.outcome}")  # type: ignore[call-overload]
+    text = _OUTCOMES.get(event.outcome, f"ended with outcome {event.outcome}")  # type: ignore[call-overload]
     if event.error and event.error != text:
         text += f": {clean(event.error)}"
     if not event.worker:
-        return f"{text}; the scheduler has ended it"
+        return f"{text}; the scheduler ended it"
     return f"{text}; attempt {event.attempt} ran {duration(event.run_seconds)} on {worker}"
 
 
 def worker_name(worker: int, view: SnapshotView) -> str:
-    """The worker's, with its host, where it is still there."""
+    """The worker's name and host if it is connected."""
     for row in view.workers:
         if row.incarnation == worker:
             return f"{clean(row.name)} on {clean(row.host)}"
@@ -128,31 +128,31 @@ def worker_name(worker: int, view: SnapshotView) -> str:
 
 
 def current_state(story: Story, view: SnapshotView) -> str:
-    """What is so of the task when the picture was made."""
+    """The state of the task when the snapshot was made."""
     for row in view.workers:
         if row.task and (row.task.client, row.task.id) == (story.client, story.id):
             return f"it runs on {clean(row.name)}, for {duration(row.task.seconds)}, attempt {row.task.attempt}"
     last = story.events[-1]
     ago = duration(view.snapshot.uptime_seconds - last.uptime_seconds)
     if last.kind == HistoryKind.ENDED:
-        return f"it is over, since {ago}"
+        return f"it ended {ago} ago"
     if last.kind in (HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ADOPTED):
-        return f"it is with {worker_name(last.worker, view)}, since {ago}"
+        return f"it is with {worker_name(last.worker, view)}, for {ago}"
     is_whole = len(view.clients) >= view.snapshot.clients
     if is_whole and all(row.incarnation != story.client for row in view.clients):
-        return "it is over: its client has left"
+        return "it ended: its client has disconnected"
     waiting = view.snapshot.waiting
-    return f"it waits for a worker or for what it reads, since {ago}; {count(waiting)} tasks wait for workers in all"
+    return f"it waits for a worker or for its inputs, for {ago}; {count(waiting)} tasks wait for workers in all"
 
 
 def story_json(story: Story, view: SnapshotView) -> dict[str, Any]:
-    """The same; keys stay as they are."""
+    """The story as JSON. Its keys are stable."""
     workers = {row.incarnation: row for row in view.workers}
     begun = _started_at(view)
     events = []
     for event in story.events:
         row = workers.get(event.worker)
-        # An attempt that is tried again has an outcome too, one that was taken back has none.
+        # An attempt that is retried has an outcome too. An attempt that was taken back has none.
         is_end = event.kind == HistoryKind.ENDED or (event.kind == HistoryKind.RETURNED and event.outcome != 0)
         events.append(
             {

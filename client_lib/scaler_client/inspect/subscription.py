@@ -1,4 +1,4 @@
-"""Hearing of a scheduler for as long as a question takes."""
+"""A subscription to a scheduler for the time that one command takes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from ..monitor.socket import MonitorAccessError, MonitorKeysError, MonitorSocket
 from ..net.host_lookup import unresolved
 
 RATES_SECONDS = 1.8
-"""How long the second picture is waited for, without which there are no rates."""
+"""The longest wait for the second snapshot. Without it there are no rates."""
 
 
 class NothingHeardError(Exception):
-    """No scheduler has answered; the text is one line that says what was tried, and what to look at."""
+    """The scheduler has not answered. The text is one line: what was tried, and what to check."""
 
 
 class Subscription:
-    """One question's subscription.
+    """The subscription of one command.
 
     Args:
         address: where the scheduler publishes.
-        seconds: how long the first picture is waited for, and each answer.
-        keys: the folder of a monitor's keys, as MonitorSocket takes it.
+        seconds: the longest wait for the first snapshot and for each answer.
+        keys: the folder of a monitor's keys, as for MonitorSocket.
 
     Raises:
-        MonitorKeysError: the keys can't be read, or are none.
-        NothingHeardError: nobody of this user will ever hear anything there, or there is no such host.
+        MonitorKeysError: the keys cannot be read or are missing.
+        NothingHeardError: this user cannot connect to the address, or its host is unknown.
     """
 
     def __init__(self, address: Address, seconds: float, keys: str | None = None) -> None:
@@ -56,10 +56,10 @@ class Subscription:
         self._monitor.unsubscribe(topic)
 
     def view(self, has_rates: bool = True) -> SnapshotView:
-        """The newest one, waited for; with rates where they come in time.
+        """Wait for the newest snapshot as rows, with rates if they come in time.
 
         Raises:
-            NothingHeardError: none has come, or it is of another version.
+            NothingHeardError: no snapshot came, or the scheduler has another version.
         """
         reader = self.reader
         self.wait_until(lambda: reader.presence is not Presence.UNHEARD, self.seconds)
@@ -72,7 +72,7 @@ class Subscription:
         return reader.view
 
     def wait_until(self, is_wanted: Callable[[], bool], seconds: float) -> bool:
-        """Read on until something is so, or the time is over; whether it is so."""
+        """Read messages until `is_wanted` returns true or the time is over. Returns whether it did."""
         deadline = time.monotonic() + seconds
         while not is_wanted():
             left = deadline - time.monotonic()
@@ -86,10 +86,14 @@ class Subscription:
         obstacle = self._monitor.connection_problem()
         if obstacle:
             return f"{heard}: {obstacle}"
-        look = "look whether it runs, and with which --monitor-address (its log's first lines say it)"
-        own = "; the scheduler's own address goes behind --scheduler-address" if self.address.transport == "tcp" else ""
+        look = "check that it runs, and its --monitor-address (in the first lines of its log)"
+        own = (
+            "; to use the scheduler's own address, give it as --scheduler-address"
+            if self.address.transport == "tcp"
+            else ""
+        )
         return f"{heard}: {look}{own}"
 
     def close(self) -> None:
-        """Leave."""
+        """Close the socket."""
         self._monitor.close()

@@ -1,4 +1,4 @@
-"""Which task somebody means, and its story as the scheduler tells it."""
+"""Finds the task that a user means, and its story."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ..protocol.snapshots import History, HistoryKind
 from .subscription import NothingHeardError, Subscription
 
 RETRY_SECONDS = 1.0
-"""A scheduler answers within half a second, but drops questions where too many come at once."""
+"""The scheduler answers within half a second, but drops questions if too many come at once."""
 MAX_LISTED = 50
 
 
 class UnknownTaskError(Exception):
-    """Nothing is known of such a task, or there are several; the text is one line that says so."""
+    """No such task is known, or several are. The text is one line that says which."""
 
 
 @dataclass(frozen=True)
 class Event:
     kind: HistoryKind | int
     uptime_seconds: float
-    """Of the scheduler, when it came to know."""
+    """The scheduler's uptime when it learned of the event."""
     attempt: int
     worker: int
-    """0 where none has to do with it."""
+    """0 if the event has no worker."""
     name: str
     function: str
     outcome: int
     run_seconds: float
     error: str
     traceback: str
-    """Of an attempt that has failed, on its worker; empty where none is known."""
+    """The worker's traceback of a failed attempt; empty if none is known."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +43,27 @@ class Story:
     client: int
     id: int
     name: str
-    """Its own, or else its function's."""
+    """The task's name, or its function's."""
     function: str
     events: list[Event]
 
 
 def find_story(subscription: Subscription, view: SnapshotView, query: TaskQuery) -> Story:
-    """Of the one task that is meant, of a client that is connected or has left.
+    """The story of the one task that matches, of a connected or a former client.
 
     Raises:
-        UnknownTaskError: it is not known, or there are several.
+        UnknownTaskError: no task matches, or several do.
         NothingHeardError: the scheduler does not answer.
     """
     names = {row.incarnation: row.name for row in view.clients}
     if query.client is not None:
-        query = replace(query, name=None)  # it is named exactly, whatever it is called
+        query = replace(query, name=None)  # client and id are exact, so the name does not matter
     stories = _request_stories(subscription, ANY_CLIENT if query.client is None else query.client, query.id)
     found = _matching(stories, query, names)
     if not found:
         raise UnknownTaskError(_unknown_task_text(query, _ignoring_name(stories, query, names)))
     if len(found) > 1:
-        raise UnknownTaskError(f"{len(found):,} tasks are called so, name one of them exactly: {_task_list(found)}")
+        raise UnknownTaskError(f"{len(found):,} tasks have this name, give one of them exactly: {_task_list(found)}")
     return found[0]
 
 
@@ -74,7 +74,7 @@ def _task_list(stories: list[Story]) -> str:
 
 
 def _matching(stories: Iterable[Story], query: TaskQuery, names: Mapping[int, str]) -> list[Story]:
-    """Those that may be meant; `names` are those of clients that are there."""
+    """The stories that match. `names` has the names of connected clients."""
 
     def matches(story: Story) -> bool:
         called = names.get(story.client, "")
@@ -84,19 +84,19 @@ def _matching(stories: Iterable[Story], query: TaskQuery, names: Mapping[int, st
 
 
 def _ignoring_name(stories: Iterable[Story], query: TaskQuery, names: Mapping[int, str]) -> list[Story]:
-    """Those that may be meant but for their name."""
+    """The stories that match if their names are ignored."""
     return _matching(stories, replace(query, name=None), names)
 
 
 def _unknown_task_text(query: TaskQuery, others: list[Story]) -> str:
     name = f"{query.name or ''}#{query.id}" if query.client is None else exact_name(query.client, query.id)
     if others:
-        return f"nothing is known of task {name} by that name; of that number there is: {_task_list(others)}"
-    return f"nothing is known of task {name}: it never came, or it is so long over that its story is forgotten"
+        return f"nothing is known of task {name} with that name; with that number there is: {_task_list(others)}"
+    return f"nothing is known of task {name}: it never arrived, or it ended so long ago that its story is forgotten"
 
 
 def _request_stories(subscription: Subscription, client: int, task_id: int) -> list[Story]:
-    """What the scheduler knows of this client's task, or for ANY_CLIENT of all tasks with this id."""
+    """Ask the scheduler for the stories of a client's task, or with ANY_CLIENT of all tasks with this id."""
     asked = client, task_id
     deadline = time.monotonic() + subscription.seconds
     while True:
@@ -112,7 +112,7 @@ def _request_stories(subscription: Subscription, client: int, task_id: int) -> l
 
 
 def stories_of(history: History) -> list[Story]:
-    """Of what the scheduler has answered: one story a client, in the order of their first rows."""
+    """The stories in the scheduler's answer: one a client, in the order of their first rows."""
     events: dict[tuple[int, int], list[Event]] = {}
     for row, task in enumerate(zip(history.clients, history.ids)):
         events.setdefault(task, []).append(_event(history, row))

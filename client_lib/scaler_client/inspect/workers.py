@@ -24,7 +24,7 @@ from ..protocol.snapshots import WorkerState
 
 MAX_NAME_LENGTH = 36
 MAX_TASK_LENGTH = 32
-"""What a worker runs, with the task's number and the time: so much room it gets before other columns."""
+"""Characters for a worker's task, with its number and time, before other columns get more room."""
 
 _KEYS: dict[str, tuple[Callable[[WorkerRow], Any], bool]] = {
     "name": (lambda row: row.name, False),
@@ -39,13 +39,13 @@ _KEYS: dict[str, tuple[Callable[[WorkerRow], Any], bool]] = {
     "lag": (lambda row: row.lag_seconds, True),
     "running": (lambda row: row.task.seconds if row.task else -1.0, True),
 }
-"""By what one may sort, and whether the largest comes first."""
+"""The sort keys, and whether the largest value comes first."""
 
 SORT_KEYS = tuple(_KEYS)
 
 
 def state_of(row: WorkerRow) -> str:
-    """In a word."""
+    """The state in one word."""
     if row.state & WorkerState.DOES_NOT_ANSWER:
         return "silent"
     if row.state & WorkerState.RETIRES:
@@ -58,7 +58,7 @@ def state_of(row: WorkerRow) -> str:
 
 
 def select_workers(view: SnapshotView, sort: str, wanted: str) -> list[WorkerRow]:
-    """The workers that have the text somewhere, sorted."""
+    """The workers that contain the text, sorted."""
     key, is_reversed = _KEYS[sort]
     rows = sorted(view.workers, key=lambda row: row.name)
     return sorted((row for row in rows if wanted.lower() in _searchable_text(row)), key=key, reverse=is_reversed)
@@ -80,12 +80,13 @@ _COLUMNS: tuple[tuple[str, Callable[[WorkerRow], str]], ...] = (
     ("LAG", lambda row: duration(row.lag_seconds) if row.lag_seconds else "-"),
 )
 _OPTIONAL = ("LAG", "FREE", "MEMORY", "DONE/s", "CPU")
-"""Left out, in this order, where names would have no room."""
+"""Columns that are left out, in this order, if names have no room."""
 _LEFT_ALIGNED = ("WORKER", "STATE")
 
 
 def workers_text(output: OutputFormat, view: SnapshotView, rows: list[WorkerRow]) -> list[str]:
-    """A line a worker, and one that counts them. Whatever is left out, a worker and what it runs are named."""
+    """The lines of the table: one for each worker, and a last one that counts them. The worker and its task are always
+    shown."""
     cells = {title: [text(row) for row in rows] for title, text in _COLUMNS}
     runs_width = max((len(_running_text(row, MAX_TASK_LENGTH)) for row in rows), default=0)
     for title in _OPTIONAL:
@@ -104,12 +105,12 @@ def workers_text(output: OutputFormat, view: SnapshotView, rows: list[WorkerRow]
 
 
 def _width_of(cells: Mapping[str, list[str]]) -> int:
-    """With the gaps between these columns, and the one behind them."""
+    """The width of these columns with the gaps after them."""
     return sum(max(map(len, (title, *texts))) + GAP for title, texts in cells.items())
 
 
 def _running_text(row: WorkerRow, width: int) -> str:
-    """In so much room as `fit#17 2.5 s`: of the three it is the name that gives way."""
+    """For example `fit#17 2.5 s`. If it is longer than `width`, the name is cut."""
     if row.task is None:
         return ""
     told = f"#{row.task.id} {duration(row.task.seconds)}"
@@ -117,7 +118,7 @@ def _running_text(row: WorkerRow, width: int) -> str:
 
 
 def worker_json(row: WorkerRow) -> dict[str, Any]:
-    """One worker; keys stay as they are."""
+    """One worker as JSON. Its keys are stable."""
     task = row.task
     return {
         "worker": str(row.incarnation),
@@ -159,5 +160,5 @@ def worker_json(row: WorkerRow) -> dict[str, Any]:
 
 
 def workers_json(view: SnapshotView, rows: list[WorkerRow]) -> dict[str, Any]:
-    """The chosen ones, and how many there are."""
+    """The selected workers as JSON, and how many are connected."""
     return {"workers_there": view.snapshot.workers, "workers": [worker_json(row) for row in rows]}

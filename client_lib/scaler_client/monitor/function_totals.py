@@ -1,7 +1,7 @@
-"""What functions have done since a scheduler's start, for a bounded number of names, never going back.
+"""Counters by function name since the scheduler's start, for a bounded number of names. A counter never goes back.
 
-A snapshot has rows of functions with open tasks first, a thousand at most, and a function's row goes when the last
-client that had it is gone. Whoever shows counters needs what they have come to, with and without a row.
+A snapshot has at most 1,000 function rows. A function's row disappears with the last client that uses it. Prometheus
+needs counters that stay, so this module adds the rows up by name and keeps the sums.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from dataclasses import dataclass
 from ..protocol.snapshots import Snapshot
 
 MAX_NAMES = 100
-"""So many names have totals of their own."""
+"""The number of names that have totals of their own."""
 
 OTHER = "other"
-"""What stands for all other names; a function that is called so is one of them."""
+"""All further names are counted under this one. So is a function that is really called "other"."""
 
 MAX_NAME_LENGTH = 120
 """Characters of a name that are kept."""
 
 IDLE_SECONDS = 3600.0
-"""A name without a task for that long gives its place away when another one wants it."""
+"""After this time without a task, a name may be replaced by a new one."""
 
 MAX_REMEMBERED_FUNCTIONS = 20_000
-"""So many functions are remembered that have no row any more."""
+"""The number of functions without a row whose last counts are remembered."""
 
 
 @dataclass
 class FunctionTotal:
-    """`open_tasks` now; the others since the start."""
+    """Counters of one function name: `open_tasks` now, the others since the scheduler's start."""
 
     open_tasks: int = 0
     done: int = 0
     failed: int = 0
     run_nanoseconds: int = 0
     used_at: float = 0.0
-    """When it last had something to do, in seconds of the scheduler's uptime."""
+    """The last time the function had a task, in seconds of the scheduler's uptime."""
 
     def add(self, change: FunctionTotal) -> None:
         self.open_tasks += change.open_tasks
@@ -50,20 +50,21 @@ _Counts = tuple[int, int, int]
 
 
 class FunctionTotals:
-    """Of one scheduler after the other; each begins at zero."""
+    """Totals by function name. They start over at zero when another scheduler publishes."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, FunctionTotal] = {}
-        """Those with totals of their own."""
+        """The names that have totals of their own."""
         self.other = FunctionTotal()
         self._incarnation = 0
         self._last_counts: dict[int, _Counts] = {}
-        """What each function had come to, by its number, the longest without a row first."""
+        """The last counts of each function, by function number. The functions that have been without a row longest come
+        first."""
         self._highest_forgotten = 0
-        """The highest number of a function that is remembered no more."""
+        """The highest number of a function that is no longer remembered."""
 
     def update(self, snapshot: Snapshot) -> None:
-        """Follow the next snapshot."""
+        """Add the changes since the previous snapshot."""
         if snapshot.incarnation != self._incarnation:
             self._reset(snapshot.incarnation)
         for total in (*self.by_name.values(), self.other):
@@ -85,7 +86,7 @@ class FunctionTotals:
         self._highest_forgotten = 0
 
     def _changes(self, snapshot: Snapshot) -> dict[str, FunctionTotal]:
-        """What each name has come to since the snapshot before."""
+        """What each name has gained since the previous snapshot."""
         columns = snapshot.function_columns
         changes: dict[str, FunctionTotal] = {}
         rows = zip(columns.numbers, columns.names, columns.tasks, columns.done, columns.failed, columns.run_nanoseconds)
@@ -109,10 +110,11 @@ class FunctionTotals:
         return changes
 
     def _previous_counts(self, number: int, now: _Counts) -> _Counts:
-        known = self._last_counts.pop(number, None)  # and at the end again: what has a row is forgotten last
+        known = self._last_counts.pop(number, None)  # inserted again at the end: forgotten last
         if known is not None:
             return known
-        # One that may have been counted before counts from now on: better too little than twice.
+        # This function may have been counted before it was forgotten. Counting starts anew: too few is better than
+        # twice.
         return now if number <= self._highest_forgotten else (0, 0, 0)
 
     def _make_room(self, needed: int, idle_since: float) -> None:

@@ -1,4 +1,4 @@
-"""The history of one scheduler as its messages come: each row once, whoever it was sent for."""
+"""The history of one scheduler, put together from its messages. Each row is delivered once."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from dataclasses import replace
 from ..protocol.snapshots import History
 
 HISTORY_BATCHES = 600
-"""Of history that nobody takes so many messages are kept, one of which comes a second."""
+"""Messages that are kept while no caller drains them. The scheduler sends about one a second."""
 
 
 class HistoryFeed:
     def __init__(self, incarnation: int) -> None:
         self.incarnation = incarnation
-        """The scheduler's."""
+        """The scheduler's incarnation."""
         self.missed = 0
-        """Rows that did not come, or that nobody has taken."""
+        """Rows that never arrived, or were dropped because no caller drained them."""
         self._batches: deque[History] = deque()
         self._first_number: int | None = None
         """The number of the first row of the first message."""
         self._next_number = 0
-        """The number of the row behind the last one."""
+        """The number of the row after the last one."""
         self._backfilled_until = 0
-        """Of the rows before the first message those up to this one are known or not to be had."""
+        """Rows before the first message are known, or lost for good, up to this number."""
 
     def add(self, history: History) -> bool:
-        """Take a message; returns whether any of it is new.
+        """Add a message. Returns whether any of its rows is new.
 
-        To each new subscriber the scheduler sends all that it keeps, and all others get that as well.
+        The scheduler sends all history that it keeps to each new subscriber. All other subscribers receive these
+        messages too.
         """
         begin = history.first
         end = begin + len(history.ids)
         if self._first_number is None:
             self._first_number = self._next_number = begin
-        # What is kept comes in several messages, and one of what has just happened may come before them.
+        # The kept history comes in several messages. A message with new rows may arrive before them.
         is_new = self._append(history, max(begin, self._backfilled_until), min(end, self._first_number))
         if is_new:
             self._backfilled_until = min(end, self._first_number)
@@ -45,13 +46,13 @@ class HistoryFeed:
         return is_new
 
     def drain(self) -> list[History]:
-        """What has come since the last call."""
+        """The messages since the last call, which are removed."""
         drained = list(self._batches)
         self._batches.clear()
         return drained
 
     def _append(self, history: History, begin: int, end: int) -> bool:
-        """Keep the rows with these numbers, if there are any."""
+        """Keep the rows with these numbers. Returns whether there are any."""
         if begin >= end:
             return False
         if len(self._batches) == HISTORY_BATCHES:

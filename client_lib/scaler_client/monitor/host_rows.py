@@ -1,4 +1,4 @@
-"""A picture by hosts: what their agents and workers come to together."""
+"""A snapshot by host: the sums over the agents and workers of each host."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .snapshot_view import SnapshotView
 
 MAX_HOSTS = 500
-"""Beyond so many the rest, those with fewest workers, is one row."""
+"""The maximum number of rows. Further hosts, those with the fewest workers, share one row."""
 
 OTHER_HOSTS = "other"
 
@@ -17,10 +17,10 @@ class HostRow:
     agents: int = 0
     workers: int = 0
     cpu_percent: float = 0.0
-    """Of one core."""
+    """Percent of one core."""
     resident_bytes: int = 0
     lag_seconds: float = 0.0
-    """The longest of its agents."""
+    """The longest lag among the host's agents."""
 
     def add(self, other: HostRow) -> None:
         self.agents += other.agents
@@ -31,7 +31,7 @@ class HostRow:
 
 
 def host_rows(view: SnapshotView) -> dict[str, HostRow]:
-    """By name, those with most workers first."""
+    """Rows by host name, hosts with the most workers first."""
     found: dict[str, HostRow] = {}
     for agent in view.agents:
         row = HostRow(1, 0, agent.cpu_percent, agent.resident_bytes, agent.lag_seconds)

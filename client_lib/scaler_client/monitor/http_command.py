@@ -1,4 +1,4 @@
-"""What the commands share that watch a scheduler and answer by HTTP: where they listen, how they start."""
+"""What scaler_ui and scaler_exporter share: the options of an HTTP server, and the start of the command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 
 
 def listen_options(default_port: int, others: str) -> tuple[Option, Option]:
-    """`--host` and `--port`; `others` says what holds for whoever is on another machine."""
+    """The options `--host` and `--port`. `others` is the part of the help that says who else may connect."""
     return (
         Option(
             "host",
@@ -42,11 +42,11 @@ def _parse_host(given: str) -> str:
     except ValueError:
         if _HOST_NAME.fullmatch(given) and not re.fullmatch("[0-9.]+", given):
             return given
-    raise ValueError(f"{options.quoted(given)} is no address or name of an interface")
+    raise ValueError(f"{options.quoted(given)} is not an address or name of an interface")
 
 
 class Logging(Protocol):
-    """Of a command's configuration what `HttpCommand.main` looks at."""
+    """The part of a command's configuration that `HttpCommand.main` reads."""
 
     @property
     def logging_level(self) -> str: ...
@@ -58,7 +58,7 @@ class Logging(Protocol):
 
 @dataclass(frozen=True)
 class HttpCommand:
-    """A command, and the libraries that it needs of scaler-client's extra of that name."""
+    """A command with an HTTP server, and the libraries it needs from one of scaler-client's extras."""
 
     program: str
     command: Command
@@ -71,9 +71,16 @@ class HttpCommand:
         load: Callable[[Arguments, Mapping[str, str]], Any],
         run: Callable[[Any], int],
     ) -> int:
-        """Run the command to its end; `argv` is without the program's name. Returns the exit status.
+        """Run the command to its end.
 
-        `run` is called last, and may import the libraries: -h and a wrong option get their answer without them.
+        Args:
+            argv: the arguments without the program's name; None takes those of the process.
+            load: makes the configuration from arguments and environment variables.
+            run: runs the command with the configuration and returns the exit status. It may import the libraries: it is
+                called last, so that -h and a wrong option are answered without them.
+
+        Returns:
+            The exit status.
         """
         try:
             arguments = parse_arguments(self.command, sys.argv[1:] if argv is None else argv)

@@ -1,7 +1,8 @@
-"""What a MonitorReader knows, as metrics of Prometheus: its official library writes them (the extra `exporter`).
+"""What a MonitorReader knows, as Prometheus metrics. The library prometheus_client formats them (the extra `exporter`).
 
-One scrape is one picture. There are no registries: whoever has a reader calls `exposition`. When the scheduler is gone
-its metrics are gone too, as of any target that is down, but `scaler_up` and what the reader itself has counted.
+One scrape shows one snapshot. There is no registry: a program that has a reader calls `exposition`. While the scheduler
+is gone its metrics are absent, as those of any target that is down. Only `scaler_up` and the reader's own counters
+remain.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ from .reader import MonitorReader, Presence
 from .snapshot_view import SnapshotView
 
 OUTCOMES = [outcome for outcome in Outcome if outcome not in (Outcome.RETRYABLE, Outcome.STORED)]
-"""How tasks end for their clients; the other two are between worker and scheduler."""
+"""How tasks end for their clients. The two outcomes that are left out occur only between worker and scheduler."""
 
 COMMON_DEATH_CAUSES = ("signal 9", "memory limit", "lease")
-"""Causes that are there from the start: of a counter that appears with its first event Prometheus sees no increase."""
+"""Causes exported from the start. Prometheus sees no increase of a counter that appears with its first event."""
 
 FIRST_BUCKET, LAST_BUCKET = 4, 27
-"""Powers of two of microseconds, 16 us to 134 s: what is shorter is in the first bucket, what is longer in the last."""
+"""Powers of two of microseconds, 16 us to 134 s. The first and the last bucket take everything beyond."""
 
 _DROP_REASONS = ("malformed", "refused", "ignored", "unauthorized", "connections", "unreachable", "late", "output")
-"""Counters that are there from the start."""
+"""Reasons that are exported from the start."""
 
 
 def exposition(reader: MonitorReader, accept_header: str, now: float | None = None) -> tuple[bytes, str]:
-    """What an HTTP server answers to GET /metrics.
+    """Answer a request for /metrics.
 
     Args:
-        accept_header: of the request, empty where it has none: OpenMetrics for who takes it, else Prometheus' format.
-        now: seconds of the clock that the reader is fed with, time.monotonic's unless given.
+        accept_header: the request's header, or empty. OpenMetrics if it accepts that, else the Prometheus text format.
+        now: seconds of the reader's clock; None takes time.monotonic.
 
     Returns:
         The body and its content type.
@@ -55,27 +56,35 @@ def exposition(reader: MonitorReader, accept_header: str, now: float | None = No
 
 
 class SchedulerCollector(Collector):
-    """A reader's metrics, for prometheus_client."""
+    """The metrics of one reader, for prometheus_client."""
 
     def __init__(self, reader: MonitorReader, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` is that which the reader is fed with."""
+        """`clock` gives seconds and must be the clock that the reader is fed with."""
         self._reader = reader
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Every family; not while the reader is fed in another thread."""
+        """Every metric family. Must not run while another thread feeds the reader."""
         reader = self._reader
         is_up = reader.presence is Presence.THERE
-        yield _gauge("scaler_up", "Whether a scheduler is heard at the monitor address.", int(is_up))
-        yield InfoMetricFamily("scaler_build", "What has made these metrics.", {"version": __version__})
-        yield _counter("scaler_schedulers_seen", "Schedulers heard there, one after the other.", reader.schedulers)
-        yield _counter("scaler_malformed_frames", "Frames from there that could not be read.", reader.malformed)
+        yield _gauge("scaler_up", "Whether a scheduler publishes at the monitor address.", int(is_up))
+        yield InfoMetricFamily(
+            "scaler_build", "The version of the program that exports these metrics.", {"version": __version__}
+        )
+        yield _counter(
+            "scaler_schedulers_seen",
+            "Schedulers that have published at the address, one after the other.",
+            reader.schedulers,
+        )
+        yield _counter(
+            "scaler_malformed_frames", "Frames from the monitor address that could not be read.", reader.malformed
+        )
         view = reader.view
         if not is_up or view is None:
             return
         age = max(0.0, self._clock() - reader.heard_at)
-        yield _gauge("scaler_snapshot_age_seconds", "Time since the scheduler published what is here.", age)
-        missed = "Snapshots that came too late for this reader, since the scheduler was first heard."
+        yield _gauge("scaler_snapshot_age_seconds", "Time since the scheduler published the values shown here.", age)
+        missed = "Snapshots of this scheduler that were lost on the way or came too late."
         yield _counter("scaler_snapshots_missed", missed, reader.missed_snapshots)
         snapshot = view.snapshot
         yield from _process(snapshot)
@@ -94,7 +103,7 @@ def _gauge(name: str, text: str, value: float) -> Metric:
 
 
 def _counter(name: str, text: str, value: float) -> Metric:
-    """`name` is without the `_total` that the library adds."""
+    """`name` is without the suffix `_total`, which the library adds."""
     return CounterMetricFamily(name, text, value)
 
 
@@ -121,14 +130,14 @@ def _process(snapshot: Snapshot) -> Iterator[Metric]:
         "address": snapshot.address,
         "incarnation": str(snapshot.incarnation),
     }
-    yield InfoMetricFamily("scaler_scheduler", "The scheduler that is there.", labels)
+    yield InfoMetricFamily("scaler_scheduler", "The scheduler that publishes.", labels)
     started = round(snapshot.unix_seconds - snapshot.uptime_seconds)
-    yield _gauge("scaler_scheduler_start_time_seconds", "When the scheduler was started, since 1970.", started)
+    yield _gauge("scaler_scheduler_start_time_seconds", "Start time of the scheduler, in seconds since 1970.", started)
     seconds = process.cpu_milliseconds / 1000
     yield _counter("scaler_scheduler_cpu_seconds", "Processor time of the scheduler's process.", seconds)
     resident = "Resident memory of the scheduler's process."
     yield _gauge("scaler_scheduler_resident_memory_bytes", resident, process.resident_bytes)
-    monitor = "Processor time that the scheduler has spent on what it publishes."
+    monitor = "Processor time that the scheduler has spent on publishing."
     yield _counter("scaler_monitor_seconds", monitor, process.monitor_microseconds / 1e6)
 
 
@@ -140,17 +149,20 @@ def _tasks(snapshot: Snapshot) -> Iterator[Metric]:
         "running": snapshot.running,
         "suspended": snapshot.suspended,
     }
-    text = "Open tasks: blocked by inputs to come, waiting for a worker, queued there, running, waiting for children."
+    text = (
+        "Open tasks by state: blocked (an input is missing), waiting (for a worker), queued (at a worker), running, "
+        "suspended (waiting for child tasks)."
+    )
     yield _gauges("scaler_tasks", text, "state", states)
-    text = "Tasks that wait for a worker or are with one: what there is work for."
+    text = "Tasks that wait for a worker or are with one: the amount of work for autoscaling."
     yield _gauge("scaler_queue_tasks", text, snapshot.waiting + snapshot.dispatched)
     ended = {outcome.name.lower(): 0 for outcome in OUTCOMES}
     for ordinal, count in enumerate(snapshot.outcomes):
         name = _outcome_name(ordinal)
         if name in ended or count:
             ended[name] = count
-    yield _counters("scaler_tasks_ended", "Tasks answered, by how they ended.", "outcome", ended)
-    yield _counter("scaler_retries", "Tasks given out again after a worker or an attempt was lost.", snapshot.retries)
+    yield _counters("scaler_tasks_ended", "Tasks that have ended, by outcome.", "outcome", ended)
+    yield _counter("scaler_retries", "Tasks dispatched again after a worker or an attempt was lost.", snapshot.retries)
 
 
 def _outcome_name(ordinal: int) -> str:
@@ -161,17 +173,17 @@ def _outcome_name(ordinal: int) -> str:
 
 
 def _functions(snapshot: Snapshot, totals: FunctionTotals) -> Iterator[Metric]:
-    yield _gauge("scaler_functions", "Functions that some client or task has.", snapshot.functions)
+    yield _gauge("scaler_functions", "Functions that a client or a task still uses.", snapshot.functions)
     by_name: dict[str, FunctionTotal] = {**totals.by_name, OTHER: totals.other}
     label = "function"
     counts = {name: total.open_tasks for name, total in by_name.items()}
-    yield _gauges("scaler_function_open_tasks", "Open tasks of a function.", label, counts)
+    yield _gauges("scaler_function_open_tasks", "Open tasks by function.", label, counts)
     counts = {name: total.done for name, total in by_name.items()}
-    yield _counters("scaler_function_results", "Results of a function, whatever they are.", label, counts)
+    yield _counters("scaler_function_results", "Results by function, failures included.", label, counts)
     counts = {name: total.failed for name, total in by_name.items()}
-    yield _counters("scaler_function_failures", "Tasks of a function that ended without a value.", label, counts)
+    yield _counters("scaler_function_failures", "Tasks that ended without a value, by function.", label, counts)
     seconds = {name: total.run_nanoseconds / 1e9 for name, total in by_name.items()}
-    yield _counters("scaler_function_run_seconds", "Time that the results of a function have taken.", label, seconds)
+    yield _counters("scaler_function_run_seconds", "Run time of all results, by function.", label, seconds)
 
 
 def _peers(view: SnapshotView) -> Iterator[Metric]:
@@ -183,13 +195,14 @@ def _peers(view: SnapshotView) -> Iterator[Metric]:
         free += worker.free
         held += worker.held
     text = (
-        "Workers: without a task, with one, with one that runs long, not answering while they have one; beyond 10,000."
+        "Workers by state: idle, busy, long (a task runs long), silent (does not answer during a task), unlisted "
+        "(beyond the 10,000 that are published)."
     )
     yield _gauges("scaler_workers", text, "state", states)
-    yield _gauge("scaler_agents", "Host agents.", snapshot.agents)
-    yield _gauge("scaler_clients", "Clients, those inside tasks too.", snapshot.clients)
-    yield _gauge("scaler_slots", "Tasks that all workers may hold at once, to run or queued.", free + held)
-    yield _gauge("scaler_slots_free", "How many more tasks all workers may be given now.", free)
+    yield _gauge("scaler_agents", "Connected host agents.", snapshot.agents)
+    yield _gauge("scaler_clients", "Connected clients, nested clients included.", snapshot.clients)
+    yield _gauge("scaler_slots", "Tasks that all workers together may hold, running or queued.", free + held)
+    yield _gauge("scaler_slots_free", "Tasks that all workers together may still be given now.", free)
 
 
 def _worker_state(state: WorkerState) -> str:
@@ -201,39 +214,43 @@ def _worker_state(state: WorkerState) -> str:
 
 
 def _bytes(snapshot: Snapshot) -> Iterator[Metric]:
-    yield _gauge("scaler_waiting_bytes", "Payload of tasks that the scheduler holds.", snapshot.waiting_bytes)
-    yield _gauge("scaler_objects", "Objects that clients or graphs have.", snapshot.objects)
-    yield _gauge(
-        "scaler_object_bytes", "Size of these objects, as far as the scheduler holds them.", snapshot.object_bytes
-    )
-    text = "What the scheduler lets tasks and objects take before clients keep theirs to themselves."
+    yield _gauge("scaler_waiting_bytes", "Payload of the tasks that the scheduler holds.", snapshot.waiting_bytes)
+    yield _gauge("scaler_objects", "Objects of clients and graphs.", snapshot.objects)
+    yield _gauge("scaler_object_bytes", "Size of the objects that the scheduler holds.", snapshot.object_bytes)
+    text = "Memory for tasks and objects, beyond which clients keep further tasks back."
     yield _gauge("scaler_memory_limit_bytes", text, snapshot.memory_limit_bytes)
 
 
 def _messages(snapshot: Snapshot) -> Iterator[Metric]:
-    received, sent = "Messages that the scheduler has received.", "Messages that the scheduler has sent."
+    received, sent = "Messages received by the scheduler, by type.", "Messages sent by the scheduler, by type."
     yield _counters("scaler_messages_received", received, "type", snapshot.received)
     yield _counters("scaler_messages_sent", sent, "type", snapshot.sent)
     dropped = dict.fromkeys(_DROP_REASONS, 0) | snapshot.dropped
     text = (
-        "Messages dropped (malformed, unreachable; refused: beyond a limit, or not for this peer; ignored: of one who "
-        "wastes time), connections that were cut, handshakes and messages of who is unauthorized, rows of results that "
-        "came late and of output that were not forwarded."
+        "Messages dropped, by reason: malformed; unreachable; refused (beyond a limit, or not for this peer); ignored "
+        "(the sender floods); connections (cut); unauthorized (handshakes and messages without an authorized key); "
+        "late (rows of results); output (rows that were not forwarded)."
     )
     yield _counters("scaler_messages_dropped", text, "reason", dropped)
 
 
 def _durations(snapshot: Snapshot) -> Iterator[Metric]:
     process = snapshot.process
-    text = "How long turns of the scheduler's loop took that had something to do."
+    text = "Duration of the turns of the scheduler's loop that had work."
     yield _histogram("scaler_loop_duration_seconds", text, process.loop_durations, process.loop_microseconds)
-    text = "From a task's arrival to its dispatch."
+    text = "Time from a task's arrival to its dispatch."
     latency = snapshot.dispatch_latency_microseconds
     yield _histogram("scaler_dispatch_latency_seconds", text, snapshot.dispatch_latencies, latency)
 
 
 def _histogram(name: str, text: str, counts: Sequence[int], microseconds: int) -> Metric:
-    """`counts[k]` are of less than 2^k microseconds and not less than half of that, the last of all that is longer."""
+    """A histogram from counts by power of two.
+
+    Args:
+        counts: `counts[k]` durations are shorter than 2^k microseconds and not shorter than half of that. The last
+            count has all longer ones too.
+        microseconds: the sum of all durations.
+    """
     buckets: list[tuple[str, float]] = []
     for power in range(FIRST_BUCKET, LAST_BUCKET + 1):
         buckets.append((repr(2**power / 1e6), sum(counts[: power + 1])))
@@ -243,19 +260,19 @@ def _histogram(name: str, text: str, counts: Sequence[int], microseconds: int) -
 
 def _deaths(snapshot: Snapshot) -> Iterator[Metric]:
     deaths = dict.fromkeys(COMMON_DEATH_CAUSES, 0) | snapshot.deaths
-    yield _counters("scaler_worker_deaths", "Workers that died or were given up.", "cause", deaths)
+    yield _counters("scaler_worker_deaths", "Workers that died or were given up, by cause.", "cause", deaths)
 
 
 def _hosts(view: SnapshotView) -> Iterator[Metric]:
     rows = host_rows(view)
-    agents = "Host agents of a host."
+    agents = "Host agents, by host."
     yield _gauges("scaler_host_agents", agents, "host", {host: row.agents for host, row in rows.items()})
-    workers = "Workers of a host."
+    workers = "Workers, by host."
     yield _gauges("scaler_host_workers", workers, "host", {host: row.workers for host, row in rows.items()})
-    cores = "Processors that the agents and workers of a host keep busy, 1 for each."
+    cores = "Processor cores that the agents and workers of a host keep busy."
     yield _gauges("scaler_host_cpu_cores", cores, "host", {host: row.cpu_percent / 100 for host, row in rows.items()})
     resident = "Resident memory of the agents and workers of a host."
     sizes = {host: row.resident_bytes for host, row in rows.items()}
     yield _gauges("scaler_host_resident_memory_bytes", resident, "host", sizes)
-    lag = "From a heartbeat of a host's agent to its echo, the longest of its agents."
+    lag = "Time from a heartbeat of a host's agent to its echo, the longest of its agents."
     yield _gauges("scaler_host_lag_seconds", lag, "host", {host: row.lag_seconds for host, row in rows.items()})

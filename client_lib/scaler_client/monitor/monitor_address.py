@@ -1,4 +1,4 @@
-"""Which monitor address to connect to: given, found by the scheduler's address, or from the scheduler's file."""
+"""Finds the monitor address to connect to: from the options, the scheduler's address or the scheduler's file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..commands.toml_file import read_file
 MONITOR_VARIABLE = "SCALER_MONITOR_ADDRESS"
 SCHEDULER_FILE = "/etc/scaler/scheduler.toml"
 SERVICE_MONITOR = Address("ipc", "", 0, "/run/scaler/monitor")
-"""Where the scheduler's unit has it."""
+"""Where the scheduler's systemd unit publishes."""
 
 
 def find_monitor_address(address: Address, otherwise: Address | None = None, has_service: bool = False) -> Address:
-    """That of a scheduler at this address which was not told where: wherever its socket is.
+    """The monitor address of a scheduler that uses its default: the first candidate whose socket exists.
 
     Args:
-        address: as the scheduler is bound, or as one connects to it.
-        otherwise: what it is where there is no socket yet; None: where that would be.
-        has_service: whether it may be that of the unit, which publishes elsewhere.
+        address: the scheduler's own address, as it binds it or as clients connect to it.
+        otherwise: the result if no socket exists yet; None takes the default address.
+        has_service: whether the address of the scheduler's systemd unit is a candidate too.
 
     Raises:
-        AddressError: such a path would be too long for a socket.
+        AddressError: the path is too long for a socket.
     """
     hosts = (address.host, "*", "0.0.0.0", "127.0.0.1") if address.transport == "tcp" else (address.host,)
     candidates = [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
@@ -45,18 +45,18 @@ _SCHEDULER = Command(
         Option("monitor-address", Kind("ADDRESS", parse_bind_address, (str,)), None, ""),
     ),
 )
-"""Of the scheduler's options those that say where it publishes."""
+"""The scheduler's options that say where it publishes."""
 
 
 def resolve_monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_FILE) -> Address:
-    """Where to connect to.
+    """The monitor address to connect to.
 
     Args:
-        values: of MONITOR_OPTIONS, by key, as `command_line.resolve` gives them.
-        scheduler_file: the scheduler's configuration, where it is on this machine and may be read.
+        values: values of MONITOR_OPTIONS by key, from `command_line.resolve`.
+        scheduler_file: path of the scheduler's configuration file. It is used if it exists and may be read.
 
     Raises:
-        OptionError: nothing says where.
+        OptionError: no option and no file names an address.
     """
     given: Address | None = values["monitor_address"]
     if given is not None:
@@ -70,9 +70,9 @@ def resolve_monitor_address(values: Mapping[str, Any], scheduler_file: str = SCH
     if "address" not in configured:
         raise OptionError(
             f"no monitor address: give it as an argument, in {MONITOR_VARIABLE} or in the configuration file, "
-            f"or the scheduler's address by --scheduler-address or in {ADDRESS_VARIABLE}"
+            f"or give the scheduler's address by --scheduler-address or in {ADDRESS_VARIABLE}"
         )
-    # That file is the service's. It may be started after this program, which then waits for it there.
+    # The file belongs to the service. If the service starts later, this program waits for its socket.
     return _find(configured["address"], SERVICE_MONITOR)
 
 
@@ -84,15 +84,15 @@ def _find(address: Address, otherwise: Address | None = None) -> Address:
 
 
 def _scheduler_file_addresses(path: str) -> dict[str, Address]:
-    """What the scheduler's file says of the two; nothing where there is none, or it is not for us to read."""
+    """The addresses in the scheduler's file, by key; empty if the file is absent or may not be read."""
     try:
-        found, _ = read_file(_SCHEDULER, path)  # its other keys are unknown here, and none of our business
+        found, _ = read_file(_SCHEDULER, path)  # this table has only some of the file's keys; the others are ignored
     except OptionError:
         return {}
     return {key: one.value for key, one in found.items()}
 
 
 def _on_loopback(bound: Address) -> Address:
-    """Where on its own machine an address is reached that is bound on all interfaces."""
+    """Replaces "all interfaces" in a bound address by the loopback address, to connect on the same machine."""
     loopback = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
     return dataclasses.replace(bound, host=loopback.get(bound.host, bound.host))

@@ -1,4 +1,4 @@
-"""What a scheduler on this machine says of itself, for whoever shows it now and then."""
+"""The newest snapshot of a scheduler on this machine, for callers that show it now and then (notebooks)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from ..protocol.snapshots import Snapshot
 from .monitor_address import find_monitor_address
 
 FIRST_WAIT_MILLISECONDS = 1500
-"""How long somebody is kept who looks for the first time: snapshots come once a second, and what a notebook shows of a
-client it shows once, most often of a new one."""
+"""The longest wait of the first call. Snapshots come once a second, and a notebook shows a new client only once."""
 
 
 class NewestSnapshot:
-    """The newest snapshot of the scheduler at an address, where it publishes them on this machine as it does unless
-    told otherwise. It listens from the first look on. For any thread.
+    """The newest snapshot of a scheduler on this machine. May be used by any thread.
+
+    It subscribes at the first call, not before. It finds a scheduler only at the default monitor address or at
+    `monitor`.
 
     Args:
-        address: the scheduler's, as it is bound or as it is connected to.
-        monitor: where it publishes, if it was told where.
+        address: the scheduler's own address, as it binds it or as clients connect to it.
+        monitor: the monitor address; None takes the default one of `address`.
     """
 
     def __init__(self, address: Address, monitor: Address | None = None) -> None:
@@ -39,9 +40,10 @@ class NewestSnapshot:
         self._newest: Snapshot | None = None
 
     def latest(self, incarnation: int = 0) -> Snapshot | None:
-        """The newest one, where there is any, of the scheduler of this incarnation if one is given.
+        """The newest snapshot, or None if there is none yet. The first call waits up to 1.5 s for it.
 
-        Waits for it at the first look, for a second or so at most.
+        Args:
+            incarnation: only a snapshot of this scheduler; 0 takes any.
         """
         if not self._lock.acquire(blocking=False):
             return None
@@ -58,10 +60,12 @@ class NewestSnapshot:
         return newest if newest is not None and incarnation in (0, newest.incarnation) else None
 
     def wait(self, incarnation: int, seconds: float, is_wanted: Callable[[Snapshot], bool]) -> Snapshot | None:
-        """The newest one, waited for until it is wanted or the time is over: of the scheduler of this incarnation, of
-        any one for 0.
+        """Wait up to `seconds` for a snapshot that `is_wanted` accepts. Returns the newest one in any case, or None.
 
-        Does not wait where no scheduler publishes.
+        Does not wait if no scheduler publishes there.
+
+        Args:
+            incarnation: only snapshots of this scheduler; 0 takes any.
         """
         deadline = time.monotonic() + seconds
         with self._lock:
@@ -87,13 +91,13 @@ class NewestSnapshot:
     def _connect(self) -> None:
         try:
             monitor = self._monitor or find_monitor_address(self._address)
-        except AddressError:  # too long a path: the scheduler has none either
+        except AddressError:  # the path is too long for a socket, so the scheduler has none
             return
         if monitor.transport == "ipc" and not os.path.exists(monitor.path):
             return
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)
-        self._socket.setsockopt(zmq.CONFLATE, 1)  # of all that came since the last look the newest is enough
+        self._socket.setsockopt(zmq.CONFLATE, 1)  # only the newest message is kept
         self._socket.subscribe(SNAPSHOT_TOPIC)
         self._socket.connect(str(monitor))
 
@@ -101,6 +105,6 @@ class NewestSnapshot:
         try:
             message = wire.decode_published(frame)
         except wire.WireError:
-            return  # whatever has the path now is no scheduler of this version
+            return  # the publisher is not a scheduler of this version
         if isinstance(message, Snapshot):
             self._newest = message

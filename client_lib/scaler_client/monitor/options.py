@@ -1,7 +1,7 @@
-"""The options that all programs have which watch a scheduler: where it publishes what it says of itself, by which keys.
+"""The options of all programs that watch a scheduler: its monitor address, and the folder of keys.
 
-A program's table begins with MONITOR_OPTIONS; `resolve_monitor_options` gives their values, `monitor_address` the
-address to connect to among them, `keys` for the MonitorSocket.
+A program's option table begins with MONITOR_OPTIONS. `resolve_monitor_options` returns the values; among them are
+`monitor_address`, to connect to, and `keys`, for the MonitorSocket.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ MONITOR_OPTIONS = (
         "monitor-address",
         Kind("ADDRESS", parse_connect_address, (str,)),
         None,
-        "where the scheduler publishes its state, as in ipc:///tmp/127.0.0.1_2345_monitor",
+        "where the scheduler publishes its state, for example ipc:///tmp/127.0.0.1_2345_monitor",
         positional=True,
         environment=MONITOR_VARIABLE,
-        default_text=f"that of the scheduler at --scheduler-address, else of the one that {SCHEDULER_FILE} is for",
+        default_text=f"that of the scheduler at --scheduler-address, else of the one that {SCHEDULER_FILE} configures",
     ),
     Option(
         "scheduler-address",
         Kind("ADDRESS", parse_bind_address, (str,)),
         None,
-        "the scheduler's own address, where it runs on this machine and publishes where it does unless told otherwise",
+        "the scheduler's own address, if it runs on this machine and publishes at its default monitor address",
         environment=ADDRESS_VARIABLE,
     ),
     Option(
         "keys",
         text("DIR", is_file=True),
         None,
-        "the folder with server.key, monitor.key and monitor.secret, for a monitor address of tcp that wants keys",
+        "the folder with server.key, monitor.key and monitor.secret, if the monitor address is tcp and needs keys",
         environment=KEYS_VARIABLE,
         default_text="none",
     ),
@@ -44,7 +44,8 @@ MONITOR_OPTIONS = (
 
 
 def resolve_monitor_options(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> dict[str, Any]:
-    """A program's values by key, of arguments, environment and file. Raises OptionError naming what is wrong first."""
+    """A program's option values by key, from arguments, environment and file. Raises OptionError for the first wrong
+    one."""
     values = resolve(command, arguments, environ)
     values["monitor_address"] = resolve_monitor_address(values)
     del values["scheduler_address"]

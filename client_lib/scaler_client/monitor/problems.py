@@ -1,4 +1,4 @@
-"""What looks wrong in a picture, in a line each."""
+"""What looks wrong in a snapshot, one line a problem."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .text_layout import clean, duration, moment, plural, size
 
 SILENT_AGENT_SECONDS = 10.0
 NEARLY_FULL = 0.9
-"""Of the memory limit."""
+"""Share of the memory limit."""
 BUSY_LOOP_PERCENT = 90.0
 SLOW_LAG_SECONDS = 1.0
 MAX_LISTED = 3
 DROP_REASONS = {
     "malformed": "the sender does not speak this protocol",
-    "refused": "beyond a limit, or not for this peer: the scheduler's log says which",
+    "refused": "beyond a limit, or not for this peer; the scheduler's log has details",
     "ignored": "the sender floods the scheduler",
-    "unreachable": "the receiver was not connected any more; tasks in it are given out again",
+    "unreachable": "the receiver was no longer connected; tasks in it are dispatched again",
 }
-"""Why the scheduler drops messages, and what that means."""
+"""Why the scheduler drops messages, and what each reason means."""
 INTENDED_DEATHS = ("cancelled", "time limit")
-"""Causes of deaths that are no accidents."""
+"""Causes of deaths that somebody asked for."""
 
 
 def problems(view: SnapshotView) -> list[str]:
-    """The worst first."""
+    """The problems, the worst first."""
     return [*_worker_problems(view), *_host_problems(view), *_scheduler_problems(view), *_version_problems(view)]
 
 
@@ -37,7 +37,7 @@ def _worker_problems(view: SnapshotView) -> Iterator[str]:
         yield f"{waiting} and there is no worker: start scaler_cluster"
     elif snapshot.unserved:
         waiting = plural(snapshot.unserved, "task waits", "tasks wait")
-        yield f"{waiting} for a worker that could run them, and there is none: the scheduler's log says what it lacks"
+        yield f"{waiting} for a worker that could run them, and there is none: the scheduler's log says what is missing"
     elif snapshot.waiting and all(row.state & WorkerState.RETIRES for row in view.workers):
         yield f"{waiting} and all workers retire"
     silent = [row.name for row in view.workers if row.state & WorkerState.DOES_NOT_ANSWER]
@@ -94,7 +94,7 @@ def _version_problems(view: SnapshotView) -> Iterator[str]:
 
 
 def _last(view: SnapshotView, counter: str, cause: str) -> str:
-    """When a counter last grew, if this reader has seen that; empty otherwise."""
+    """ ", last at TIME" if this reader has seen the counter grow; empty otherwise."""
     at = view.counter_times.get((counter, cause))
     return "" if at is None else f", last at {moment(at)}"
 

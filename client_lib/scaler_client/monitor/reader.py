@@ -1,7 +1,7 @@
-"""Following a scheduler by what it publishes, without a socket or a clock of its own.
+"""Follows a scheduler by its published messages. It has no socket and no clock of its own.
 
-Frames and the time (seconds of any monotonic clock) go in; what there is to show can be read at any time: the newest
-picture, whether the scheduler is there, since when, and what was missed.
+The caller feeds frames with the time of any monotonic clock, in seconds. At any time the reader has the newest
+snapshot, whether the scheduler is there and since when, and counts of what was missed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from .history import HistoryFeed
 from .snapshot_view import CounterTimes, CpuUsages, SnapshotView, build_view, counter_times, cpu_usages
 
 SILENCE_SECONDS = 3.5
-"""Without a snapshot, of which one comes each second: then the scheduler is gone."""
+"""The scheduler counts as gone after this time without a snapshot. It sends one each second."""
 
 RATE_SECONDS = 0.5
-"""What rates are of, at least: a snapshot that comes at once because somebody else subscribes is too close for them."""
+"""The shortest interval for rates. The scheduler sends an extra snapshot when another program subscribes, and such an
+interval would be too short."""
 
 
 MAX_STORIES = 100
-"""Of so many tasks that were asked for the stories are kept."""
+"""The number of tasks whose stories are kept."""
 
 
 class Presence(enum.Enum):
@@ -35,39 +36,43 @@ class Presence(enum.Enum):
 
 
 class MonitorReader:
-    """What is known of the scheduler at a monitor address."""
+    """The state of the scheduler at one monitor address."""
 
     def __init__(self, now: float) -> None:
         self.presence = Presence.UNHEARD
         self.since = now
-        """When that began: of one that is gone, when it was heard last."""
+        """When the present state began. For a scheduler that is gone, when it was last heard."""
         self.problem = ""
-        """Why nothing can be shown, for people, where it is of another version."""
+        """Why nothing can be shown (the scheduler has another version); one line for users."""
         self.view: SnapshotView | None = None
-        """The newest one; it stays when the scheduler is gone."""
+        """The newest snapshot as rows. It stays when the scheduler is gone."""
         self.graphs: Graphs | None = None
-        """The newest ones of this scheduler, where they are subscribed to."""
+        """The newest graphs of this scheduler, if they are subscribed to."""
         self.stories: dict[tuple[int, int], History] = {}
-        """By client and id: what was answered last to whoever has asked for this task."""
+        """The last answer for each task whose story was requested, by client and id."""
         self.missed_snapshots = 0
-        """Of this scheduler, which came too late for this reader or while it did not read."""
+        """Snapshots of this scheduler that were lost on the way or came too late."""
         self.malformed = 0
-        """Frames that were no messages, or none that is published."""
+        """Frames that could not be decoded, or hold a message that is not published."""
         self.schedulers = 0
-        """How many were there one after the other: each start of the scheduler's is a new one."""
+        """How many schedulers have published here. Each start of a scheduler counts."""
         self.function_totals = FunctionTotals()
-        """Of this scheduler; each picture counts, also those that nobody looks at."""
+        """Counters by function name. Every snapshot is added, also when nobody looks at it."""
         self._heard_at = now
         self._recent: deque[Snapshot] = deque()
-        """Of this scheduler: the newest one, and before it the one that rates are taken from, and what is between."""
+        """Snapshots of this scheduler: the base of the rates first, the newest one last."""
         self._cpu_usages: CpuUsages = {}
         self._counter_times: CounterTimes = {}
         self._history = HistoryFeed(0)
         self._pending_history = HistoryFeed(0)
-        """Of a scheduler that has not shown itself yet."""
+        """History of a scheduler whose first snapshot has not arrived yet."""
 
     def feed(self, frame: bytes, now: float) -> bool:
-        """Take a frame that has come from the monitor address, topic and all.
+        """Process a frame from the monitor address. The frame begins with its topic.
+
+        Args:
+            frame: the bytes as received.
+            now: seconds of the caller's monotonic clock.
 
         Returns:
             Whether there is something new to show.
@@ -97,16 +102,16 @@ class MonitorReader:
         return True
 
     def drain_history(self) -> list[History]:
-        """What has happened since the last call, as far as it came, the oldest first."""
+        """The history since the last call, as far as it arrived, oldest first."""
         return self._history.drain()
 
     @property
     def missed_history(self) -> int:
-        """Rows of this scheduler's history: too many at once, or they came too late for this reader."""
+        """Rows of this scheduler's history that were lost, or dropped because there were too many at once."""
         return self._history.missed
 
     def tick(self, now: float) -> bool:
-        """Notice silence. Feed what has come before, or time in which nobody read is taken for it.
+        """Detect silence. Feed all waiting frames first: time in which nobody reads counts as silence.
 
         Returns:
             Whether there is something new to show.
@@ -119,12 +124,12 @@ class MonitorReader:
 
     @property
     def heard_at(self) -> float:
-        """When something was heard last, by the clock of what was fed; the beginning, where nothing was."""
+        """When the last message came, by the caller's clock; the reader's start if none has come."""
         return self._heard_at
 
     @property
     def deadline(self) -> float:
-        """When `tick` is to be called next, at the latest, if nothing comes before."""
+        """The time by which `tick` must be called if no frame comes before."""
         return self._heard_at + SILENCE_SECONDS
 
     def _set_presence(self, presence: Presence, now: float) -> None:
@@ -150,7 +155,7 @@ class MonitorReader:
         return True
 
     def _apply_story(self, client: int, task_id: int, story: History) -> bool:
-        """Of any scheduler that answers: who asks for a story may not have waited for a picture."""
+        """Keep a story of any scheduler: the program that requested it may not have waited for a snapshot."""
         self.stories.pop((client, task_id), None)
         if len(self.stories) == MAX_STORIES:
             del self.stories[next(iter(self.stories))]
@@ -172,7 +177,7 @@ class MonitorReader:
             self._recent.clear()
             self._cpu_usages = {}
         elif snapshot.sequence <= newest.sequence:
-            return  # an old one that has waited in a queue, or the same again
+            return  # an old one that waited in a queue, or a duplicate
         else:
             self.missed_snapshots += snapshot.sequence - newest.sequence - 1
         is_same = newest is not None and newest.incarnation == snapshot.incarnation

@@ -1,4 +1,4 @@
-"""A scheduler as one sees it: the rows of its newest snapshot, with rates and percentages from one to the next."""
+"""The newest snapshot as rows, with rates and percentages computed from an earlier one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class RunningTask:
     attempt: int
     name: str
     seconds: float
-    """For how long it is known to run, when the snapshot was made."""
+    """How long it was known to run when the snapshot was made."""
 
 
 @dataclass(frozen=True)
 class WorkerRow:
-    """Rates are a second's; percentages are of one core, and 0 until they are known."""
+    """One worker. Rates are per second. Percentages are of one core, and 0 until they are known."""
 
     incarnation: int
     name: str
@@ -34,7 +34,7 @@ class WorkerRow:
     agent_cpu_percent: float
     agent_resident_bytes: int
     lag_seconds: float
-    """From a heartbeat of its agent's to the echo."""
+    """Time from a heartbeat of its agent to the echo."""
     cpu_percent: float
     resident_bytes: int
     free: int
@@ -61,13 +61,14 @@ class AgentRow:
     resident_bytes: int
     lag_seconds: float
     silent_seconds: float
-    """Since its last heartbeat."""
+    """Time since its last heartbeat."""
     workers: int
 
 
 @dataclass(frozen=True)
 class ClientRow:
-    """`worker` is that which a nested client lives in, 0 for others; `others` are open tasks that do not wait."""
+    """One client. `worker` is where a nested client lives, 0 for other clients. `others` counts the open tasks that do
+    not wait."""
 
     incarnation: int
     name: str
@@ -77,7 +78,7 @@ class ClientRow:
     objects: int
     object_bytes: int
     done: int
-    """Tasks that it was sent an answer to."""
+    """Tasks whose answer was sent to it."""
     done_rate: float
 
 
@@ -90,11 +91,11 @@ class FunctionRow:
     done_rate: float
     failed: int
     mean_seconds: float
-    """Of all results; 0 while there is none."""
+    """The mean of all results; 0 before the first one."""
     bytes: int
     clients: int
     given: str
-    """Names that its tasks were given lately by `options(name=)`, commas between them."""
+    """Names that `options(name=)` gave to its recent tasks, separated by commas."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class ObjectRow:
     bytes: int
     tasks: int
     state: ObjectState | int
-    """A number where a newer scheduler knows more of them."""
+    """A plain number for a state that only a newer scheduler knows."""
 
 
 CounterTimes = Mapping[tuple[str, str], float]
@@ -133,16 +134,16 @@ def counter_times(snapshot: Snapshot, previous: Snapshot | None, before: Counter
 
 @dataclass(frozen=True)
 class SnapshotView:
-    """`seconds` is the time that rates are of, 0 where there are none yet. All of them are a second's."""
+    """One snapshot as rows. Rates are per second, over the last `seconds`, which is 0 if there are none yet."""
 
     snapshot: Snapshot
     seconds: float
     cpu_percent: float
-    """Of the scheduler's process, in percent of one core."""
+    """Percent of one core that the scheduler's process used."""
     loop_percent: float
-    """Of the time, what its loop was busy."""
+    """Percent of the time in which its loop was busy."""
     loop_mean_seconds: float
-    """Of its turns in that time."""
+    """The mean duration of a turn of the loop."""
     resolved_rate: float
     received_rates: Mapping[str, float]
     sent_rates: Mapping[str, float]
@@ -157,14 +158,14 @@ class SnapshotView:
 
 @dataclass(frozen=True)
 class CpuUsage:
-    """Processor time of a process, and when its host said so; the percentage is that of the time before."""
+    """Processor time of a process as its host last reported it. `percent` is the use since the report before."""
 
     at_milliseconds: int
     cpu_milliseconds: int
     percent: float = 0.0
 
     def updated(self, at_milliseconds: int, cpu_milliseconds: int) -> CpuUsage:
-        """What the host says now; the same as long as it has said nothing new."""
+        """The usage after another report; unchanged if the report is not newer."""
         passed, spent = at_milliseconds - self.at_milliseconds, cpu_milliseconds - self.cpu_milliseconds
         if passed <= 0:
             return self
@@ -176,7 +177,7 @@ CpuUsages = dict[int, CpuUsage]
 
 
 def cpu_usages(snapshot: Snapshot, before: CpuUsages) -> CpuUsages:
-    """Those of all agents and workers that are there, given what they were before."""
+    """The usages of all agents and workers of a snapshot, given the previous usages."""
     agents, workers = snapshot.agent_columns, snapshot.worker_columns
     heard = dict(zip(agents.incarnations, agents.heard_milliseconds))
     found: CpuUsages = {}
@@ -189,7 +190,7 @@ def cpu_usages(snapshot: Snapshot, before: CpuUsages) -> CpuUsages:
 
 
 def _next_usage(before: CpuUsage | None, at_milliseconds: int, cpu_milliseconds: int) -> CpuUsage:
-    # A worker's first snapshot may be older than its agent's first word of it: 0 is no beginning to count from.
+    # A worker can appear in a snapshot before its agent's first report of it. 0 is no base to count from.
     if before is None or not before.cpu_milliseconds:
         return CpuUsage(at_milliseconds, cpu_milliseconds)
     return before.updated(at_milliseconds, cpu_milliseconds)
@@ -198,7 +199,14 @@ def _next_usage(before: CpuUsage | None, at_milliseconds: int, cpu_milliseconds:
 def build_view(
     snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages, times: CounterTimes | None = None
 ) -> SnapshotView:
-    """With rates since `base`, an earlier snapshot of the same scheduler."""
+    """The rows of a snapshot.
+
+    Args:
+        snapshot: the newest snapshot.
+        base: an earlier snapshot of the same scheduler, from which rates are computed; None gives no rates.
+        usages: processor use by incarnation.
+        times: when counters last grew; None: not known.
+    """
     seconds = 0.0 if base is None else max(0.0, snapshot.uptime_seconds - base.uptime_seconds)
     if base is None or not seconds:
         base, seconds = snapshot, 0.0

@@ -1,7 +1,7 @@
-"""The socket of all programs that watch a scheduler: what its monitor address publishes, in a MonitorReader.
+"""The socket of all programs that watch a scheduler. It feeds what the monitor address publishes to a MonitorReader.
 
-One may wait in it (`wait`), or have an event loop wait (`fileno`, then `read`). ZeroMQ connects again by itself when
-there is a scheduler again. For one thread.
+A program waits in `wait`, or lets an event loop wait for `fileno` and then calls `read`. ZeroMQ reconnects by itself.
+For one thread.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from .reader import MonitorReader
 RECONNECT_MILLISECONDS = 100
 MAX_RECONNECT_MILLISECONDS = 1000
 RECEIVE_QUEUE = 64
-"""Messages that wait for a program that does not read, beside those that the scheduler keeps."""
+"""Messages that wait for a slow program here, besides those that wait at the scheduler."""
 HEARTBEAT_MILLISECONDS = 5000
-"""Of tcp: a subscriber sends nothing else, and would never learn that the other host was switched off."""
+"""For tcp. A subscriber sends nothing else, so without heartbeats it would not detect that the other host is off."""
 TICK_SECONDS = 0.5
-"""How often, at the least, `read` is to be called: nothing comes when the scheduler falls silent."""
+"""`read` must be called at least this often: nothing arrives when the scheduler falls silent."""
 
 
-OWN_ADDRESS_HINT = "; or this is no monitor address, but the scheduler's own"
-"""To be said where the other side hangs up without a word: to a monitor's key the scheduler's own address does so."""
+OWN_ADDRESS_HINT = "; or this is the scheduler's own address, not its monitor address"
+"""A hint for a connection that is closed without a reason: the scheduler's own address does so to a monitor's key."""
 
 REJECTED_RETRY_SECONDS, MAX_REJECTED_RETRY_SECONDS = 2.0, 30.0
-"""Until it is tried again where the scheduler has refused the key."""
+"""Until the next attempt after the scheduler has rejected the key."""
 
 
 class MonitorAccessError(Exception):
-    """Nobody of this user will ever hear anything at a monitor address; the text is one line that says why."""
+    """This user can never hear anything at a monitor address. The text is one line that says why."""
 
 
 class MonitorKeysError(MonitorAccessError):
-    """The folder of keys that was given has not what a monitor needs."""
+    """The folder of keys lacks what a monitor needs."""
 
 
 class MonitorSocket:
-    """Subscribed to a monitor address.
+    """A subscription to a monitor address.
 
     Args:
-        address: where the scheduler publishes, there already or not.
-        topics: what is wanted (`snapshot_decoder.py` has them).
-        clock: seconds of a monotonic clock.
-        keys: the folder with a monitor's keys, for an address of tcp; None takes it from SCALER_KEYS, empty means none.
+        address: where the scheduler publishes. The scheduler may start later.
+        topics: topics to subscribe to (`snapshot_decoder.py` has them).
+        clock: returns seconds of a monotonic clock.
+        keys: the folder with a monitor's keys, for a tcp address. None takes it from SCALER_KEYS; empty means no keys.
 
     Raises:
-        MonitorAccessError: the socket's file is there and not for this user, or is none; MonitorKeysError, which is
-            one: the keys can't be read.
+        MonitorAccessError: the socket file exists and is not for this user, or the file is not a socket.
+        MonitorKeysError: the keys cannot be read. It is a MonitorAccessError.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class MonitorSocket:
         self._clock = clock
         self._keys = _keys_for(address, keys)
         self.reader = MonitorReader(clock())
-        """What is known of the scheduler there."""
+        """What is known of the scheduler at the address."""
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.LINGER, 0)
@@ -94,15 +94,15 @@ class MonitorSocket:
         self._socket.connect(str(address))
 
     def fileno(self) -> int:
-        """What an event loop waits for, to call `read`: readable when something *may* have come.
+        """A descriptor for an event loop, which calls `read` when it is readable: something *may* have come.
 
-        It is readable once for all that is there, so that `read` is to be called after `subscribe` too, and twice a
-        second (TICK_SECONDS) anyway.
+        It becomes readable only once for all waiting messages. So call `read` after `subscribe` too, and at least every
+        TICK_SECONDS.
         """
         return int(self._socket.getsockopt(zmq.FD))
 
     def read(self) -> bool:
-        """Take all that has come, without waiting, and notice silence.
+        """Feed all waiting messages to the reader, without waiting, and detect silence.
 
         Returns:
             Whether there is something new to show.
@@ -118,7 +118,7 @@ class MonitorSocket:
         return self.reader.tick(self._clock()) or is_new
 
     def _retry_rejected_key(self) -> None:
-        """ZeroMQ does not by itself where the scheduler has refused the key: it may be authorized later."""
+        """Reconnect if the scheduler has rejected the key. ZeroMQ does not, but the key may be authorized later."""
         self._handshakes.retry()
         self._handshakes.take()
         failure = self._handshakes.failure
@@ -127,12 +127,12 @@ class MonitorSocket:
         elif failure.is_final and self._clock() >= self._retry_at:
             self._retry_at = self._clock() + self._retry_seconds
             self._retry_seconds = min(2 * self._retry_seconds, MAX_REJECTED_RETRY_SECONDS)
-            with suppress(zmq.ZMQError):  # it has forgotten it already
+            with suppress(zmq.ZMQError):  # ZeroMQ has already dropped the connection
                 self._socket.disconnect(str(self.address))
             self._socket.connect(str(self.address))
 
     def wait(self, seconds: float) -> bool:
-        """As `read`, and waits up to so many seconds until there is something new to show."""
+        """Like `read`, but wait up to `seconds` until there is something new to show."""
         deadline = self._clock() + seconds
         while not self.read():
             left = deadline - self._clock()
@@ -142,16 +142,16 @@ class MonitorSocket:
         return True
 
     def subscribe(self, topic: bytes) -> None:
-        """Want one more topic, from now on."""
+        """Subscribe to one more topic."""
         self._socket.subscribe(topic)
 
     def unsubscribe(self, topic: bytes) -> None:
-        """Want a topic no more; what is under way still comes."""
+        """Unsubscribe from a topic. Messages that are on their way still arrive."""
         self._socket.unsubscribe(topic)
 
     def connection_problem(self) -> str:
-        """Why nothing may come, as far as keys, the host's name or the socket's file show it; empty where nothing is
-        seen (yet)."""
+        """Why no message may arrive, as far as the keys, the host's name or the socket file tell; empty if nothing is
+        wrong."""
         failure = self._handshakes.failure
         if failure is not None:
             is_unknown = self._keys is not None and not failure.is_final
@@ -159,7 +159,7 @@ class MonitorSocket:
         return connection_problem(self.address) or self._host.complaint()
 
     def close(self) -> None:
-        """Leave. A second call does nothing."""
+        """Close the socket. A second call does nothing."""
         if not self._context.closed:
             self._handshakes.close()
             self._context.destroy(linger=0)
@@ -179,10 +179,10 @@ def _keys_for(address: Address, directory: str | None) -> PeerKeys | None:
 
 
 def check_access(address: Address) -> None:
-    """Whether one can ever hear something there.
+    """Check that this user can connect to an address.
 
     Raises:
-        MonitorAccessError: no, and why.
+        MonitorAccessError: the user cannot; the text says why.
     """
     reason, is_final = _check_path(address)
     if is_final:
@@ -190,12 +190,12 @@ def check_access(address: Address) -> None:
 
 
 def connection_problem(address: Address) -> str:
-    """Why nothing may come from there, as far as the socket's file shows it; empty where nothing is seen."""
+    """Why no message may arrive from an address, as far as the socket file tells; empty if nothing is wrong."""
     return _check_path(address)[0]
 
 
 def _check_path(address: Address) -> tuple[str, bool]:
-    """What is in the way, and whether waiting won't help: ZeroMQ tries again for ever, and does not say why."""
+    """What prevents a connection, and whether waiting is useless. ZeroMQ retries for ever and does not report it."""
     path = address.path
     if address.transport != "ipc" or path.startswith("@"):
         return "", False
@@ -203,12 +203,12 @@ def _check_path(address: Address) -> tuple[str, bool]:
         found = os.stat(path)
     except OSError as error:
         if error.errno == errno.EACCES:
-            return f"permission denied: the folder of {path} can't be entered{_folder_owner(path)}", True
-        return f"there is no {path} yet: the scheduler does not run, or publishes elsewhere", False
+            return f"permission denied: the folder of {path} cannot be entered{_folder_owner(path)}", True
+        return f"{path} does not exist yet: the scheduler does not run, or publishes elsewhere", False
     if not stat.S_ISSOCK(found.st_mode):
-        return f"{path} is no socket", True
+        return f"{path} is not a socket", True
     if not os.access(path, os.W_OK):
-        return f"permission denied: it is for {_owner(found)}", True
+        return f"permission denied: the socket is for {_owner(found)}", True
     return "", False
 
 
@@ -220,7 +220,7 @@ def _folder_owner(path: str) -> str:
 
 
 def _owner(found: os.stat_result) -> str:
-    import grp  # these two are where ipc is
+    import grp  # not on Windows, which has no ipc either
     import pwd
 
     try:
@@ -232,5 +232,5 @@ def _owner(found: os.stat_result) -> str:
     except KeyError:
         group = str(found.st_gid)
     if not found.st_mode & 0o020 and stat.S_ISSOCK(found.st_mode):
-        return f"the user {user} alone"
+        return f"the user {user} only"
     return f"the user {user} and the group {group}"

@@ -1,7 +1,7 @@
-"""How people name a task, and what is meant by what they have copied from somewhere.
+"""How users name a task, and how the text they give is understood.
 
-`CLIENT/ID` names exactly one: its client's incarnation and its id there. Where the client is known from what stands
-around it, logs, errors and futures say `NAME#ID`, the name being the function's, or the task's own.
+`CLIENT/ID` names one task exactly: its client's incarnation and its id there. Logs, errors and futures write `NAME#ID`,
+with the task's name or its function's, because there the client is known.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ MOST = (1 << 64) - 1
 
 
 def exact_name(client: int, task_id: int) -> str:
-    """As in `4611686018427387904/17`."""
+    """The exact name, for example `4611686018427387904/17`."""
     return f"{client}/{task_id}"
 
 
 @dataclass(frozen=True)
 class TaskQuery:
-    """What somebody has said of a task; what was not said is None."""
+    """The parts of a task's name that a user gave. None means that a part was not given."""
 
     id: int
     client: int | None = None
-    """Its incarnation."""
+    """The client's incarnation."""
     client_name: str | None = None
-    """Or its incarnation in hexadecimal digits, which can't be told from a name."""
+    """The client's name, or its incarnation in hexadecimal digits: the two look alike."""
     name: str | None = None
 
     def matches(self, client: int, task_id: int, client_name: str, name: str) -> bool:
-        """Whether it may be this one; what is not known of that one is empty."""
+        """Whether this may be the task. An empty name is unknown and matches."""
         return (
             task_id == self.id
             and self.client in (None, client)
@@ -47,10 +47,10 @@ class TaskQuery:
 
 
 def parse_task_query(text: str) -> TaskQuery:
-    """Of one of the forms in which logs, errors, futures, scaler_top and others name a task.
+    """Understand a task's name in any form that logs, errors, futures and scaler_top use.
 
     Raises:
-        ValueError: of none; the text is a complaint.
+        ValueError: the text names no task.
     """
     given = text.strip().rstrip(":,.")
     future = _FUTURE.fullmatch(given)
@@ -59,7 +59,9 @@ def parse_task_query(text: str) -> TaskQuery:
         found = form.fullmatch(given)
         if found is not None:
             return _query(text, found.groupdict())
-    raise ValueError(f"{text!r} names no task: that is ID, NAME#ID or CLIENT/ID, as in 17, fit#17 or 4611686018427/17")
+    raise ValueError(
+        f"{text!r} does not name a task: give ID, NAME#ID or CLIENT/ID, for example 17, fit#17 or 4611686018427/17"
+    )
 
 
 def _query(text: str, given: dict[str, str | None]) -> TaskQuery:
@@ -67,5 +69,5 @@ def _query(text: str, given: dict[str, str | None]) -> TaskQuery:
     number = int(client) if client and client.isdecimal() else None
     task_id = int(given["id"] or "")
     if max(task_id, number or 0) > MOST:
-        raise ValueError(f"{text!r} names no task: its numbers are too large")
+        raise ValueError(f"{text!r} does not name a task: its numbers are too large")
     return TaskQuery(task_id, number, client if number is None else None, given.get("name") or None)

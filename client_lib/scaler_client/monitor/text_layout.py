@@ -1,4 +1,4 @@
-"""Numbers, times and tables as people read them, 80 columns wide or as the terminal is."""
+"""Formats numbers, times and tables for a terminal, or 80 columns wide for a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TextIO
 
 MIN_COLUMNS = 80
 GAP = 2
-"""Between the columns of a table."""
+"""Spaces between the columns of a table."""
 
 BOLD = "1"
 GOOD = "32"
@@ -21,7 +21,7 @@ BAD = "31"
 
 @dataclass(frozen=True)
 class OutputFormat:
-    """What is written onto: how wide it is, and whether it has colours."""
+    """Where text is written to: its width, and whether it shows colours."""
 
     columns: int = MIN_COLUMNS
     has_colours: bool = False
@@ -31,29 +31,29 @@ class OutputFormat:
 
 
 def output_format(stream: TextIO) -> OutputFormat:
-    """A terminal as it is; a pipe or a file has 80 columns, unless COLUMNS says otherwise."""
+    """The format of a stream: a terminal's own width; for a pipe or a file 80 columns, or COLUMNS."""
     columns = max(MIN_COLUMNS, shutil.get_terminal_size((MIN_COLUMNS, 24)).columns)
     is_plain = "NO_COLOR" in os.environ and os.environ["NO_COLOR"] != ""
     return OutputFormat(columns, stream.isatty() and not is_plain and os.environ.get("TERM") != "dumb")
 
 
 def clean(text: str) -> str:
-    """Somebody else's text: it neither begins lines of its own nor steers a terminal."""
+    """A text from outside, with control characters made visible: it cannot begin a line or control the terminal."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def truncate(text: str, width: int) -> str:
-    """The text, or its beginning."""
+    """The text, or its beginning with "..." if it is longer than `width`."""
     return text if len(text) <= width else text[: max(0, width - 3)] + "..."
 
 
 def count(number: float) -> str:
-    """As in `1,204`."""
+    """For example `1,204`."""
     return f"{number:,.0f}"
 
 
 def size(number: float) -> str:
-    """As in `1.5 GiB`."""
+    """For example `1.5 GiB`."""
     if number < 1024:
         return f"{number:.0f} B"
     units = ["PiB", "TiB", "GiB", "MiB", "KiB"]
@@ -65,7 +65,7 @@ def size(number: float) -> str:
 
 
 def truncate_middle(text: str, width: int) -> str:
-    """As `cut`, but in the middle: of names that are much alike the ends tell which is which."""
+    """The text, with "..." in the middle if it is longer than `width`. Similar names often differ only at the end."""
     if len(text) <= width:
         return text
     end = max(0, width - 3) * 2 // 3
@@ -73,7 +73,7 @@ def truncate_middle(text: str, width: int) -> str:
 
 
 def rate(number: float) -> str:
-    """Of something a second."""
+    """A number per second."""
     return f"{number:,.0f}" if number >= 99.95 or not number else f"{number:.1f}"
 
 
@@ -82,7 +82,7 @@ def percent(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time that has passed, with two units at most: `350 us`, `1.5 s`, `2 h 5 min`."""
+    """A duration with at most two units: `350 us`, `1.5 s`, `2 h 5 min`."""
     seconds = max(0.0, seconds)
     if not seconds:
         return "0 s"
@@ -101,22 +101,22 @@ def duration(seconds: float) -> str:
 
 
 def moment(unix_seconds: float) -> str:
-    """As in `2026-03-19 12:16:10`, by this machine's time zone."""
+    """For example `2026-03-19 12:16:10`, in this machine's time zone."""
     return datetime.datetime.fromtimestamp(unix_seconds).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def clock(unix_seconds: float) -> str:
-    """As in `12:16:10.123`."""
+    """For example `12:16:10.123`."""
     return datetime.datetime.fromtimestamp(unix_seconds).strftime("%H:%M:%S.%f")[:-3]
 
 
 def plural(number: int, one: str, several: str = "") -> str:
-    """As in `1 worker`, `2 workers`."""
+    """For example `1 worker`, `2 workers`."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def entries(output: OutputFormat, rows: Sequence[tuple[str, str]]) -> list[str]:
-    """A screen of what is called how: names on the left, long texts over several lines."""
+    """Labels on the left, texts on the right, wrapped to several lines."""
     wide = max((len(name) for name, _ in rows), default=0) + 2
     lines = []
     for name, text in rows:
@@ -127,14 +127,18 @@ def entries(output: OutputFormat, rows: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines; words that are longer are cut in two."""
+    """The text in lines of at most `width`. Longer words are split."""
     import textwrap
 
     return textwrap.wrap(text, width) or [""]
 
 
 def table(output: OutputFormat, titles: Sequence[str], rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
-    """Columns as wide as what is in them; the last one takes what is left. Those not in `left` end on the right."""
+    """A table whose columns are as wide as their contents. The last column takes the rest.
+
+    Args:
+        left: the columns that are left-aligned. The others are right-aligned.
+    """
     widths = [max(len(title), *(len(row[at]) for row in rows), 0) for at, title in enumerate(titles)]
     last = len(titles) - 1
     taken = sum(widths[:last]) + GAP * last
@@ -151,9 +155,9 @@ def table(output: OutputFormat, titles: Sequence[str], rows: Sequence[Sequence[s
 
 
 def show(lines: Sequence[str]) -> None:
-    """Onto standard output; whoever has seen enough of it may go."""
+    """Print lines to standard output. Ignores a reader that closes the pipe early."""
     try:
         print("\n".join(lines), flush=True)
     except BrokenPipeError:
-        # Python would complain once more at its end, when it flushes.
+        # Otherwise Python would report the broken pipe again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -166,13 +166,13 @@ FAILED = {
 RETRIED = """\
 fit#17  task 11/17
 its client: 11, fit.py[47]@node-1
-from 2023-11-14 22:13:21 on, times of the scheduler's clock:
+since 2023-11-14 22:13:21, by the scheduler's clock:
   +0.000000 s  22:13:21.000  submitted
-  +0.000350 s  22:13:21.000  given to worker 99, which is gone, attempt 1
-  +1.000000 s  22:13:22.000  runs there, attempt 1
- +29.500000 s  22:13:50.500  attempt 1 is over without an end: its worker was
+  +0.000350 s  22:13:21.000  dispatched to worker 99, which is gone, attempt 1
+  +1.000000 s  22:13:22.000  started there, attempt 1
+ +29.500000 s  22:13:50.500  attempt 1 ended without a result: its worker was
                              lost
- +58.500000 s  22:14:19.500  given to node-7-b on node-7, attempt 2
+ +58.500000 s  22:14:19.500  dispatched to node-7-b on node-7, attempt 2
  +60.500000 s  22:14:21.500  raised: ValueError: no such curve; attempt 2 ran
                              1.5 s on node-7-b on node-7
 """
@@ -228,7 +228,7 @@ def test_all_tasks_of_a_number_are_named(view: SnapshotView) -> None:
     clients = range(100, 107)
     with pytest.raises(UnknownTaskError) as refused:
         find_story(Answering(*task_rows(*clients)), view, parse_task_query("17"))  # type: ignore[arg-type]
-    assert str(refused.value) == "7 tasks are called so, name one of them exactly: " + ", ".join(
+    assert str(refused.value) == "7 tasks have this name, give one of them exactly: " + ", ".join(
         f"{client}/17 (fit)" for client in clients
     )
     plural = task_rows(*range(100, 103 + MAX_LISTED))
@@ -248,13 +248,14 @@ RETRIED_ON_ERROR = """\
 nightly#17  task 11/17
 its function: fit
 its client: 11, fit.py[47]@node-1
-from 2023-11-14 22:13:21 on, times of the scheduler's clock:
+since 2023-11-14 22:13:21, by the scheduler's clock:
   +0.000000 s  22:13:21.000  submitted
-  +0.000350 s  22:13:21.000  given to worker 99, which is gone, attempt 1
-  +1.500000 s  22:13:22.500  raised, and is tried again: OSError: not yet;
-                             attempt 1 ran 300 us on worker 99, which is gone
- +58.500000 s  22:14:19.500  given to node-7-b on node-7, attempt 2
- +59.000000 s  22:14:20.000  attempt 2 is over without an end, node-7-b on
+  +0.000350 s  22:13:21.000  dispatched to worker 99, which is gone, attempt 1
+  +1.500000 s  22:13:22.500  raised an exception, and is retried: OSError: not
+                             yet; attempt 1 ran 300 us on worker 99, which is
+                             gone
+ +58.500000 s  22:14:19.500  dispatched to node-7-b on node-7, attempt 2
+ +59.000000 s  22:14:20.000  attempt 2 ended without a result, node-7-b on
                              node-7 was lost: signal 9
 """
 
@@ -297,10 +298,10 @@ def test_the_story_of_one_that_another_scheduler_had_begun(view: SnapshotView) -
     adopted = {"kinds": 5, "times": 1_000_350, "attempts": 3, "workers": 2}
     text = "\n".join(story_text(OutputFormat(140), told(view, SUBMITTED, adopted), view))
     assert "submitted again, after the scheduler's restart" in text
-    assert "resumed after the scheduler's restart, on node-7-b on node-7, attempt 3" in text
+    assert "continues after the scheduler's restart, on node-7-b on node-7, attempt 3" in text
     given = {**GIVEN, "attempts": 3, "workers": 2}
     text = "\n".join(story_text(OutputFormat(140), told(view, SUBMITTED, given, {**adopted, "times": 2_000_000}), view))
-    assert "  submitted\n" in text and "goes on, attempt 3: node-7-b on node-7 has joined again" in text
+    assert "  submitted\n" in text and "continues, attempt 3: node-7-b on node-7 has connected again" in text
 
 
 @pytest.mark.parametrize(
@@ -308,11 +309,11 @@ def test_the_story_of_one_that_another_scheduler_had_begun(view: SnapshotView) -
     [
         (
             [SUBMITTED],
-            "now: it waits for a worker or for what it reads, since 1 min 1 s; 3 tasks wait\nfor workers in all",
+            "now: it waits for a worker or for its inputs, for 1 min 1 s; 3 tasks wait for\nworkers in all",
         ),
-        ([SUBMITTED, GIVEN_AGAIN], "now: it is with node-7-b on node-7, since 2.5 s"),
-        ([SUBMITTED, GIVEN, FAILED], "now: it is over, since 500 ms"),
-        ([SUBMITTED, GIVEN, RETURNED], "now: it waits for a worker or for what it reads, since 31.5 s"),
+        ([SUBMITTED, GIVEN_AGAIN], "now: it is with node-7-b on node-7, for 2.5 s"),
+        ([SUBMITTED, GIVEN, FAILED], "now: it ended 500 ms ago"),
+        ([SUBMITTED, GIVEN, RETURNED], "now: it waits for a worker or for its inputs, for 31.5 s"),
     ],
 )
 def test_what_is_so_now(rows: list[dict[str, Any]], now: str) -> None:
@@ -324,7 +325,8 @@ def test_what_is_so_now(rows: list[dict[str, Any]], now: str) -> None:
 def test_a_task_whose_client_has_left_does_not_wait() -> None:
     view = build_view(snapshot_frame(1, 60), _without_task(2, 62, client=12))
     lines = story_text(OutputFormat(), told(view, SUBMITTED), view)
-    assert lines[1] == "its client: 11, which has left" and lines[-1] == "now: it is over: its client has left"
+    assert lines[1] == "its client: 11, which has disconnected"
+    assert lines[-1] == "now: it ended: its client has disconnected"
 
 
 def _without_task(sequence: int, seconds: float, client: int = CLIENT) -> bytes:
@@ -347,7 +349,7 @@ def test_a_cancelled_one_and_what_is_new(view: SnapshotView) -> None:
     cancelled = {"kinds": 3, "times": 2_000_000, "outcomes": 6, "error": "cancelled"}
     unknown = {"kinds": 77, "times": 3_000_000}
     text = "\n".join(story_text(OutputFormat(), told(view, SUBMITTED, cancelled, unknown), view))
-    assert "  cancelled; the scheduler has ended it" in text and "this version does not know (77)" in text
+    assert "  cancelled; the scheduler ended it" in text and "this version does not know (77)" in text
     assert story_json(told(view, unknown), view)["events"][0]["event"] == "77"
 
 
@@ -357,7 +359,7 @@ def test_one_that_its_worker_gave_back(view: SnapshotView) -> None:
     assert "attempt 1 was taken back from worker 99, which is gone" in text
     given = {**GIVEN, "workers": 2}
     text = "\n".join(story_text(OutputFormat(), told(view, SUBMITTED, given, RETURNED), view))
-    assert "it back, or it is to be tried again" in text and "lost" not in text
+    assert "it, or it is retried" in text and "lost" not in text
 
 
 def test_nothing_is_wider_than_it_should_be(view: SnapshotView) -> None:
@@ -398,7 +400,7 @@ def test_problems() -> None:
     assert of(waiting=2) == ["2 tasks wait and there is no worker: start scaler_cluster"]
     texts = Texts().field()
     assert of(waiting=3, unserved=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
-        "2 tasks wait for a worker that could run them, and there is none: the scheduler's log says what it lacks"
+        "2 tasks wait for a worker that could run them, and there is none: the scheduler's log says what is missing"
     ]
     retiring = {"incarnations": 1, "states": int(WorkerState.RETIRES)}
     assert of(waiting=1, workers=1, texts=texts, **table("workerColumns", retiring)) == [
@@ -411,7 +413,7 @@ def test_problems() -> None:
         "3 messages dropped since the start: malformed (the sender does not speak this protocol)"
     ]
     assert of(dropped=[{"name": "unreachable", "count": 1}])[0].startswith(
-        "1 message dropped since the start: unreachable (the receiver was not connected any more"
+        "1 message dropped since the start: unreachable (the receiver was no longer connected"
     )
     assert of(dropped=[{"name": "connections", "count": 3}]) == [
         "3 connections cut since the start: too many, or silent"
@@ -475,9 +477,9 @@ def test_a_pipe_has_80_columns_and_no_colours(monkeypatch: pytest.MonkeyPatch, t
         ("status ipc:///a ipc:///b", "unexpected argument 'ipc:///b'"),
         ("workers --sort size ipc:///a", "--sort: 'size' is not one of name, host"),
         ("story", "TASK_ID"),
-        ("story x ipc:///a", "'x' names no task"),
+        ("story x ipc:///a", "'x' does not name a task"),
         ("dump", "FILE"),
-        ("dump /nowhere/file ipc:///a", "there is no folder /nowhere"),
+        ("dump /nowhere/file ipc:///a", "the folder /nowhere does not exist"),
         ("dump / ipc:///a", "/ is a folder"),
     ],
 )
@@ -501,7 +503,7 @@ def test_nobody_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_a_file_that_is_no_socket(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "monitor").touch()
     assert cli.main(["workers", f"ipc://{tmp_path}/monitor"]) == 1
-    assert capsys.readouterr().err == f"scaler_client: ipc://{tmp_path}/monitor: {tmp_path}/monitor is no socket\n"
+    assert capsys.readouterr().err == f"scaler_client: ipc://{tmp_path}/monitor: {tmp_path}/monitor is not a socket\n"
 
 
 def test_a_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -510,7 +512,7 @@ def test_a_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     check_file(path, False)
     write_dump(path, False, {"format": 1})
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600 and json.loads(Path(path).read_text()) == {"format": 1}
-    with pytest.raises(OptionError, match="is there already: --force writes over it"):
+    with pytest.raises(OptionError, match="exists already: --force overwrites it"):
         check_file(path, False)
     with pytest.raises(OptionError, match="cannot write .*: File exists"):
         write_dump(path, False, {})  # it came meanwhile

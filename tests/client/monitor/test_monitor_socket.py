@@ -75,7 +75,7 @@ def test_it_waits_for_a_scheduler_and_connects_again(address: Address) -> None:
     with MonitorSocket(address) as watching:
         assert (
             watching.connection_problem()
-            == f"there is no {address.path} yet: the scheduler does not run, or publishes elsewhere"
+            == f"{address.path} does not exist yet: the scheduler does not run, or publishes elsewhere"
         )
         assert not watching.wait(0.01)
         for _ in range(2):
@@ -90,7 +90,7 @@ def test_it_waits_for_a_scheduler_and_connects_again(address: Address) -> None:
 def test_what_is_no_socket_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()
-    with pytest.raises(MonitorAccessError, match=f"ipc://{path}: {path} is no socket"):
+    with pytest.raises(MonitorAccessError, match=f"ipc://{path}: {path} is not a socket"):
         MonitorSocket(Address("ipc", "", 0, str(path)))
     assert (
         connection_problem(parse_bind_address("tcp://127.0.0.1:1"))
@@ -135,12 +135,12 @@ def test_who_may_not_connect_is_told_which_group_may(open_folder: Path) -> None:
         listening.bind(address.path)
         os.chmod(address.path, 0o770)
         said = as_somebody_else(lambda: check_access(address))
-        assert said == f"{address}: permission denied: it is for the user root and the group root"
+        assert said == f"{address}: permission denied: the socket is for the user root and the group root"
         os.chmod(address.path, 0o700)
-        assert as_somebody_else(lambda: check_access(address)).endswith("it is for the user root alone")
+        assert as_somebody_else(lambda: check_access(address)).endswith("the socket is for the user root only")
         os.chmod(open_folder, 0o700)
         said = as_somebody_else(lambda: check_access(address))
-        assert said.startswith(f"{address}: permission denied: the folder of {address.path} can't be entered")
+        assert said.startswith(f"{address}: permission denied: the folder of {address.path} cannot be entered")
 
 
 COMMAND = Command(

@@ -35,7 +35,7 @@ def test_the_forms_that_there_are(text: str, query: TaskQuery) -> None:
 
 @pytest.mark.parametrize("text", ["", "fit", "17/", "#", "x#y", "-1", f"{CLIENT}/{1 << 64}", "1 2", "²"])
 def test_what_is_none(text: str) -> None:
-    with pytest.raises(ValueError, match="names no task"):
+    with pytest.raises(ValueError, match="does not name a task"):
         parse_task_query(text)
 
 
