@@ -6,7 +6,6 @@ changes with every reconnect, so that no answer ever goes to a connection that h
 """
 
 INCARNATION_LIMIT = 1 << 63
-TASK_ID_LIMIT = 1 << 63
 ATTEMPT_LIMIT = 1 << 31
 """No task gets there; what a peer says of larger ones must not make a counter overflow on the wire."""
 NAME_LIMIT = 256

@@ -6,17 +6,18 @@ from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import (
+from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import (
+    BLOCKED,
+    DISPATCHED,
     INTENT_ABANDON,
     NO_INTENT,
-    PAUSE_RESTART_HOLD,
-    Client,
-    StoredObject,
-    Task,
-    Worker,
+    RUNNING,
+    STATE_NAMES,
+    SUSPENDED,
+    WAITING,
 )
-from scaler_scheduler.core.state.tables import Tables
-from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCHED, RUNNING, STATE_NAMES, SUSPENDED, WAITING
 
 
 def check(scheduler: Scheduler) -> None:

@@ -34,9 +34,9 @@ from scaler_scheduler.core.report.outputs import forward_output, report_dropped
 from scaler_scheduler.core.report.slow_consumer import SlowConsumer
 from scaler_scheduler.core.report.unschedulable import Unschedulable
 from scaler_scheduler.core.state.counts import WASTED_MESSAGE_US, WASTED_ROW_US, Counts
-from scaler_scheduler.core.state.records import INTENT_FORCE, Client, Task, Worker
+from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.timers import LeaseTimer
-from scaler_scheduler.core.state.transitions import DISPATCHED
+from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_FORCE
 from scaler_scheduler.core.submissions import Submissions
 
 LONG_TASK_NS = 10_000_000

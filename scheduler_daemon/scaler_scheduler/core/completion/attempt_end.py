@@ -4,19 +4,24 @@ from typing import Optional
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.completion.graphs import Graphs
-from scaler_scheduler.core.completion.task_end import answer_task, close_task, end_with_client
+from scaler_scheduler.core.completion.task_end import (
+    answer_task,
+    close_task,
+    deaths_text,
+    end_with_client,
+    time_limit_text,
+)
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.state.records import (
+from scaler_scheduler.core.state.records import Task, Worker
+from scaler_scheduler.core.state.transitions import (
+    CANCEL,
+    GIVE_UP,
     INTENT_ABANDON,
     INTENT_CANCEL,
     INTENT_FORCE,
     INTENT_TIME_LIMIT,
     NO_INTENT,
-    Task,
-    Worker,
 )
-from scaler_scheduler.core.state.transitions import CANCEL as CANCEL_ACTION
-from scaler_scheduler.core.state.transitions import GIVE_UP
 
 
 class AttemptEnd:
@@ -58,12 +63,12 @@ class AttemptEnd:
         if worker is not None:
             self._tables.history.record_returned(task, worker, outcome, duration, error)
         if intent == INTENT_ABANDON:
-            task.transition(CANCEL_ACTION)
+            task.transition(CANCEL)
             end_with_client(self._tables, task)
             close_task(self._tables, task)
             self._graphs.fail_readers(task, effects.OUTCOME_CANCELLED, b"")
         elif intent in (INTENT_CANCEL, INTENT_FORCE):
-            task.transition(CANCEL_ACTION)
+            task.transition(CANCEL)
             self._answer(task, effects.OUTCOME_CANCELLED, b"")
         elif intent == INTENT_TIME_LIMIT:
             task.transition(GIVE_UP)
@@ -88,15 +93,3 @@ class AttemptEnd:
         answer_task(self._tables, self._outbox, task, outcome, payload)
         if task.is_node:
             self._graphs.fail_readers(task, outcome, payload)
-
-
-def deaths_text(task: Task) -> bytes:
-    deaths = task.deaths or []
-    if task.failures == 1 == len(deaths):
-        return f"{task.name}#{task.id}: the worker died in its only attempt: {deaths[0]}".encode()
-    of = f"each of {task.failures}" if len(deaths) == task.failures else f"{len(deaths)} of {task.failures}"
-    return f"{task.name}#{task.id}: the worker died in {of} attempts: {'; '.join(deaths)}".encode()
-
-
-def time_limit_text(task: Task) -> bytes:
-    return f"{task.name}#{task.id}: stopped after its time limit of {task.options.timeout_seconds:g} s".encode()

@@ -17,7 +17,10 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.events import Retracted
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
-from scaler_scheduler.core.state.records import (
+from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
+from scaler_scheduler.core.state.transitions import (
+    BLOCKED,
+    DISPATCHED,
     INTENT_ABANDON,
     INTENT_BALANCE,
     INTENT_CANCEL,
@@ -25,12 +28,11 @@ from scaler_scheduler.core.state.records import (
     INTENT_RERUN,
     INTENT_TIME_LIMIT,
     NO_INTENT,
-    Client,
-    Lane,
-    Task,
-    Worker,
+    RETRACT,
+    START,
+    WAITING,
+    WORKER_LOST,
 )
-from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCHED, RETRACT, START, WAITING, WORKER_LOST
 
 GRACE_SECONDS = 2.0
 """From the interruption of a task to the end of its worker's process, and between two requests for that."""

@@ -14,9 +14,17 @@ from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.report.graph_view import ended_node
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import INTENT_BALANCE, INTENT_CANCEL, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.records import Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.tables import ENDED_NODES
-from scaler_scheduler.core.state.transitions import BLOCKED, CANCEL, GIVE_UP, READY, UNREADY
+from scaler_scheduler.core.state.transitions import (
+    BLOCKED,
+    CANCEL,
+    GIVE_UP,
+    INTENT_BALANCE,
+    INTENT_CANCEL,
+    READY,
+    UNREADY,
+)
 
 CROWDED_SECONDS = 1.0
 """In this time at most ENDED_NODES nodes that ended well are remembered."""

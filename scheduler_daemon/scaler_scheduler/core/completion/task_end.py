@@ -35,3 +35,15 @@ def answer_task(tables: Tables, outbox: Outbox, task: Task, outcome: int, payloa
     close_task(tables, task)
     if not client.is_gone:
         outbox.answer(client, task.id, outcome, payload)
+
+
+def deaths_text(task: Task) -> bytes:
+    deaths = task.deaths or []
+    if task.failures == 1 == len(deaths):
+        return f"{task.name}#{task.id}: the worker died in its only attempt: {deaths[0]}".encode()
+    of = f"each of {task.failures}" if len(deaths) == task.failures else f"{len(deaths)} of {task.failures}"
+    return f"{task.name}#{task.id}: the worker died in {of} attempts: {'; '.join(deaths)}".encode()
+
+
+def time_limit_text(task: Task) -> bytes:
+    return f"{task.name}#{task.id}: stopped after its time limit of {task.options.timeout_seconds:g} s".encode()

@@ -9,8 +9,8 @@ either: its agent tells, and they are taken away.
 from typing import Iterable, List
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
-from scaler_scheduler.core.state.records import INTENT_BALANCE, NO_INTENT, Task, Worker
-from scaler_scheduler.core.state.transitions import DISPATCHED
+from scaler_scheduler.core.state.records import Task, Worker
+from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_BALANCE, NO_INTENT
 
 SILENT_CHECKS = 2
 """Looks, one a second, at which a worker that runs something, and was asked to give back what it has queued, has said

@@ -12,18 +12,18 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.effects import OUTCOME_WORKER_DIED
 from scaler_scheduler.core.lines import printable_line
 from scaler_scheduler.core.peers.reattach import Reattach
-from scaler_scheduler.core.state.records import (
+from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Agent, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.transitions import (
+    BLOCKED,
+    CANCEL,
+    DISPATCHED,
     INTENT_FORCE,
     INTENT_RERUN,
     NO_INTENT,
-    PAUSE_SLOW_CONSUMER,
-    Agent,
-    Client,
-    StoredObject,
-    Task,
-    Worker,
+    RUNNING,
+    WAITING,
+    WORKER_LOST,
 )
-from scaler_scheduler.core.state.transitions import BLOCKED, CANCEL, DISPATCHED, RUNNING, WAITING, WORKER_LOST
 
 
 class PeerLoss:

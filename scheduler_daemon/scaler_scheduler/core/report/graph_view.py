@@ -4,8 +4,8 @@ from itertools import islice
 from typing import List, NamedTuple, Sequence, Set, Tuple
 
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
-from scaler_scheduler.core.state.records import Client, EndedNode, Task
-from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.records import Client, Task
+from scaler_scheduler.core.state.tables import EndedNode, Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 NODE_BLOCKED = 0

@@ -1,28 +1,20 @@
 """What the tables hold: one record a task, object, client, worker and host agent.
 
-They stand in one module as they point to one another: a task to its client, its worker and what it reads, these to it.
+They stand in one module because they refer to one another: a task to its client, its worker and its inputs, and these
+to their tasks. Several modules would be a circle of imports.
 """
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Deque, Dict, List, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options
 from scaler_scheduler.core.state.batches import BatchQueue
 from scaler_scheduler.core.state.functions import SMALL, Function
-from scaler_scheduler.core.state.transitions import DISPATCHED, RUNNING, SUSPENDED, next_state
+from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
 
 _GONE_WORKERS = 1000
-
-# What somebody wants of a task that a worker holds; a later one overrides an earlier one, if only by its number.
-NO_INTENT = 0
-INTENT_BALANCE = 1  # take it back, to be run elsewhere
-INTENT_CANCEL = 2  # the user's: take it back, if it has not begun
-INTENT_FORCE = 3  # the user's: take it back or stop it
-INTENT_TIME_LIMIT = 4  # it runs for too long: stop it
-INTENT_ABANDON = 5  # its client is gone: take it back or stop it, nobody is to be told
-INTENT_RERUN = 6  # abandoned, and then the client came back: once it is stopped it waits again
 
 
 class Task:
@@ -239,20 +231,6 @@ class StoredObject:
         self.copies.stale_agents.discard(agent)
         self.copies.agents.add(agent)
         agent.objects.add(self)
-
-
-class EndedNode(NamedTuple):
-    """A node that has ended, kept for drawings of its graph."""
-
-    client: int
-    id: int
-    name: str
-    inputs: Sequence[int]
-    ended_at: float
-    """When it ended, by the monotonic clock."""
-    has_failed: bool
-    options: Options
-    submitted_at: float
 
 
 LaneKey = Tuple[int, Capabilities, str]

@@ -1,14 +1,15 @@
 """All tables together, for those parts of the core that keep several of them in step."""
 
 from collections import deque
-from typing import Deque, Dict, Optional, Tuple
+from typing import Deque, Dict, NamedTuple, Optional, Sequence, Tuple
 
+from scaler_scheduler.core.events import Options
 from scaler_scheduler.core.state.clients import ClientTable
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import FunctionTable
 from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.objects import ObjectTable
-from scaler_scheduler.core.state.records import EndedNode, Task, Worker
+from scaler_scheduler.core.state.records import Task, Worker
 from scaler_scheduler.core.state.timers import Clock, TimerQueue
 from scaler_scheduler.core.state.workers import AgentTable, WorkerTable
 
@@ -17,6 +18,20 @@ HISTORY_ROWS = 100_000
 
 ENDED_NODES = 2000
 """Nodes of graphs that are remembered after their end: as many as a Graphs message shows."""
+
+
+class EndedNode(NamedTuple):
+    """A node that has ended, kept for drawings of its graph."""
+
+    client: int
+    id: int
+    name: str
+    inputs: Sequence[int]
+    ended_at: float
+    """When it ended, by the monotonic clock."""
+    has_failed: bool
+    options: Options
+    submitted_at: float
 
 
 class UnclaimedTask:

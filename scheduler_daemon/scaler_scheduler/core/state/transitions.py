@@ -1,4 +1,7 @@
-"""What states a task can be in, and what leads from one to the next: the whole table."""
+"""The states of a task, the actions that lead from one to the next (the whole table), and the intents.
+
+An intent is what the scheduler wants of a task that a worker holds. It is no state: the worker's answer decides.
+"""
 
 from scaler_scheduler.core.errors import InvariantError
 
@@ -73,7 +76,16 @@ TRANSITIONS = {
     (SUSPENDED, WORKER_LOST): WAITING,
 }
 
-# The same as a tuple of tuples: two look-ups without hashing on the hot path (`make bench`, scheduler alone).
+# Intents. A task has one; an intent with a higher number replaces a lower one.
+NO_INTENT = 0
+INTENT_BALANCE = 1  # retract it, to run it on another worker
+INTENT_CANCEL = 2  # the user's cancel: retract it if it has not begun
+INTENT_FORCE = 3  # the user's cancel by force: retract or stop it
+INTENT_TIME_LIMIT = 4  # its time limit is over: stop it
+INTENT_ABANDON = 5  # its client is gone: retract or stop it, and answer nobody
+INTENT_RERUN = 6  # its client was gone and is back: when it has stopped, it waits again
+
+# TRANSITIONS as a tuple of tuples: two look-ups without hashing on the hot path (`make bench`, scheduler alone).
 _NEXT = tuple(
     tuple(TRANSITIONS.get((state, action), -1) for action in range(len(ACTION_NAMES)))
     for state in range(len(STATE_NAMES))
