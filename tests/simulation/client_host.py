@@ -12,11 +12,11 @@ from scaler_client.protocol.messages import Keep, Message, Options, Outcome, Rol
 from scaler_client.protocol.wire import decode, encode
 from scaler_client.session.session import Session, State
 
-from .client_objects import Holdings
+from .client_objects import UserObjects
 from .clock import Process
 from .network import Frames
 from .oracle import Chunk, Future
-from .scripts import Script, Thing, function_bytes
+from .scripts import Script, SentObject, function_bytes
 from .trace import SimulationError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ClientHost:
         self.link.reconnected = self._reconnected
         hello = messages.Hello(Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker)
         self.session = Session(hello, "sim", world.plan.heartbeat_seconds, world.plan.timeout_seconds, world.clock.now)
-        self.holdings = Holdings(self)
+        self.user_objects = UserObjects(self)
         self._functions: dict[int, Function] = {}
         self._next_function = 1
         self._inbox: list[Message] = []
@@ -58,10 +58,10 @@ class ClientHost:
     # ---------------------------------------------------------------------------------------------- what users call
 
     def submit(self, script: Script, options: Options, parent: TaskName | None = None) -> Future:
-        refs = [self.holdings.get(thing) for thing in script.things]
-        payload = self.holdings.call(script, refs)
+        refs = [self.user_objects.get(sent_object) for sent_object in script.sent_objects]
+        payload = self.user_objects.call(script, refs)
         future = Future(self.world.oracle, self, self._function(script.function), script, options, parent, payload)
-        future.ended = self.holdings.hold(refs)
+        future.ended = self.user_objects.hold(refs)
         assert future.function is not None
         submit = self.session.submit if future.options is None else self.session.submit_with_options
         future.task_id = submit(future, future.function, payload)
@@ -77,10 +77,10 @@ class ClientHost:
         futures = []
         payloads = []
         for script in scripts:
-            refs = [self.holdings.get(thing) for thing in script.things]
-            payloads.append(self.holdings.call(script, refs))
+            refs = [self.user_objects.get(sent_object) for sent_object in script.sent_objects]
+            payloads.append(self.user_objects.call(script, refs))
             futures.append(Future(self.world.oracle, self, function, script, options, None, payloads[-1]))
-            futures[-1].ended = self.holdings.hold(refs)
+            futures[-1].ended = self.user_objects.hold(refs)
         chunk = Chunk(function, futures, payloads)
         chunk.set_first_id(self.session.submit_chunk(chunk, function, payloads))
         for future in futures:
@@ -93,16 +93,18 @@ class ClientHost:
     def submit_graph(self, scripts: list[Script], targets: list[int], options: Options) -> list[Future]:
         """Tasks of which later ones read earlier ones' results; as graph.Plan does it."""
         oracle = self.world.oracle
-        things: dict[Thing, int] = {}
+        sent_objects: dict[SentObject, int] = {}
         for script in scripts:
-            for thing in script.things:
-                things.setdefault(thing, ~len(things))
-        refs = [self.holdings.get(thing) for thing in things]
+            for sent_object in script.sent_objects:
+                sent_objects.setdefault(sent_object, ~len(sent_objects))
+        refs = [self.user_objects.get(sent_object) for sent_object in sent_objects]
         functions = [self._function(script.function) for script in scripts]
         futures = [Future(oracle, self, function, script, options) for function, script in zip(functions, scripts)]
         rows = {script.key: row for row, script in enumerate(scripts)}
         inputs = [
-            things[each] if isinstance(each, Thing) else rows[each.key] for script in scripts for each in script.inputs
+            sent_objects[each] if isinstance(each, SentObject) else rows[each.key]
+            for script in scripts
+            for each in script.inputs
         ]
         keep = bytearray([Keep.YES]) * len(scripts)
         for row in targets:
@@ -124,7 +126,7 @@ class ClientHost:
         )
         self.session.submit_graph(graph)
         asked = [futures[row] for row in targets]
-        release = self.holdings.hold(refs, len(asked))
+        release = self.user_objects.hold(refs, len(asked))
         for row, future in enumerate(futures):
             future.task_id = graph.first + row
             future.graph = asked

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scaler_client.pickling.references import StoredObject, call_with_inputs
 from scaler_client.protocol.messages import Payload
 
-from .scripts import Script, Thing
+from .scripts import Script, SentObject
 
 if TYPE_CHECKING:
     from .client_host import ClientHost
@@ -26,23 +26,23 @@ class Ref:
         return self.stored.id
 
 
-class Holdings:
+class UserObjects:
     def __init__(self, client: ClientHost) -> None:
         self._client = client
         self._refs: dict[int, Ref] = {}
         """Those that the user has, by the things' keys."""
 
-    def get(self, thing: Thing) -> Ref:
+    def get(self, sent_object: SentObject) -> Ref:
         """The reference to the thing, which is sent if the user has none, or none that is good any more."""
-        ref = self._refs.get(thing.key)
+        ref = self._refs.get(sent_object.key)
         if ref is not None and not ref.stored.is_gone:
             return ref
         client = self._client
-        stored = StoredObject(f"thing {thing.key}", list(thing.frames), None)
+        stored = StoredObject(f"thing {sent_object.key}", list(sent_object.frames), None)
         client.session.send_object(stored)
-        client.world.trace.note(client.name, "sends object", str(thing.key), "as", str(stored.id))
+        client.world.trace.note(client.name, "sends object", str(sent_object.key), "as", str(stored.id))
         client.world.trace.count("objects")
-        ref = self._refs[thing.key] = Ref(stored)
+        ref = self._refs[sent_object.key] = Ref(stored)
         ref.holders = 1
         return ref
 
@@ -65,16 +65,16 @@ class Holdings:
 
         return release
 
-    def let_go(self, key: int) -> None:
+    def drop(self, key: int) -> None:
         """The user's reference is gone."""
         ref = self._refs.pop(key, None)
         if ref is not None:
             self._client.world.trace.note(self._client.name, "lets go of object", str(ref.object_id))
             self._release(ref)
 
-    def let_go_of_all(self) -> None:
+    def drop_all(self) -> None:
         for key in list(self._refs):
-            self.let_go(key)
+            self.drop(key)
 
     def _release(self, ref: Ref) -> None:
         ref.holders -= 1

@@ -15,10 +15,10 @@ from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.records import Client
 from scaler_scheduler.core.state.transitions import BLOCKED
 
-from .ledger import Ledger, TaskId
+from .held_tasks import HeldTasks, TaskId
 from .object_contract import ObjectContract, dispatched_inputs, inputs_of
-from .order import check_order, serves
-from .returning import Returning
+from .priority_check import check_priorities, serves
+from .restart_check import RestartCheck
 from .trace import SimulationError, Trace
 
 
@@ -36,9 +36,9 @@ class Contract:
         self._agents = core.tables.agents.by_route
         self._open: dict[TaskId, list[events.Options]] = {}
         """What was submitted and not answered; more than once where it was answered in between, if not yet sent."""
-        self._held = Ledger()
+        self._held = HeldTasks()
         self._objects = ObjectContract()
-        self._returning = Returning(incarnation)
+        self._returning = RestartCheck(incarnation)
         self._attempts: dict[TaskId, int] = {}
         self._failures: Counter[TaskId] = Counter()
         """Attempts that may count against a task's retries."""
@@ -66,7 +66,7 @@ class Contract:
 
     def before(self, event: events.Event) -> None:
         """Call it before the core takes the event."""
-        self._look_for_losses()
+        self._check_losses()
         if isinstance(event, events.Submit):
             self._submitted(event)
         elif isinstance(event, events.Results):
@@ -98,7 +98,7 @@ class Contract:
 
     def ticked(self) -> None:
         """Call it after the core's tick."""
-        self._look_for_losses()
+        self._check_losses()
 
     def _submitted(self, event: events.Submit) -> None:
         client = self._clients.get(event.route)
@@ -177,7 +177,7 @@ class Contract:
         elif event.role == events.CLIENT:
             known = self._core.tables.clients.find(event.incarnation)
             if known is None:
-                self._returning.said_hello(event, self._trace.now)
+                self._returning.note_hello(event, self._trace.now)
             else:  # what workers still hold is wanted again before it is submitted again
                 self._names[event.route] = event.incarnation
                 for task_id, task in known.tasks.items():
@@ -198,13 +198,13 @@ class Contract:
 
     def after(self, collected: list[effects.Effect]) -> None:
         """Call it with what the scheduler sends."""
-        self._look_for_losses()
+        self._check_losses()
         self._reported.clear()
         try:
             self._check_effects(collected)
             self._check_cancels()
             if any(effect.kind == effects.DISPATCH for effect in collected):
-                check_order(collected, self._workers, self._waiting(), self._open)
+                check_priorities(collected, self._workers, self._waiting(), self._open)
         finally:
             self._objects.step_over()
             self._lost.clear()
@@ -217,7 +217,7 @@ class Contract:
                 for task_id, outcome in zip(effect.ids, effect.outcomes):
                     self._objects.ended((client, task_id), outcome)
             elif isinstance(effect, effects.Retract):
-                self._taken_away(effect)
+                self._retracted_from(effect)
         for effect in collected:
             if isinstance(effect, effects.Dispatch):
                 self._dispatched(effect)
@@ -231,7 +231,7 @@ class Contract:
                 self._objects.sent(effect)
             elif isinstance(effect, effects.ForgetObjects):
                 agent = self._agents.get(effect.route)
-                self._objects.let_go(effect, 0 if agent is None else agent.incarnation)
+                self._objects.forgotten_at(effect, 0 if agent is None else agent.incarnation)
             elif isinstance(effect, effects.ForgetFunctions):
                 self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
             elif isinstance(effect, (effects.Retract, effects.Stop)):
@@ -250,7 +250,7 @@ class Contract:
                 self._trace.note("scheduler refuses a message of", effect.route.decode(), effect.text)
                 self._trace.count("errors told to peers")
 
-    def _taken_away(self, effect: effects.Retract) -> None:
+    def _retracted_from(self, effect: effects.Retract) -> None:
         """What a worker that does not answer is asked not to begin is its no longer."""
         worker = self._workers.get(effect.route)
         for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
@@ -384,7 +384,7 @@ class Contract:
 
     # -------------------------------------------------------------------------------------------------------- inside
 
-    def _look_for_losses(self) -> None:
+    def _check_losses(self) -> None:
         for route in [route for route in self._worker_names if route not in self._workers]:
             self._check_nested(self._worker_names.pop(route))
         for route in [route for route in self._held.routes if route not in self._workers]:
@@ -413,7 +413,7 @@ class Contract:
         self._lost.add(route)
         self._functions.pop(route, None)
         self._objects.route_gone(route)
-        for name in self._held.take_all(route):
+        for name in self._held.remove_all(route):
             if name not in self._open:
                 self._attempts.pop(name, None)
             elif is_blamed:

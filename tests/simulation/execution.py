@@ -11,8 +11,8 @@ from scaler_worker.objects.kept_results import SIZE_BYTES
 from scaler_worker.task_rows import Row, name_of
 
 from .clock import Clock
+from .input_reader import InputLostError, InputReader
 from .oracle import AGAIN, CHILD_FAILED, Future, Oracle
-from .reading import InputLostError, Inputs
 from .scripts import Script, value_of
 from .trace import SimulationError
 
@@ -49,7 +49,7 @@ class Run:
         self,
         row: Row,
         script: Script,
-        inputs: Inputs,
+        inputs: InputReader,
         oracle: Oracle,
         clock: Clock,
         submit: Submit,
@@ -119,7 +119,7 @@ class Run:
         """What it finds in the place of each of its inputs."""
         values = []
         for position, source in enumerate(self.script.inputs):
-            while (frames := self._inputs.look(position)) is None:
+            while (frames := self._inputs.read(position)) is None:
                 yield Work(self._inputs.pause_seconds)
             if tuple(map(bytes, frames)) != source.frames:
                 raise SimulationError(f"task {self.script.key} reads {bytes(frames[0][:40])!r} for {source.key}")

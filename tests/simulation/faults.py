@@ -16,22 +16,22 @@ _SPANS = (0.05, 0.5, 3.0, 12.0)
 """Seconds that something lasts: shorter than a heartbeat, shorter than a lease, longer than any."""
 
 
-def strike(world: World, kind: str) -> None:
+def inject(world: World, kind: str) -> None:
     """Let it happen, if there is anybody for it to happen to."""
     world.trace.count(f"fault: {kind}")
     _KINDS[kind](world)
 
 
-def span(world: World) -> float:
+def duration(world: World) -> float:
     return world.chance.choice(_SPANS) * world.chance.uniform(0.5, 1.3)
 
 
-def until(world: World, seconds: float, mend: Callable[[], None]) -> None:
+def repair_after(world: World, seconds: float, repair: Callable[[], None]) -> None:
     """Mend it after a while, or when all faults stop, if that is earlier."""
-    world.clock.after(min(seconds, max(0.0, world.calm_at - world.clock.now)), mend)
+    world.clock.after(min(seconds, max(0.0, world.calm_at - world.clock.now)), repair)
 
 
-def a_host(world: World) -> AgentHost | None:
+def random_host(world: World) -> AgentHost | None:
     hosts = world.living_hosts()
     return world.chance.choice(hosts) if hosts else None
 
@@ -45,7 +45,7 @@ def _client(world: World) -> ClientHost | None:
 
 
 def _kill_worker(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None and host.workers:
         worker = world.chance.choice(list(host.workers.values()))
         world.trace.note(worker.name, "is killed")
@@ -53,34 +53,34 @@ def _kill_worker(world: World) -> None:
 
 
 def _freeze_worker(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None and host.workers:
         worker = world.chance.choice(list(host.workers.values()))
         world.trace.note(worker.name, "is frozen")
         worker.process.freeze()
-        until(world, span(world), worker.process.thaw)
+        repair_after(world, duration(world), worker.process.thaw)
 
 
 def _switch_off(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None:
         host.kill()
-        until(world, span(world), lambda: world.add_host(len(host.names), host.capabilities))
+        repair_after(world, duration(world), lambda: world.add_host(len(host.names), host.capabilities))
 
 
 def _kill_agent(world: World) -> None:
     """Its workers end soon after."""
-    host = a_host(world)
+    host = random_host(world)
     if host is not None:
         host.kill_agent()
-        until(world, span(world), lambda: world.add_host(len(host.names), host.capabilities))
+        repair_after(world, duration(world), lambda: world.add_host(len(host.names), host.capabilities))
 
 
 def _stop_agent(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None:
         host.stop()
-        until(world, span(world), lambda: world.add_host(len(host.names), host.capabilities))
+        repair_after(world, duration(world), lambda: world.add_host(len(host.names), host.capabilities))
 
 
 def _add_host(world: World) -> None:
@@ -89,10 +89,10 @@ def _add_host(world: World) -> None:
 
 
 def _freeze_host(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None:
         host.freeze()
-        until(world, span(world), host.thaw)
+        repair_after(world, duration(world), host.thaw)
 
 
 # -------------------------------------------------------------------------------------------------------------- clients
@@ -120,7 +120,7 @@ def _freeze_client(world: World) -> None:
             world.trace.note(client.name, "thaws")
             client.process.thaw()
 
-        until(world, span(world), thaw)
+        repair_after(world, duration(world), thaw)
 
 
 # ------------------------------------------------------------------------------------------------------------ scheduler
@@ -129,20 +129,20 @@ def _freeze_client(world: World) -> None:
 def _kill_scheduler(world: World) -> None:
     if world.scheduler.is_up:
         world.scheduler.kill()
-        until(world, span(world), world.scheduler.start)
+        repair_after(world, duration(world), world.scheduler.start)
 
 
 def _stop_scheduler(world: World) -> None:
     if world.scheduler.is_up:
         world.scheduler.stop()
-        until(world, span(world), world.scheduler.start)
+        repair_after(world, duration(world), world.scheduler.start)
 
 
 def _freeze_scheduler(world: World) -> None:
     scheduler = world.scheduler
     if scheduler.is_up:
         scheduler.freeze()
-        until(world, span(world), scheduler.thaw)
+        repair_after(world, duration(world), scheduler.thaw)
 
 
 # -------------------------------------------------------------------------------------------------------------- network
@@ -170,11 +170,11 @@ def silence(world: World, links: list[Link], seconds: float | None = None) -> No
                 link.cut()
             link.set_silent(False)
 
-    until(world, span(world) if seconds is None else seconds, heal)
+    repair_after(world, duration(world) if seconds is None else seconds, heal)
 
 
 def _cut_off_host(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None:
         silence(world, host.links())
 

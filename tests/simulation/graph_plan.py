@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from scaler_client.protocol.messages import Options
 
-from .kept_faults import KEPT_FAULTS, LONG_FAULTS
+from .host_result_faults import KEPT_FAULTS, LONG_FAULTS
 from .plan import Plan, Work, Writer, draw_plain_plan, is_endless
-from .scripts import Script, Source, Thing
+from .scripts import Script, SentObject, Source
 
 _SHARE = 1 / 3
 _KEPT_SHARE = 1 / 4
-_MOST_THINGS = 4
+_MOST_OBJECTS = 4
 """That a client refers to."""
 
 
@@ -87,13 +87,17 @@ class _GraphWriter:
         self._chance = chance
         self._writer = writer
         self._keeps = keeps
-        self._things: list[Thing] = []
+        self._sent_objects: list[SentObject] = []
         self._clears = chance.random() < 0.2
 
     def work(self, at: float) -> Work:
         chance = self._chance
-        things = self._some_things()
-        work = self._graph(at, things) if chance.random() < (0.9 if self._keeps else 0.6) else self._reading(at, things)
+        sent_objects = self._some_objects()
+        work = (
+            self._graph(at, sent_objects)
+            if chance.random() < (0.9 if self._keeps else 0.6)
+            else self._reading(at, sent_objects)
+        )
         asked = range(len(work.scripts if work.targets is None else work.targets))
         for _ in range(chance.choice((0, 0, 0, 0, 1) if self._keeps else (0, 0, 1, 2))):
             chosen = sorted(chance.sample(asked, chance.randint(1, len(asked))))
@@ -101,7 +105,7 @@ class _GraphWriter:
         endless = [at for at in asked if is_endless(work.scripts[at if work.targets is None else work.targets[at]])]
         if endless:
             work.cancels.append((self._writer.moment(), endless, True))
-        work.drops = [(self._moment(), thing) for thing in things if chance.random() < 0.7]
+        work.drops = [(self._moment(), sent_object) for sent_object in sent_objects if chance.random() < 0.7]
         if self._clears and chance.random() < 0.4:
             work.clears_after = self._moment()
         return work
@@ -109,30 +113,32 @@ class _GraphWriter:
     def _moment(self) -> float:
         return 0.0 if self._chance.random() < 0.3 else self._writer.moment()
 
-    def _some_things(self) -> list[Thing]:
+    def _some_objects(self) -> list[SentObject]:
         chance = self._chance
-        things = chance.sample(self._things, chance.randint(0, len(self._things)))
+        sent_objects = chance.sample(self._sent_objects, chance.randint(0, len(self._sent_objects)))
         for _ in range(chance.choice((0, 1, 1, 2))):
             sizes = (0, 40, 200, 2000, 70_000) if self._writer.is_heavy else (0, 40, 200, 2000)
-            things.append(Thing(self._writer.next_key, tuple(chance.choices(sizes, k=chance.choice((1, 1, 2, 3))))))
+            sent_objects.append(
+                SentObject(self._writer.next_key, tuple(chance.choices(sizes, k=chance.choice((1, 1, 2, 3)))))
+            )
             self._writer.next_key += 1
-        self._things = [*self._things, *things][-_MOST_THINGS:]
-        return things
+        self._sent_objects = [*self._sent_objects, *sent_objects][-_MOST_OBJECTS:]
+        return sent_objects
 
-    def _reading(self, at: float, things: list[Thing]) -> Work:
+    def _reading(self, at: float, sent_objects: list[SentObject]) -> Work:
         """Tasks that read objects."""
         chance, writer = self._chance, self._writer
         options = writer.options()
         scripts = []
         for _ in range(chance.choice((1, 2, 5, 12))):
-            inputs = chance.choices(things, k=chance.choice((0, 1, 1, 2, 3))) if things else []
+            inputs = chance.choices(sent_objects, k=chance.choice((0, 1, 1, 2, 3))) if sent_objects else []
             scripts.append(replace(writer.script(options), inputs=tuple(inputs)))
         is_map = chance.random() < 0.3
         if is_map:
             scripts = [replace(script, function=scripts[0].function) for script in scripts]
         return Work(at, scripts, is_map=is_map)
 
-    def _graph(self, at: float, things: list[Thing]) -> Work:
+    def _graph(self, at: float, sent_objects: list[SentObject]) -> Work:
         chance, writer = self._chance, self._writer
         options = writer.options()
         if self._keeps and chance.random() < 0.7:
@@ -143,8 +149,8 @@ class _GraphWriter:
         for _ in range(chance.choice((3, 8, 20, 40, 60) if self._keeps else (1, 2, 3, 5, 8, 20, 40))):
             read = chance.choice((0, 1, 1, 2, 2, 3) if self._keeps else (0, 1, 1, 2, 3))
             inputs: list[Source] = chance.choices(scripts[-reach:], k=read) if scripts else []
-            if things and chance.random() < 0.3:
-                inputs += chance.choices(things, k=chance.choice((1, 1, 2)))
+            if sent_objects and chance.random() < 0.3:
+                inputs += chance.choices(sent_objects, k=chance.choice((1, 1, 2)))
             scripts.append(self._node(writer.script(options), tuple(inputs)))
         targets = {len(scripts) - 1, *chance.sample(range(len(scripts)), chance.randint(0, min(3, len(scripts))))}
         if self._keeps and chance.random() < 0.7:

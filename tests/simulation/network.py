@@ -31,7 +31,7 @@ class Listener(Protocol):
 
 
 @dataclass
-class Weather:
+class LinkFaults:
     """How a run's network is, in seconds and probabilities."""
 
     latency: float = 0.0005
@@ -178,11 +178,11 @@ class Link:
 
 
 class Network:
-    def __init__(self, clock: Clock, chance: random.Random, trace: Trace, weather: Weather) -> None:
+    def __init__(self, clock: Clock, chance: random.Random, trace: Trace, link_faults: LinkFaults) -> None:
         self.clock = clock
         self.chance = chance
         self.trace = trace
-        self.weather = weather
+        self.link_faults = link_faults
         self.listener: Listener | None = None
         """The scheduler, while it lives."""
         self.links: list[Link] = []
@@ -192,7 +192,7 @@ class Network:
     def open(self, name: str, arrived: Callable[[Frames], None], latency_factor: float = 1.0) -> Link:
         """A peer's socket, which begins to connect."""
         self.links = [link for link in self.links if not link.is_closed]
-        link = Link(self, name, arrived, self.weather.latency * latency_factor)
+        link = Link(self, name, arrived, self.link_faults.latency * latency_factor)
         self.links.append(link)
         self.clock.after(self.delay(link.latency), link.connect)
         return link
@@ -233,16 +233,16 @@ class Network:
         return self.chance.randint(0, count) if count else 0
 
     def delay(self, latency: float) -> float:
-        weather = self.weather
+        link_faults = self.link_faults
         seconds = latency * (0.3 + self.chance.expovariate(1.0))
-        if weather.spike_share and self.chance.random() < weather.spike_share:
-            seconds += self.chance.uniform(0.0, weather.spike_seconds)
+        if link_faults.spike_share and self.chance.random() < link_faults.spike_share:
+            seconds += self.chance.uniform(0.0, link_faults.spike_seconds)
         return seconds
 
     def copies(self, kind: str) -> int:
         """How often a message of this kind arrives: twice, now and then."""
-        weather = self.weather
-        if kind in weather.duplicated_kinds and self.chance.random() < weather.duplicated_share:
+        link_faults = self.link_faults
+        if kind in link_faults.duplicated_kinds and self.chance.random() < link_faults.duplicated_share:
             self.trace.count("messages duplicated")
             return 2
         return 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from scaler_scheduler.core import effects, events
 
-from .ledger import TaskId
+from .held_tasks import TaskId
 from .trace import SimulationError
 
 
@@ -111,7 +111,7 @@ class ObjectContract:
     def sent(self, effect: effects.Object) -> None:
         self._sent.setdefault(effect.route, set()).add((effect.client, effect.id))
 
-    def let_go(self, effect: effects.ForgetObjects, agent: int) -> None:
+    def forgotten_at(self, effect: effects.ForgetObjects, agent: int) -> None:
         """`agent`: its incarnation, where it is an agent that is told; else 0."""
         for name in zip(effect.clients, effect.ids):
             was_sent = name in self._sent.setdefault(effect.route, set())

@@ -9,8 +9,8 @@ from typing import Any
 from scaler_client.protocol.messages import Options
 from scaler_scheduler.core.limits import Limits
 
-from .network import Weather
-from .scripts import FUNCTIONS, Script, Thing
+from .network import LinkFaults
+from .scripts import FUNCTIONS, Script, SentObject
 
 FAULTS = (
     "worker killed", "host switched off", "agent stopped", "agent killed", "host joins", "host frozen", "worker frozen",
@@ -47,7 +47,7 @@ class Work:
     """Then all scripts are of one function and have the same options."""
     targets: list[int] | None = None
     """Of a graph, whose tasks are all scripts: those whose results are asked for. Cancels are of these."""
-    drops: list[tuple[float, Thing]] = field(default_factory=list)
+    drops: list[tuple[float, SentObject]] = field(default_factory=list)
     """After so many seconds the client's user refers to that no more."""
     clears_after: float | None = None
     """Then the client is cleared."""
@@ -57,7 +57,7 @@ class Work:
 class Plan:
     seed: int
     limits: Limits
-    weather: Weather
+    link_faults: LinkFaults
     heartbeat_seconds: float
     timeout_seconds: float
     """A client's, without an answer."""
@@ -95,7 +95,7 @@ class Plan:
     def is_calm(self) -> bool:
         if self.keeps_results and self.faults:
             return False  # a host that leaves in order takes its results along
-        return all(kind in LOUD_FAULTS for _, kind in self.faults) and not self.weather.spike_share
+        return all(kind in LOUD_FAULTS for _, kind in self.faults) and not self.link_faults.spike_share
 
 
 def draw_plain_plan(seed: int) -> tuple[Plan, Writer]:
@@ -110,7 +110,7 @@ def draw_plain_plan(seed: int) -> tuple[Plan, Writer]:
     plan = Plan(
         seed=seed,
         limits=_draw_limits(chance),
-        weather=_draw_weather(chance),
+        link_faults=_draw_link_faults(chance),
         heartbeat_seconds=1.0,
         timeout_seconds=chance.choice((60.0, 60.0, 60.0, 4.0)),
         step_seconds=chance.choice((0.0001, 0.0001, 0.01)),
@@ -133,14 +133,14 @@ def _draw_limits(chance: random.Random) -> Limits:
     )
 
 
-def _draw_weather(chance: random.Random) -> Weather:
-    weather = Weather(latency=chance.choice((0.0002, 0.0005, 0.005)))
+def _draw_link_faults(chance: random.Random) -> LinkFaults:
+    link_faults = LinkFaults(latency=chance.choice((0.0002, 0.0005, 0.005)))
     if chance.random() < 0.3:
-        weather.spike_share, weather.spike_seconds = chance.choice(((0.01, 1.0), (0.1, 0.2), (0.003, 12.0)))
+        link_faults.spike_share, link_faults.spike_seconds = chance.choice(((0.01, 1.0), (0.1, 0.2), (0.003, 12.0)))
     if chance.random() < 0.3:
-        weather.duplicated_share = 0.2
-        weather.duplicated_kinds = frozenset(DUPLICATED)
-    return weather
+        link_faults.duplicated_share = 0.2
+        link_faults.duplicated_kinds = frozenset(DUPLICATED)
+    return link_faults
 
 
 def _draw_capabilities(chance: random.Random) -> dict[str, int]:

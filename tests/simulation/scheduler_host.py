@@ -155,7 +155,7 @@ class SchedulerHost:
         clients = sum(1 for client in tables.clients.by_incarnation.values() if not client.worker)
         return clients + len(tables.unclaimed) + self.work()
 
-    def unserved(self) -> int:
+    def unschedulable(self) -> int:
         """How many tasks wait that no worker can run."""
         workers = list(self.core.tables.workers)
         lanes = [lane for lanes in self.core.dispatcher.lanes.values() for lane in lanes]

@@ -17,7 +17,7 @@ _MODULUS = (1 << 61) - 1
 
 
 @dataclass(frozen=True)
-class Thing:
+class SentObject:
     """An object that a client sends."""
 
     key: int
@@ -65,7 +65,7 @@ class Script:
     result_bytes: int = 0
     options: Options = Options()
     inputs: tuple[Source, ...] = field(default=(), repr=False)
-    """What it reads: things, and scripts whose results are kept. Its value is made of theirs."""
+    """What it reads: sent objects, and scripts whose results are kept. Its value is made of theirs."""
 
     def payload(self) -> bytes:
         return _filled(b"run %d " % self.key, self.payload_bytes)
@@ -94,8 +94,8 @@ class Script:
         return value_of(self.frames[0])
 
     @cached_property
-    def things(self) -> tuple[Thing, ...]:
-        return tuple(each for each in self.inputs if isinstance(each, Thing))
+    def sent_objects(self) -> tuple[SentObject, ...]:
+        return tuple(each for each in self.inputs if isinstance(each, SentObject))
 
     @cached_property
     def needed(self) -> tuple[Script, ...]:
@@ -112,7 +112,7 @@ class Script:
             yield from child.all()
 
 
-Source = Union[Thing, Script]
+Source = Union[SentObject, Script]
 
 
 def _filled(text: bytes, size: int) -> bytes:

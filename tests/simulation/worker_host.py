@@ -33,9 +33,9 @@ from scaler_worker.worker.session import WorkerSession
 from .client_host import ClientHost
 from .clock import Process
 from .execution import Die, Run, Work
+from .input_reader import InputReader
 from .network import Frames
 from .oracle import STOPPED, Future
-from .reading import Inputs
 from .scripts import Script, function_bytes, measured
 from .trace import SimulationError
 
@@ -137,13 +137,13 @@ class WorkerHost:
         if self._run is not None:
             seconds = max(self._run.since + LONG_TASK_SECONDS - self.world.clock.now, 0.0)
             seconds += self.world.chance.uniform(0.0, ATTEND_SECONDS)
-        self.process.later(seconds, self._look)
+        self.process.later(seconds, self._poll)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         self._is_due = False
         run = self._run
         if run is None:
-            self._go_on()
+            self._run_next()
             return
         if run.script.hogs and run.is_working:
             return  # whoever works so has all looks that were missed made up for at the end
@@ -186,7 +186,7 @@ class WorkerHost:
 
     # ------------------------------------------------------------------------------------------------------- the baton
 
-    def _go_on(self) -> None:
+    def _run_next(self) -> None:
         """Nobody has the baton: give it to who returns, or to the queue's next task."""
         while self._run is None and self.process.is_alive:
             if self._returning:
@@ -220,7 +220,7 @@ class WorkerHost:
         function = self.session.functions.get(row[3])
         if function is None or bytes(function.payload) != function_bytes(script.function):
             raise SimulationError(f"{self.name} lacks the function of task {script.key}, {row[3]}: {function}")
-        inputs = Inputs(row, self.session, self.agent.files, self.world.clock)
+        inputs = InputReader(row, self.session, self.agent.files, self.world.clock)
         store = None
         if flags_of(row) & FLAG_MAY_STORE and self.world.plan.kept_bytes <= len(script.answer()):
             store = self._store
@@ -267,9 +267,9 @@ class WorkerHost:
         self._suspended[run.name] = run
         self._run = None
         turn = run.turn
-        future.waiters.append(lambda: self.process.later(0.00005, lambda: self._want_back(run, turn)))
+        future.waiters.append(lambda: self.process.later(0.00005, lambda: self._request_slot(run, turn)))
 
-    def _want_back(self, run: Run, turn: int) -> None:
+    def _request_slot(self, run: Run, turn: int) -> None:
         """What it waits for is there, or it is to be stopped."""
         if run.turn == turn and run.name in self._suspended and run not in self._returning:
             self._returning.append(run)
@@ -329,7 +329,7 @@ class WorkerHost:
         if self._run is None and self.process.is_alive:
             if self.world.clock.now - self._flushed > FLUSH_SECONDS:
                 self._exchange()
-            self._go_on()
+            self._run_next()
 
     def _finish(self, run: Run, outcome: int, payload: bytes) -> None:
         assert self._run is run
@@ -359,7 +359,7 @@ class WorkerHost:
         elif name in self._suspended:
             suspended = self._suspended[name]
             suspended.is_stop_wanted = suspended.was_stopped = True
-            self._want_back(suspended, suspended.turn)
+            self._request_slot(suspended, suspended.turn)
 
     def _submit(self, run: Run, child: Script) -> Future:
         if self.nested is None:

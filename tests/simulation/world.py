@@ -10,7 +10,7 @@ from unittest.mock import patch
 from scaler_scheduler.core.dispatch import credit, input_delivery
 from scaler_scheduler.core.state import functions, records
 
-from . import faults, kept_faults
+from . import faults, host_result_faults
 from .agent_host import AgentHost
 from .client_host import ClientHost
 from .clock import Clock
@@ -45,10 +45,10 @@ class World:
         self.chance = random.Random(f"world {seed}")
         self.clock = Clock()
         self.trace = Trace(self.clock, keeps_all)
-        self.network = Network(self.clock, self.chance, self.trace, self.plan.weather)
+        self.network = Network(self.clock, self.chance, self.trace, self.plan.link_faults)
         self.oracle = Oracle(self.trace)
         self.oracle.is_calm = self.plan.is_calm
-        self.oracle.has_duplicates = self.plan.weather.duplicated_share > 0
+        self.oracle.has_duplicates = self.plan.link_faults.duplicated_share > 0
         self.oracle.has_slow_peers = self.plan.slow_share > 0
         self.scheduler = SchedulerHost(
             self.clock, self.network, self.trace, self.chance, self.plan.limits, self.plan.step_seconds
@@ -58,7 +58,7 @@ class World:
         self.clients: list[ClientHost] = []
         self.calm_at = self.clock.now + self.plan.load_seconds
         self.ambushes: dict[str, Callable[[AgentHost], None]] = {}
-        """What is to happen to the next host on which something begins or ends; see kept_faults.py."""
+        """What is to happen to the next host on which something begins or ends; see host_result_faults.py."""
         self.is_ending = False
         """Whether no host comes back any more."""
         self._next_pid = 1
@@ -83,20 +83,20 @@ class World:
             patch.object(records.Task, "__hash__", lambda task: hash((task.client.incarnation, task.id))),
             patch.object(credit, "_WINDOWS_PART", plan.windows_part),
         ):
-            self._live()
+            self._run_load()
 
-    def _live(self) -> None:
+    def _run_load(self) -> None:
         self._start()
         while self.clock.now < self.calm_at:  # some faults put it off
             self._run_until(self.calm_at)
         self.trace.note("no more faults")
         self.ambushes.clear()
-        self._mend()
+        self._repair()
         self._wait_for("everything is answered", self._is_all_answered, REST_SECONDS)
         self._wait_for("nothing is left to do", self._is_at_rest, REST_SECONDS)
         for client in self.living_clients():
-            client.holdings.let_go_of_all()
-        self._wait_for("nobody keeps an object", self._is_rid_of_objects, REST_SECONDS)
+            client.user_objects.drop_all()
+        self._wait_for("nobody keeps an object", self._has_no_objects, REST_SECONDS)
         self._leave()
         self.trace.count("steps", self.clock.steps)
 
@@ -111,7 +111,7 @@ class World:
 
     def latency_factor(self) -> float:
         is_slow = self.chance.random() < self.plan.slow_share
-        return _SLOW_SECONDS / self.plan.weather.latency if is_slow else 1.0
+        return _SLOW_SECONDS / self.plan.link_faults.latency if is_slow else 1.0
 
     def is_full_host(self) -> bool:
         return self.plan.full_share > 0 and self.chance.random() < self.plan.full_share
@@ -150,7 +150,7 @@ class World:
             for work in program:
                 client.process.later(work.at, partial(self._work, client, work))
         for at, kind in plan.faults:
-            strike = kept_faults.strike if kind in kept_faults.KEPT_FAULTS else faults.strike
+            strike = host_result_faults.inject if kind in host_result_faults.KEPT_FAULTS else faults.inject
             self.clock.after(at, partial(strike, self, kind))
 
     def _work(self, client: ClientHost, work: Work) -> None:
@@ -164,15 +164,15 @@ class World:
         for after, positions, is_forced in work.cancels:
             chosen = [futures[at] for at in positions]
             client.process.later(after, partial(client.cancel, chosen, is_forced))
-        for after, thing in work.drops:
-            client.process.later(after, partial(client.holdings.let_go, thing.key))
+        for after, sent_object in work.drops:
+            client.process.later(after, partial(client.user_objects.drop, sent_object.key))
         if work.clears_after is not None:
             client.process.later(work.clears_after, client.clear)
         if self.chance.random() < 0.3:
             number = self.chance.randrange(FUNCTIONS)
             client.process.later(self.chance.uniform(0.0, 3.0), partial(client.forget_function, number))
 
-    def _mend(self) -> None:
+    def _repair(self) -> None:
         """Somebody must be there who can serve every task."""
         if not any({"gpu": 1, "linux": 4}.items() <= host.capabilities.items() for host in self.living_hosts()):
             self.add_host(1, {"gpu": 1, "linux": 4})
@@ -183,7 +183,7 @@ class World:
                 client.close()
             else:
                 client.kill()
-        self._wait_for("nothing is left of the clients", self._is_rid_of_clients, LEAVE_SECONDS)
+        self._wait_for("nothing is left of the clients", self._has_no_clients, LEAVE_SECONDS)
         self.is_ending = True
         for host in self.living_hosts():
             host.stop()
@@ -204,7 +204,7 @@ class World:
             # Not after every step: what is looked at is long.
             self._run_until(min(end, self.clock.now + 0.25))
             if self.clock.now >= end and not condition():
-                raise SimulationError(f"not within {seconds:g} s: {what}; {self._what_is_open()}")
+                raise SimulationError(f"not within {seconds:g} s: {what}; {self._open_work()}")
 
     # --------------------------------------------------------------------------------------------------------- states
 
@@ -215,12 +215,12 @@ class World:
 
     def _is_at_rest(self) -> bool:
         # A Submit that comes twice brings a task again that nobody waits for, and perhaps nobody can run.
-        return self.scheduler.work() == (self.scheduler.unserved() if self.oracle.has_duplicates else 0)
+        return self.scheduler.work() == (self.scheduler.unschedulable() if self.oracle.has_duplicates else 0)
 
-    def _is_rid_of_clients(self) -> bool:
+    def _has_no_clients(self) -> bool:
         return not self.scheduler.client_traces()
 
-    def _is_rid_of_objects(self) -> bool:
+    def _has_no_objects(self) -> bool:
         return not self._objects()
 
     def _objects(self) -> str:
@@ -232,7 +232,7 @@ class World:
             counts.update((worker.name, len(worker.session.objects._objects)) for worker in host.workers.values())
         return ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
 
-    def _what_is_open(self) -> str:
+    def _open_work(self) -> str:
         open_futures = [future for future in self.oracle.open_futures() if self._is_waited_for(future.owner)]
         tasks = ", ".join(f"{future.script.key} of {future.owner} (id {future.task_id})" for future in open_futures[:5])
         return f"{len(open_futures)} tasks: {tasks}; scheduler: {self.scheduler.summary()}; objects: {self._objects()}"

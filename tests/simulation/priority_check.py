@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.state.records import Worker
 
-from .ledger import TaskId
+from .held_tasks import TaskId
 from .trace import SimulationError
 
 Rank = tuple[int, int]
@@ -21,7 +21,7 @@ def serves(worker: Worker, wanted: events.Capabilities) -> bool:
     return all(worker.capabilities.get(name, 0) >= amount for name, amount in wanted)
 
 
-def check_order(
+def check_priorities(
     collected: list[effects.Effect],
     workers: Mapping[bytes, Worker],
     waiting: Mapping[TaskId, events.Options],

@@ -6,7 +6,7 @@ TaskId = tuple[int, int]
 """Client and id."""
 
 
-class Held:
+class HeldTask:
     """A task at a worker."""
 
     def __init__(self, route: bytes, attempt: int) -> None:
@@ -14,9 +14,9 @@ class Held:
         self.attempt = attempt
 
 
-class Ledger:
+class HeldTasks:
     def __init__(self) -> None:
-        self._held: dict[TaskId, Held] = {}
+        self._held: dict[TaskId, HeldTask] = {}
         self._by_route: dict[bytes, dict[TaskId, None]] = {}
 
     def __contains__(self, name: TaskId) -> bool:
@@ -37,7 +37,7 @@ class Ledger:
 
     def hold(self, name: TaskId, route: bytes, attempt: int) -> None:
         self.drop(name)
-        self._held[name] = Held(route, attempt)
+        self._held[name] = HeldTask(route, attempt)
         self._by_route.setdefault(route, {})[name] = None
 
     def drop(self, name: TaskId) -> bool:
@@ -48,7 +48,7 @@ class Ledger:
         del self._by_route[held.route][name]
         return True
 
-    def take_all(self, route: bytes) -> list[TaskId]:
+    def remove_all(self, route: bytes) -> list[TaskId]:
         """What this worker held, which is gone."""
         names = list(self._by_route.pop(route, ()))
         for name in names:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from scaler_scheduler.core import events
 from scaler_scheduler.core.peers import restart_hold
 
-from .ledger import TaskId
+from .held_tasks import TaskId
 from .trace import SimulationError
 
 
-class Returning:
+class RestartCheck:
     """The clients of one scheduler that another one has welcomed before.
 
     Args:
@@ -21,7 +21,7 @@ class Returning:
         self._clients: set[int] = set()
         self._until = float("inf")
 
-    def said_hello(self, event: events.Hello, now: float) -> None:
+    def note_hello(self, event: events.Hello, now: float) -> None:
         """A client, which the scheduler does not know."""
         self._clients.discard(event.incarnation)
         if event.scheduler not in (0, self._scheduler):

@@ -25,7 +25,7 @@ class InputLostError(Exception):
     """As the one of objects/cache.py."""
 
 
-class Inputs:
+class InputReader:
     """Of one task, found before it begins."""
 
     def __init__(self, row: Row, session: WorkerSession, files: HostFiles, clock: Clock) -> None:
@@ -34,16 +34,16 @@ class Inputs:
         self._objects = [session.objects.find((row[0], each)) if type(each) is int else each for each in ids]
         self._files = files
         self._clock = clock
-        self._looks = 0
+        self._polls = 0
         self._change = -1
         self._changed_at = 0.0
 
     @property
     def pause_seconds(self) -> float:
         """Until the next look."""
-        return _PAUSES[min(self._looks // 5, len(_PAUSES) - 1)]
+        return _PAUSES[min(self._polls // 5, len(_PAUSES) - 1)]
 
-    def look(self, position: int) -> Sequence[Payload] | None:
+    def read(self, position: int) -> Sequence[Payload] | None:
         """The frames of an input; None: its file is not there yet.
 
         Raises:
@@ -60,7 +60,7 @@ class Inputs:
         frames = known.frames or self._in_file(position)
         if frames is not None:
             known.keep(frames)
-            self._looks = 0
+            self._polls = 0
         return frames
 
     def _in_file(self, position: int) -> Sequence[Payload] | None:
@@ -79,11 +79,11 @@ class Inputs:
             raise self._lost(position, "the worker has joined anew before it was")
         if found is None:
             now = self._clock.now
-            if not self._looks or files.changes != self._change:
+            if not self._polls or files.changes != self._change:
                 self._change, self._changed_at = files.changes, now
             elif now - self._changed_at >= QUIET_SECONDS:
                 raise self._lost(position, "the host agent has not made its file")
-            self._looks += 1
+            self._polls += 1
         return found
 
     def _lost(self, position: int, reason: str) -> InputLostError:

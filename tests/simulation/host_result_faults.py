@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .faults import a_host, silence, span, until
+from .faults import duration, random_host, repair_after, silence
 
 if TYPE_CHECKING:
     from .agent_host import AgentHost
@@ -24,7 +24,7 @@ POLL_SECONDS = 0.02
 """How often somebody looks whether a host has ended that is to start anew."""
 
 
-def strike(world: World, kind: str) -> None:
+def inject(world: World, kind: str) -> None:
     """Let it happen, if there is anybody for it to happen to."""
     world.trace.count(f"fault: {kind}")
     _KINDS[kind](world)
@@ -50,7 +50,7 @@ def _start_later(world: World, host: AgentHost) -> None:
     if world.chance.random() < 0.5:
         _start_when_gone(world, host)
     else:
-        until(world, span(world), partial(_start_when_gone, world, host))
+        repair_after(world, duration(world), partial(_start_when_gone, world, host))
 
 
 def _kill_agent(world: World, host: AgentHost) -> None:
@@ -88,7 +88,7 @@ def _restart_scheduler(world: World, _: AgentHost) -> None:
             world.scheduler.kill()
         else:
             world.scheduler.stop()
-        until(world, span(world), world.scheduler.start)
+        repair_after(world, duration(world), world.scheduler.start)
 
 
 _ENDS: tuple[Callable[[World, AgentHost], None], ...] = (
@@ -111,7 +111,7 @@ def _end(world: World, host: AgentHost) -> None:
 
 
 def _restart_one(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None:
         _restart(world, host)
 
@@ -136,7 +136,7 @@ def _restart_all(world: World) -> None:
 
 
 def _kill_a_fork_server(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None:
         _end_fork_server(world, host)
 
@@ -163,13 +163,13 @@ def _ambush_with_scheduler(world: World) -> None:
 
 def _cut_off_scheduler(world: World) -> None:
     """Everybody from it; longer than any lease, and perhaps than clients and agents wait."""
-    seconds = CUT_OFF_SECONDS if world.chance.random() < 0.5 else span(world)
+    seconds = CUT_OFF_SECONDS if world.chance.random() < 0.5 else duration(world)
     world.calm_at = max(world.calm_at, world.clock.now + seconds)
     silence(world, list(world.network.links), seconds)
 
 
 def _break_link(world: World) -> None:
-    host = a_host(world)
+    host = random_host(world)
     if host is not None:
         _break_agent_link(world, host)
 
