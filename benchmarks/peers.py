@@ -9,8 +9,8 @@ from array import array
 
 import zmq
 
-from scaler_client.net.curve import given_keys, secure
-from scaler_client.protocol.columns import Batch, write_batch
+from scaler_client.net.curve import apply_keys, load_keys
+from scaler_client.protocol.columns import BatchReader, write_batch
 from scaler_client.protocol.messages import Function, Hello, Message, Received, Role, Submit, Welcome
 from scaler_client.protocol.wire import decode, encode
 
@@ -35,7 +35,7 @@ class Peer:
         self.socket.setsockopt(zmq.SNDHWM, 0)
         self.socket.setsockopt(zmq.RCVHWM, 0)
         self.socket.setsockopt(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
-        secure(self.socket, given_keys(keys, role.name.lower()))
+        apply_keys(self.socket, load_keys(keys, role.name.lower()))
         self.socket.connect(address)
         self.incarnation = secrets.randbits(62) + 1
         self.send(Hello(role, self.incarnation, platform.python_version(), "bench", "bench", os.getpid()))
@@ -94,7 +94,7 @@ class FakeClient:
                 send(self._template.frame(sent))
                 sent += rows
             frames = receive()
-            batch = Batch(frames[0])
+            batch = BatchReader(frames[0])
             if batch.tag in (CREDIT, HEARTBEAT_ECHO):
                 continue  # far more than the window needs; whether it is there
             if batch.tag != RESOLVED:
@@ -112,7 +112,7 @@ _DURATIONS = array("Q", [1000]) * _MOST_ROWS  # full length, as a worker's are
 
 def echo(frame: bytes) -> bytes | None:
     """The Results that give each task of a Dispatch its arguments back; None for any other message."""
-    batch = Batch(frame)
+    batch = BatchReader(frame)
     if batch.tag != DISPATCH:
         return None
     ids = batch.numbers(1, "Q")

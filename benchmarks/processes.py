@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from scaler_client import Client, SchedulerClusterCombo
-from scaler_client.io.interrupts import interrupts_deferred
+from scaler_client.io.process_exit import interrupts_deferred
 
 from .interpreters import scheduler_python
 

@@ -11,7 +11,7 @@ import zmq
 
 from scaler_client import Client
 from scaler_client.pickling import serializer
-from scaler_client.protocol.columns import Batch
+from scaler_client.protocol.columns import BatchReader
 from scaler_client.protocol.messages import Cancel, Function, Role
 from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
 from scaler_client.protocol.snapshots import Snapshot
@@ -83,7 +83,7 @@ def _touch_nursery(context: zmq.Context[zmq.Socket[bytes]], address: str, tasks:
         peer.send(Cancel(list(range(first, first + WARM_UP_ROWS))))
         answered = 0
         while answered < WARM_UP_ROWS:
-            batch = Batch(peer.socket.recv_multipart()[0])
+            batch = BatchReader(peer.socket.recv_multipart()[0])
             if batch.tag == RESOLVED:
                 answered += len(batch.numbers(0, "Q"))
     peer.socket.close()

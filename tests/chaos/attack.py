@@ -31,7 +31,7 @@ from tests.fuzz.corpus import read_corpus
 from tests.integration.commands import SchedulerCommand, key_command, scheduler
 
 from scaler_client.commands.key_files import PeerKeys, read_peer_keys
-from scaler_client.net.curve import secure
+from scaler_client.net.curve import apply_keys
 from scaler_client.protocol import messages, wire
 from scaler_client.protocol.messages import Role
 from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
@@ -119,7 +119,7 @@ class Attacker:
     def peer(self, keys: PeerKeys, kind: int = zmq.DEALER, is_monitor: bool = False) -> zmq.Socket[bytes]:
         peer = self.context.socket(kind)
         peer.setsockopt(zmq.LINGER, 200)
-        secure(peer, keys)
+        apply_keys(peer, keys)
         port = port_of(self.daemon.monitor_address if is_monitor else self.daemon.address)
         peer.connect(f"tcp://{SOURCE}:0;127.0.0.1:{port}")
         return peer

@@ -16,7 +16,7 @@ from scaler_client.api.task_options import TaskOptions
 from scaler_client.nested.task_host import RunningTask
 from scaler_client.pickling.custom_serializer import call_dumper
 from scaler_client.pickling.functions import Function, FunctionTable
-from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.input_lookup import with_inputs
 from scaler_client.pickling.references import StoredObject
 from scaler_client.pickling.serializer import dumps, loads
 from scaler_client.protocol import messages
@@ -133,7 +133,7 @@ class Cluster:
                 return self._failed[task_id]
         values = [self.objects[each] for each in inputs]
         try:
-            with reading(values.__getitem__):
+            with with_inputs(values.__getitem__):
                 arguments = loads(payload)
                 args, kwargs = (arguments, {}) if type(arguments) is tuple else arguments
                 data = dumps(self._functions[number](*args, **kwargs))

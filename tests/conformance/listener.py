@@ -60,7 +60,7 @@ class Listener:
         socket = self._context.socket(zmq.ROUTER)
         socket.setsockopt(zmq.LINGER, 0)
         if self._guard is not None:
-            self._guard.secure(socket)
+            self._guard.apply_keys(socket)
         if self._events is not None:
             self._events.close()
         self._events = events_of(socket, CUT | OTHER_MECHANISM)

@@ -11,7 +11,7 @@ from tests.conformance.peer import Peer
 from zmq.utils import z85
 
 from scaler_client.commands.key_files import CLIENT, MONITOR, WORKER, PeerKeys, read_peer_keys
-from scaler_client.net.curve import secure
+from scaler_client.net.curve import apply_keys
 
 HANDSHAKE_SECONDS = 10.0
 SILENCE_SECONDS = 1.0
@@ -55,7 +55,7 @@ def _handshake(address: str, keys: PeerKeys | None) -> tuple[int, int]:
     """How the first handshake ends: event and value; zeros where it does not."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
         socket.setsockopt(zmq.LINGER, 0)
-        secure(socket, keys)
+        apply_keys(socket, keys)
         events = events_of(socket, SUCCEEDED | FAILURES)
         socket.connect(address)
         try:

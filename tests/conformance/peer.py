@@ -13,7 +13,7 @@ from tests.conformance.messages import Received, read
 from tests.schema_messages import SCHEMA, message_of
 
 from scaler_client.commands.key_files import PeerKeys
-from scaler_client.net.curve import secure
+from scaler_client.net.curve import apply_keys
 
 WAIT_SECONDS = 10.0
 
@@ -29,7 +29,7 @@ class Peer:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
-        secure(self._socket, keys)
+        apply_keys(self._socket, keys)
         if routing_id:
             self._socket.setsockopt(zmq.ROUTING_ID, routing_id)
         self._socket.connect(address)

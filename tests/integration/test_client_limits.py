@@ -10,7 +10,7 @@ import pytest
 from tests.integration.commands import SchedulerCommand, cluster, scheduler
 
 from scaler_client import Client, TaskRefusedError
-from scaler_client.pickling.functions import _RECENT
+from scaler_client.pickling.functions import _RECENT_FUNCTIONS
 
 SECONDS = 30
 WHY = r"function adding.<locals>.<lambda> is not taken: a client may have 2 functions .*\(--client-function-limit\)"
@@ -71,6 +71,6 @@ def test_there_is_room_again_once_functions_are_dropped(daemon: SchedulerCommand
         assert isinstance(client.submit(third, [12]).exception(SECONDS), TaskRefusedError)
         held.clear()
         # A client keeps some functions after their last use: later uses of others displace them.
-        for _ in range(_RECENT):
+        for _ in range(_RECENT_FUNCTIONS):
             last = client.submit(third, [12]).exception(SECONDS)
         assert last is None

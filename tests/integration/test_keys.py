@@ -35,7 +35,7 @@ from scaler_client import Client, LocalCluster, SchedulerLostError, Unauthorized
 from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.key_files import CLIENT, MONITOR, WORKER, PeerKeys, read_public
 from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket
-from scaler_client.net.curve import given_keys, secure, secure_monitor
+from scaler_client.net.curve import apply_keys, apply_monitor_keys, load_keys
 from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -270,7 +270,7 @@ class Watcher:
         self._socket = self._context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.RECONNECT_IVL, 50)
         self._socket.subscribe(SNAPSHOT_TOPIC)
-        secure(self._socket, keys)
+        apply_keys(self._socket, keys)
         self._socket.connect(address)
 
     def hears(self, seconds: float) -> bool:
@@ -290,7 +290,7 @@ def test_the_monitor_is_for_its_keys_alone(
     with scheduler(tmp_path, "--keys", keys, "--monitor-address", "tcp://127.0.0.1:*") as daemon:
         address = daemon.monitor_address
         try:
-            for each in (given_keys(keys, MONITOR), given_keys(strangers, MONITOR), given_keys(keys, CLIENT), None):
+            for each in (load_keys(keys, MONITOR), load_keys(strangers, MONITOR), load_keys(keys, CLIENT), None):
                 watchers.append(Watcher(address, each))
             operator, eve, client, nobody = watchers
             assert operator.hears(SECONDS) and eve.hears(SECONDS)
@@ -329,7 +329,7 @@ def test_a_monitors_file_needs_no_keys(daemon: SchedulerCommand, keys: str) -> N
     with zmq.Context() as context, context.socket(zmq.SUB) as subscriber:
         subscriber.setsockopt(zmq.LINGER, 0)
         subscriber.subscribe(SNAPSHOT_TOPIC)
-        secure_monitor(subscriber, parse_connect_address(daemon.monitor_address), given_keys(keys, MONITOR))
+        apply_monitor_keys(subscriber, parse_connect_address(daemon.monitor_address), load_keys(keys, MONITOR))
         subscriber.connect(daemon.monitor_address)
         assert subscriber.poll(SECONDS * 1000)
 
@@ -371,7 +371,7 @@ def test_a_self_chosen_name_of_a_connection_is_not_taken(tmp_path: Path, keys: s
         with context.socket(zmq.DEALER) as peer:
             peer.setsockopt(zmq.LINGER, 0)
             peer.setsockopt(zmq.ROUTING_ID, b"mine")
-            secure(peer, given_keys(keys, CLIENT))
+            apply_keys(peer, load_keys(keys, CLIENT))
             peer.connect(daemon.address)
             peer.send(b"anything")
             wait_until(lambda: unauthorized(daemon) == 1, what="it is counted")

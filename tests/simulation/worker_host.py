@@ -17,7 +17,7 @@ from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.protocol.messages import (
     FLAG_MAY_STORE,
     FLAG_PROFILE,
-    FLAG_TELL_START,
+    FLAG_REPORT_START,
     Hello,
     Message,
     Outcome,
@@ -229,7 +229,7 @@ class WorkerHost:
         seconds = self.world.plan.write_seconds
         run = self._run = Run(row, script, inputs, self.world.oracle, self.world.clock, self._submit, store, seconds)
         self._write_page(run)
-        if flags_of(row) & FLAG_TELL_START:
+        if flags_of(row) & FLAG_REPORT_START:
             self.session.started(row)
             self._send()
         self._advance(run)
@@ -344,7 +344,7 @@ class WorkerHost:
         if run.was_stopped and self.nested is not None:
             self.nested.stop_children(run.name)  # those that it has submitted since
         self.session.finish(int(outcome), payload, int(seconds * 1e9), cost)
-        if flags_of(run.row) & FLAG_TELL_START:
+        if flags_of(run.row) & FLAG_REPORT_START:
             self._flushed = 0.0  # the scheduler counts its seconds: it must not wait for others
 
     def _stop_task(self, name: TaskName) -> None:

@@ -19,7 +19,7 @@ from ..commands.addresses import Address, parse_bind_address
 from ..commands.key_files import KEYS_VARIABLE, absolute
 from ..commands.logs import LEVELS
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
-from ..io.interrupts import interrupts_deferred
+from ..io.process_exit import interrupts_deferred
 from ..monitor.monitor_address import find_monitor_address
 from ..monitor.newest_snapshot import NewestSnapshot
 from ..protocol.snapshots import Snapshot

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..futures.open_graphs import GraphRows
 from ..io import objects
-from ..pickling.call_pickles import CALL_BEGIN, CALL_END, SIMPLE, TAKEN, simple
+from ..pickling.call_pickles import CALL_BEGIN, CALL_END, INPUT_PICKLES, SIMPLE_TYPES
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
 from ..pickling.references import CallWithInputs, NodeRef, ObjectRef, Reference
@@ -126,12 +126,12 @@ class RowBuilder:
                 if location is not None:
                     if location not in inputs:
                         inputs.append(location)
-                    parts.append(TAKEN[inputs.index(location)])
+                    parts.append(INPUT_PICKLES[inputs.index(location)])
                     continue
                 argument = self._nodes.values[position]
-            if type(argument) not in SIMPLE:
+            if type(argument) not in SIMPLE_TYPES:
                 return self._add_flat(value, found)
-            parts.append(simple(argument))
+            parts.append(simple_pickle(argument))
         parts.append(CALL_END)
         fn = value[0]
         number = self._function_numbers.get(id(fn))
@@ -300,4 +300,4 @@ class _RowNames:
 def _may_be_large(value: Any) -> bool:
     if type(value) is str or type(value) is bytes:
         return len(value) >= SHARED_LITERAL_BYTES
-    return type(value) not in SIMPLE and type(value) is not ObjectRef
+    return type(value) not in SIMPLE_TYPES and type(value) is not ObjectRef

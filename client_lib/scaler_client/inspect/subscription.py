@@ -9,7 +9,7 @@ from ..commands.addresses import Address
 from ..monitor.reader import MonitorReader, Presence
 from ..monitor.snapshot_view import SnapshotView
 from ..monitor.socket import MonitorAccessError, MonitorKeysError, MonitorSocket
-from ..net.host_lookup import unresolved
+from ..net.host_lookup import host_problem
 
 RATES_SECONDS = 1.8
 """The longest wait for the second snapshot. Without it there are no rates."""
@@ -35,7 +35,7 @@ class Subscription:
     def __init__(self, address: Address, seconds: float, keys: str | None = None) -> None:
         self.address = address
         self.seconds = seconds
-        complaint = unresolved(address)
+        complaint = host_problem(address)
         if complaint:
             raise NothingHeardError(f"{address}: {complaint}")
         try:

@@ -17,9 +17,9 @@ from ..commands.key_files import CLIENT, WORKER
 from ..commands.program_name import client_name
 from ..errors import UnauthorizedError
 from ..monitor.newest_snapshot import NewestSnapshot
-from ..net.curve import given_keys, warn_of_secrets
-from ..net.file_limit import shortage
-from ..net.host_lookup import unresolved, warn_if_unresolved
+from ..net.curve import load_keys, warn_about_secrets
+from ..net.file_limit import file_shortage
+from ..net.host_lookup import host_problem, warn_if_unresolved
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import FunctionTable
 from ..protocol import messages
@@ -61,9 +61,9 @@ class Connection:
         self._session = Session(
             _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
         )
-        self.keys = given_keys(keys, WORKER if worker else CLIENT)
+        self.keys = load_keys(keys, WORKER if worker else CLIENT)
         if not worker:  # else its host agent has said it
-            warn_of_secrets(self.keys, address)
+            warn_about_secrets(self.keys, address)
         self.io_thread = IoThread(address, self._session, self.keys, is_nested=worker != 0)
         self._watch = NewestSnapshot(address)
         self._numbers = itertools.count(1)
@@ -133,8 +133,8 @@ class Connection:
 
 
 def _timeout_text(address: Address, seconds: float) -> str:
-    complaint = shortage() or unresolved(address)
-    return f"no scheduler answers at {address} within {seconds:g} seconds{': ' if complaint else ''}{complaint}"
+    problem = file_shortage() or host_problem(address)
+    return f"no scheduler answers at {address} within {seconds:g} seconds{': ' if problem else ''}{problem}"
 
 
 def _hello(worker: int) -> messages.Hello:

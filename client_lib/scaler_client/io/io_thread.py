@@ -20,10 +20,10 @@ from ..commands.key_files import PeerKeys
 from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.future import TaskFuture
 from ..nested import slot_wait
-from ..net.curve import secure
-from ..net.file_limit import check_free_files, shortage
-from ..net.sockets import Reconnects, receive
-from ..net.wakeup import Wake
+from ..net.curve import apply_keys
+from ..net.file_limit import check_free_files, file_shortage
+from ..net.sockets import ReconnectWatcher, receive
+from ..net.wakeup import WakeupFd
 from ..pickling.functions import Function
 from ..pickling.references import StoredObject
 from ..protocol import messages, wire
@@ -56,13 +56,13 @@ class IoThread:
             OSError: too few file descriptors are left.
         """
         check_free_files("a client")
-        session.file_shortage = shortage
+        session.file_shortage = file_shortage
         self.is_nested = is_nested
         self._address = address
         self._keys = keys
         self._session = session
         self._inbox: deque[Any] = deque()
-        self._wake = Wake()
+        self._wake = WakeupFd()
         self._is_asleep = False
         self._is_over = False
         """The I/O thread has ended."""
@@ -78,13 +78,13 @@ class IoThread:
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
         self._socket.setsockopt(zmq.LINGER, 0)
-        secure(self._socket, keys)
+        apply_keys(self._socket, keys)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MAX_RECONNECT_MILLISECONDS)
         # What is unsent waits in the session, which can still change its mind about it.
         self._socket.setsockopt(zmq.SNDHWM, 100)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._unsent: deque[messages.Frames] = deque()
-        self._reconnects = Reconnects(self._socket, endpoint=str(address))
+        self._reconnects = ReconnectWatcher(self._socket, endpoint=str(address))
         # What ZeroMQ's poll wants; its Poller builds this list anew at every call.
         self._sources: list[Any] = [
             (self._socket, int(zmq.POLLIN)),
@@ -288,7 +288,7 @@ class IoThread:
                 self._receive(now)
             elif source == self._wake.fileno():
                 self._wake.clear()
-            elif self._reconnects.take():
+            elif self._reconnects.has_reconnected():
                 self._session.reconnected(now)
             elif self._reconnects.failure is not None:
                 self._session.reject_connection(self._reconnects.failure.text(self._keys), now)

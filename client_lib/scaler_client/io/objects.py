@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ..errors import MessageTooLargeError
 from ..pickling import cloudpickle_ext, custom_serializer
 from ..pickling.custom_serializer import Serializer
-from ..pickling.object_frames import pickled
+from ..pickling.object_frames import pickle_object
 from ..pickling.references import ObjectHolder, ObjectRef, StoredObject
 from ..protocol.messages import Payload, TaskName
 from ..session.frame_limit import fits_limit, too_large_text
@@ -67,7 +67,7 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
         whole = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
         return [cloudpickle_ext.dumps(_Serialized(own_serializer, *whole))]
     try:
-        return pickled(value).frames()
+        return pickle_object(value).frames()
     except Exception as error:
         kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         raise TypeError(f"the object of type {kind} can't be pickled: {type(error).__name__}: {error}") from error

@@ -6,6 +6,7 @@ neither the client's connection nor a task ever waits for a terminal.
 
 from __future__ import annotations
 
+import select
 import sys
 import threading
 import time
@@ -14,9 +15,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..protocol.messages import STANDARD_ERROR, Output
-from .writable import SURE_BYTES, is_writable
 
-MOST_WAITING_BYTES = 4 << 20
+MAX_WAITING_BYTES = 4 << 20
+SURE_BYTES = 4096
+"""So many bytes at once can be written where `is_writable` says so: what a pipe has room for at least (PIPE_BUF)."""
+
 RETRY_SECONDS = 0.02
 """Between two looks whether a stream that takes nothing takes something."""
 
@@ -47,7 +50,7 @@ class OutputDisplay:
             if self._deadline is not None:
                 return
             self._dropped += output.dropped
-            if self._waiting_bytes >= MOST_WAITING_BYTES:
+            if self._waiting_bytes >= MAX_WAITING_BYTES:
                 self._dropped += sum(map(len, output.texts))
                 return
             self._note_dropped()
@@ -136,3 +139,15 @@ def _write_whole(stream: Any, text: str) -> None:
         encoding = stream.encoding
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
+
+
+def is_writable(stream: Any) -> bool:
+    """Whether up to SURE_BYTES go out at once; of what is no file of the system it is taken for granted."""
+    if not hasattr(select, "poll"):
+        return True
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), select.POLLOUT)
+        return bool(poll.poll(0))  # an error counts: writing then raises
+    except (AttributeError, OSError, TypeError, ValueError):
+        return True

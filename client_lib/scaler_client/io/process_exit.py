@@ -1,10 +1,15 @@
-"""What becomes of the I/O threads of a process that ends or forks."""
+"""Exit, fork and signals of a process that has I/O threads."""
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
+import signal
+import threading
 import weakref
+from collections.abc import Iterator
+from types import FrameType
 from typing import Protocol
 
 
@@ -39,3 +44,28 @@ def _mark_all_forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_all_forked)
+
+
+@contextlib.contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """SIGINT and SIGTERM, where a Python function handles them, wait for the end of the block.
+
+    A process that is started but not written down yet would be left behind.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[tuple[int, FrameType | None]] = []
+    handlers = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if callable(signal.getsignal(number)):
+            handlers[number] = signal.signal(number, lambda number, frame: pending.append((number, frame)))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for received, frame in pending:
+        waiting = handlers[signal.Signals(received)]
+        if callable(waiting):
+            waiting(received, frame)

@@ -17,9 +17,9 @@ import zmq
 
 from ..commands.addresses import Address
 from ..commands.key_files import MONITOR, KeyFileError, PeerKeys
-from ..net.curve import given_keys, secure_monitor
-from ..net.host_lookup import HostLook
-from ..net.sockets import Reconnects
+from ..net.curve import apply_monitor_keys, load_keys
+from ..net.host_lookup import HostLookup
+from ..net.sockets import ReconnectWatcher
 from ..protocol.snapshot_decoder import SNAPSHOT_TOPIC
 from .reader import MonitorReader
 
@@ -86,10 +86,10 @@ class MonitorSocket:
             self._socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MILLISECONDS)
         for topic in topics:
             self._socket.subscribe(topic)
-        secure_monitor(self._socket, address, self._keys)
-        self._handshakes = Reconnects(self._socket, endpoint=str(address), clock=clock)
+        apply_monitor_keys(self._socket, address, self._keys)
+        self._handshakes = ReconnectWatcher(self._socket, endpoint=str(address), clock=clock)
         self._retry_seconds = REJECTED_RETRY_SECONDS
-        self._host = HostLook(address)
+        self._host = HostLookup(address)
         self._retry_at = 0.0
         self._socket.connect(str(address))
 
@@ -120,7 +120,7 @@ class MonitorSocket:
     def _retry_rejected_key(self) -> None:
         """Reconnect if the scheduler has rejected the key. ZeroMQ does not, but the key may be authorized later."""
         self._handshakes.retry()
-        self._handshakes.take()
+        self._handshakes.has_reconnected()
         failure = self._handshakes.failure
         if failure is None:
             self._retry_seconds = REJECTED_RETRY_SECONDS
@@ -156,7 +156,7 @@ class MonitorSocket:
         if failure is not None:
             is_unknown = self._keys is not None and not failure.is_final
             return failure.text(self._keys) + (OWN_ADDRESS_HINT if is_unknown else "")
-        return connection_problem(self.address) or self._host.complaint()
+        return connection_problem(self.address) or self._host.problem()
 
     def close(self) -> None:
         """Close the socket. A second call does nothing."""
@@ -173,7 +173,7 @@ class MonitorSocket:
 
 def _keys_for(address: Address, directory: str | None) -> PeerKeys | None:
     try:
-        return given_keys(directory, MONITOR) if address.transport == "tcp" else None
+        return load_keys(directory, MONITOR) if address.transport == "tcp" else None
     except KeyFileError as error:
         raise MonitorKeysError(f"{address}: {error}") from None
 

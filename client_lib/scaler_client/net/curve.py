@@ -12,11 +12,11 @@ import zmq
 from ..commands.addresses import Address
 from ..commands.key_files import KEYS_VARIABLE, SECRET_SUFFIX, SERVER, PeerKeys, read_peer_keys, unwanted_secrets
 
-LEAST_CUT_HANDSHAKES = 5
+MIN_CUT_HANDSHAKES = 5
 """So often in a row must the other side have ended the connection in the handshake to be taken for one with other keys:
 a scheduler that is just ended does so as well."""
 
-LEAST_CUT_SECONDS = 2.0
+MIN_CUT_SECONDS = 2.0
 """And for so long, at a client."""
 
 SERVING_CUT_SECONDS = 15.0
@@ -36,7 +36,7 @@ FAILURES = int(
 
 
 @dataclass(frozen=True)
-class Failure:
+class HandshakeFailure:
     """A handshake that did not succeed."""
 
     event: int
@@ -69,17 +69,17 @@ class Failure:
         )
 
 
-def given_keys(directory: str | None, role: str) -> PeerKeys | None:
+def load_keys(directory: str | None, role: str) -> PeerKeys | None:
     """The keys of a program of this role, from the folder that it was given, else that in SCALER_KEYS; None where there
     is none. An empty text means none. Raises KeyFileError."""
     directory = os.environ.get(KEYS_VARIABLE, "") if directory is None else directory
     return read_peer_keys(directory, role) if directory else None
 
 
-def warn_of_secrets(keys: PeerKeys | None, address: Address) -> None:
+def warn_about_secrets(keys: PeerKeys | None, address: Address) -> None:
     """Log which secrets the folder of these keys has that this machine must not have, unless it is the scheduler's."""
     unwanted = unwanted_secrets(keys.directory, keys.role) if keys is not None else []
-    if keys is None or not unwanted or is_of_this_machine(address):
+    if keys is None or not unwanted or is_local_address(address):
         return
     why = "whoever reads the first one can pretend to be the scheduler" if unwanted[0].endswith(SERVERS) else ""
     why = why or "tasks that run here may read them"
@@ -89,7 +89,7 @@ def warn_of_secrets(keys: PeerKeys | None, address: Address) -> None:
     )  # fmt: skip
 
 
-def is_of_this_machine(address: Address) -> bool:
+def is_local_address(address: Address) -> bool:
     """Whether the address is one of this machine's own; True where the name is not found."""
     if address.transport != "tcp":
         return True
@@ -107,7 +107,7 @@ def is_of_this_machine(address: Address) -> bool:
     return False
 
 
-def secure(socket: zmq.Socket[bytes], keys: PeerKeys | None) -> None:
+def apply_keys(socket: zmq.Socket[bytes], keys: PeerKeys | None) -> None:
     """Have the socket use these keys, before it connects; None: no keys."""
     if keys is not None:
         socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server)
@@ -115,6 +115,6 @@ def secure(socket: zmq.Socket[bytes], keys: PeerKeys | None) -> None:
         socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
 
 
-def secure_monitor(socket: zmq.Socket[bytes], address: Address, keys: PeerKeys | None) -> None:
+def apply_monitor_keys(socket: zmq.Socket[bytes], address: Address, keys: PeerKeys | None) -> None:
     """The same for a scheduler's monitor address: who may read a socket that is a file, is the file's to say."""
-    secure(socket, keys if address.transport == "tcp" else None)
+    apply_keys(socket, keys if address.transport == "tcp" else None)

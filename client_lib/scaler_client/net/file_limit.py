@@ -35,7 +35,7 @@ def check_free_files(what: str, count: int = FOR_CLIENT) -> None:
             os.close(number)
 
 
-def shortage() -> str:
+def file_shortage() -> str:
     """Why this process can't open a connection, in one line; empty if it can."""
     try:
         check_free_files("a connection", 2)

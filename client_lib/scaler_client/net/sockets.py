@@ -11,12 +11,12 @@ from typing import Any
 import zmq
 
 from ..protocol.messages import Frames
-from .curve import FAILURES, LEAST_CUT_HANDSHAKES, LEAST_CUT_SECONDS, Failure
+from .curve import FAILURES, MIN_CUT_HANDSHAKES, MIN_CUT_SECONDS, HandshakeFailure
 
 _SUCCEEDED = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
 _EVENT = struct.Struct("=HI")
 
-FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.5, 5.0
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 5.0
 """Between two tries to connect to a scheduler that cuts handshakes: doubled each time, up to a bound."""
 
 BORROWED_BYTES = 1 << 20
@@ -30,10 +30,10 @@ def receive(socket: zmq.Socket[bytes], flags: int = 0) -> Frames:
         zmq.Again: there is none (with zmq.NOBLOCK), or not within the socket's RCVTIMEO.
     """
     # `recv_multipart` asks for an option after each frame, which costs as much as receiving; a Frame knows by itself.
-    return all_frames(socket, socket.recv(flags, copy=False))
+    return receive_rest(socket, socket.recv(flags, copy=False))
 
 
-def all_frames(socket: zmq.Socket[bytes], frame: Any) -> Frames:
+def receive_rest(socket: zmq.Socket[bytes], frame: Any) -> Frames:
     """The frames of the message whose first one has been received."""
     # Small ones are copied, so that no message is kept alive by a slice of it. A large one is read where ZeroMQ has it:
     # a copy of 500 MB costs half a second, most of it the system's for fresh pages.
@@ -44,7 +44,7 @@ def all_frames(socket: zmq.Socket[bytes], frame: Any) -> Frames:
     return frames
 
 
-class Reconnects:
+class ReconnectWatcher:
     """Tells when a socket's lost connection is there again: a readable descriptor, for a poll beside the socket's.
 
     Used by the thread that uses the socket. Costs nothing while the connection stands.
@@ -53,7 +53,7 @@ class Reconnects:
     def __init__(
         self,
         socket: zmq.Socket[bytes],
-        cut_seconds: float = LEAST_CUT_SECONDS,
+        cut_seconds: float = MIN_CUT_SECONDS,
         endpoint: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -74,17 +74,17 @@ class Reconnects:
         self._events = socket.get_monitor_socket(_SUCCEEDED | FAILURES)
         self._events.setsockopt(zmq.LINGER, 0)
         self._has_connected = False
-        self.failure: Failure | None = None
+        self.failure: HandshakeFailure | None = None
         """Why there is no connection, where the other side does not want one, or not with these keys."""
         self._cut = 0
         self._cut_since = 0.0
-        self.take()  # ZeroMQ announces an event only to who has found none before
+        self.has_reconnected()  # ZeroMQ announces an event only to who has found none before
 
     def fileno(self) -> int:
-        # It becomes readable once, when events come while `take` has left none: an edge, not a level.
+        # It becomes readable once, when events come while `has_reconnected` has left none: an edge, not a level.
         return self._events.fileno()
 
-    def take(self) -> bool:
+    def has_reconnected(self) -> bool:
         """Whether the connection was made again since this was asked last. The first one is none that was lost."""
         is_again = False
         try:
@@ -92,7 +92,7 @@ class Reconnects:
                 what = self._events.recv_multipart(zmq.NOBLOCK)[0]
                 event, value = _EVENT.unpack(what)
                 if event & FAILURES:
-                    self._note(Failure(event, value))
+                    self._record_failure(HandshakeFailure(event, value))
                     continue
                 is_again = self._has_connected
                 self._has_connected = True
@@ -102,20 +102,20 @@ class Reconnects:
         except zmq.Again:
             return is_again
 
-    def _note(self, failure: Failure) -> None:
+    def _record_failure(self, failure: HandshakeFailure) -> None:
         now = self._clock()
         if not self._cut:
             self._cut_since = now
         self._cut += 1
         # A scheduler that was there before is rather ended, or started again, just now.
-        is_certain = self._cut >= LEAST_CUT_HANDSHAKES and now - self._cut_since >= self._cut_seconds
+        is_certain = self._cut >= MIN_CUT_HANDSHAKES and now - self._cut_since >= self._cut_seconds
         if failure.is_final or (is_certain and not self._has_connected):
             self.failure = failure
-        if self._endpoint and self._cut >= LEAST_CUT_HANDSHAKES and self._retry_at is None and not failure.is_final:
+        if self._endpoint and self._cut >= MIN_CUT_HANDSHAKES and self._retry_at is None and not failure.is_final:
             with suppress(zmq.ZMQError):  # it has forgotten it already
                 self._watched.disconnect(self._endpoint)
             self._retry_at = now + self._pause
-            self._pause = min(2 * self._pause, MOST_PAUSE_SECONDS)
+            self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS)
 
     def retry(self) -> None:
         """Connect again if the pause after a cut handshake is over. To be called once a second or more often."""

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 
-class Wake:
+class WakeupFd:
     """A file descriptor that `set` makes readable: an eventfd, or a socket pair where there is none."""
 
     def __init__(self) -> None:

@@ -18,15 +18,15 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .cloudpickle_ext import CachedFunction, is_found_elsewhere, is_registered
+from .cloudpickle_ext import CachedFunction, is_importable, is_pickled_by_value
 
 _GLOBAL_INSTRUCTIONS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _CONTAINERS = frozenset({list, set, deque, bytearray, dict, OrderedDict, defaultdict, Counter})
 _IMMUTABLE = frozenset({tuple, frozenset})
 """They don't change themselves, but what is in them may."""
-_MOST_ELEMENTS = 256
+_MAX_ELEMENTS = 256
 """So many are compared of one value with all that is in it. A longer bytearray has a limit of its own."""
-_MOST_BYTES = 1024
+_MAX_BYTES = 1024
 _FIELDS = "__dataclass_fields__"
 
 _ABSENT = object()
@@ -154,7 +154,7 @@ class Captures:
     def add_container(self, root: Any) -> list[Any]:
         """A container with those in it, widest first; returns what else is in them."""
         others = []
-        left = _MOST_ELEMENTS
+        left = _MAX_ELEMENTS
         found = [root]
         seen = set()
         for value in found:  # it grows
@@ -175,7 +175,7 @@ class Captures:
         """Returns what is in it, or nothing where that is more than `most`."""
         kind = type(value)
         size = _size_of(value)
-        if size > (_MOST_BYTES if kind is bytearray else most):
+        if size > (_MAX_BYTES if kind is bytearray else most):
             if kind in _CONTAINERS:
                 self._lengths.append((value, size))
             return ()
@@ -225,23 +225,23 @@ def captures_of(root: Any) -> Captures | None:
             continue
         seen[id(value)] = value
         kind = type(value)
-        if kind is types.FunctionType and not is_found_elsewhere(value):
+        if kind is types.FunctionType and not is_importable(value):
             owner = None if value is root else weakref.ref(value)
             _, _, wanted = names.setdefault(id(value.__globals__), (owner, value.__globals__, set()))
             wanted |= _global_names(value.__code__)
             stack += captures.add_function(owner, value)
-        elif issubclass(kind, type) and not is_found_elsewhere(value):
+        elif issubclass(kind, type) and not is_importable(value):
             stack += captures.add_mapping(None if value is root else weakref.ref(value), value.__dict__)
             stack += value.__bases__
         elif isinstance(value, functools.partial):
             stack += value.func, *value.args, *value.keywords.values()
-        elif kind is CachedFunction and not is_found_elsewhere(value):
+        elif kind is CachedFunction and not is_importable(value):
             stack.append(value.__wrapped__)
         elif kind is staticmethod or kind is classmethod or kind is types.MethodType:
             stack.append(value.__func__)
         elif kind is property:
             stack += value.fget, value.fset, value.fdel
-        elif kind is types.ModuleType and is_registered(value.__name__):
+        elif kind is types.ModuleType and is_pickled_by_value(value.__name__):
             stack += captures.add_mapping(weakref.ref(value), value.__dict__)
         elif _is_container(value):
             stack += captures.add_container(value)

@@ -33,17 +33,17 @@ def dumps(value: Any, buffer_callback: Callable[[Any], Any] | None = None) -> by
 
 
 def _reduce_cached(function: Any) -> Any:
-    if is_found_elsewhere(function):
+    if is_importable(function):
         return function.__reduce__()
     return _cached, (function.__wrapped__, function.cache_parameters())
 
 
-def is_found_elsewhere(function: Any) -> bool:
+def is_importable(function: Any) -> bool:
     """Whether a worker that imports the module of this function or class finds it there by its name."""
     name = function.__module__ or "__main__"
     if not isinstance(name, str):
         return False
-    if name == "__main__" or name.startswith("__main__.") or is_registered(name):
+    if name == "__main__" or name.startswith("__main__.") or is_pickled_by_value(name):
         return False
     try:
         found: bool = attrgetter(function.__qualname__)(sys.modules[name]) is function
@@ -52,7 +52,7 @@ def is_found_elsewhere(function: Any) -> bool:
     return found
 
 
-def is_registered(name: str) -> bool:
+def is_pickled_by_value(name: str) -> bool:
     """Whether the module of this name, or a package that it is in, is pickled by value."""
     return any(name == module or name.startswith(module + ".") for module in tuple(BY_VALUE_MODULES))
 

@@ -38,10 +38,10 @@ from .custom_serializer import RemoteCall, Serializer
 from .large_payloads import LargePayloads
 from .load_failures import add_note, load_failure, split_note, this_process, with_note
 from .named_function import NamedFunction
-from .retry_policy import Retrying, RetryOn
+from .retry_policy import RetryingFunction, RetryOn
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
-_RECENT = 64
+_RECENT_FUNCTIONS = 64
 """Functions kept after their last use, so that a bound method called again and again is not sent again and again."""
 
 _TEXT_ERRORS: dict[int, type[Exception]] = {
@@ -73,7 +73,7 @@ class Function:
         """The user's own, where there is one: results are then its bytes."""
         self.named_function = named_function
         """What it is where workers offer it by name."""
-        self.kind = serializer.DEFAULT if named_function is None else named_function.kind
+        self.kind = serializer.CLOUDPICKLE_KIND if named_function is None else named_function.kind
         """Which workers can run it, as the protocol says it."""
         self.number = number
         self.name = name
@@ -99,7 +99,7 @@ class Function:
             value = serializer.loads(answer)
         except Exception as error:
             what = f"the {'result' if outcome == Outcome.VALUE else 'exception'} of {function_name or self.name}"
-            text = load_failure(what, f"in this process ({this_process()})", _said(error), error)
+            text = load_failure(what, f"in this process ({this_process()})", _describe(error), error)
             failure = ResultPickleError(_with_place(text, place))
             failure.__cause__ = error
             return None, failure
@@ -145,7 +145,7 @@ def _text_error(kind: type[Exception], text: str, place: str) -> Exception:
     return error
 
 
-def _said(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
@@ -181,7 +181,7 @@ class FunctionTable:
         self._by_value_modules = frozenset(BY_VALUE_MODULES)
         """For which the pickles in these two were made."""
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
-        self._recent: deque[Function] = deque(maxlen=_RECENT)
+        self._recent: deque[Function] = deque(maxlen=_RECENT_FUNCTIONS)
 
     def get(self, fn: Callable[..., Any]) -> Function:
         """The Function of this callable.
@@ -239,15 +239,15 @@ class FunctionTable:
     def _get_named(self, fn: NamedFunction, retry_on: RetryOn) -> Function:
         if retry_on:
             raise TypeError(f"retry_on is of Python's exceptions: tasks of {fn!r} raise none")
-        return self._kept(fn.kind.encode(), fn.name, b"", fn)
+        return self._intern(fn.kind.encode(), fn.name, b"", fn)
 
     def _by_content(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
         name = _name_of(fn)
         payload = self._dump(fn, name, retry_on)
         self._large.note_function(name, len(payload))
-        return self._kept(hashlib.blake2b(payload, digest_size=16).digest(), name, payload, None)
+        return self._intern(hashlib.blake2b(payload, digest_size=16).digest(), name, payload, None)
 
-    def _kept(self, digest: bytes, name: str, payload: bytes, named_function: NamedFunction | None) -> Function:
+    def _intern(self, digest: bytes, name: str, payload: bytes, named_function: NamedFunction | None) -> Function:
         function = self._by_digest.get(digest)
         if function is None:
             function = Function(next(self._numbers), name, payload, self._serializer, named_function)
@@ -262,7 +262,7 @@ class FunctionTable:
             _, payload = custom_serializer.dump(own, fn, f"function {name}", "in the client")
             fn = RemoteCall(own, name, payload)
         if retry_on:
-            fn = Retrying(fn, retry_on)
+            fn = RetryingFunction(fn, retry_on)
         return serializer.dump_function(fn, name)
 
 

@@ -1,4 +1,4 @@
-"""What stands in a task's arguments for an object that the scheduler keeps: `take(k)`, the value of its k-th input."""
+"""Inputs of a task: the worker replaces `load_input(k)` in the arguments by the value of the k-th input."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class _Reading(threading.local):
+class _CurrentInputs(threading.local):
     values: Callable[[int], Any] | None = None
     """Gives the inputs' values, by position, of the task that the thread runs."""
 
 
-reading_now = _Reading()
+current_inputs = _CurrentInputs()
 
 
-def take(position: int) -> Any:
+def load_input(position: int) -> Any:
     """The value of an input; called by the unpickling of a task's arguments, in the thread that runs the task."""
-    if reading_now.values is None:
+    if current_inputs.values is None:
         raise RuntimeError("a reference to an object has a value only among the arguments of a task, on a worker")
-    return reading_now.values(position)
+    return current_inputs.values(position)
 
 
 @contextmanager
-def reading(values: Callable[[int], Any]) -> Iterator[None]:
+def with_inputs(values: Callable[[int], Any]) -> Iterator[None]:
     """What the calling thread unpickles has these inputs."""
-    before, reading_now.values = reading_now.values, values
+    before, current_inputs.values = current_inputs.values, values
     try:
         yield
     finally:
-        reading_now.values = before
+        current_inputs.values = before
 
 
-TAKE_CODE = 0x5CA1E501
-copyreg.add_extension(__name__, "take", TAKE_CODE)
-"""Pickles name `take` by this number: to find it by its name takes longer than all else about a small call."""
+LOAD_INPUT_CODE = 0x5CA1E501
+copyreg.add_extension(__name__, "load_input", LOAD_INPUT_CODE)
+"""Pickles name `load_input` by this number: to find it by its name takes longer than all else about a small call."""

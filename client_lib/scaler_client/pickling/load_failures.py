@@ -15,16 +15,16 @@ def this_process() -> str:
     return escaped(f"host {socket.gethostname()}, {interpreter()}, {sys.executable}")
 
 
-def load_failure(what: str, place: str, said: str, error: BaseException) -> str:
+def load_failure(what: str, place: str, error_text: str, error: BaseException) -> str:
     """The text of an error that something can't be unpickled: what, where, why, and what to do.
 
     Args:
         what: for example "the arguments of f".
         place: for example "in this process".
-        said: type and text of the error.
+        error_text: type and text of the error.
         error: the error that unpickling raised.
     """
-    return escaped(f"{what} can't be unpickled {place}: {said}{_advice(error)}")
+    return escaped(f"{what} can't be unpickled {place}: {error_text}{_advice(error)}")
 
 
 def _advice(error: BaseException) -> str:

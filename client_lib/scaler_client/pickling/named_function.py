@@ -19,13 +19,13 @@ _LONGEST_KIND = 256
 """Characters of a kind that a scheduler takes."""
 
 
-BY_NAME = "named "
+NAMED_KIND_PREFIX = "named "
 """How the kinds of such functions begin."""
 
 
 def kind_of(name: str, codec: str) -> str:
     """What the protocol calls a function of this name."""
-    return f"{BY_NAME}{codec} {name}"
+    return f"{NAMED_KIND_PREFIX}{codec} {name}"
 
 
 class Codec(NamedTuple):

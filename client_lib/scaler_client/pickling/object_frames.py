@@ -20,16 +20,16 @@ from .serializer import dumps, is_plain
 OUT_OF_BAND_BYTES = 64 * 1024
 """A buffer of at least this size becomes a frame of its own and is never copied; below it a copy costs less."""
 
-MOST_FRAMES = 64
+MAX_FRAMES = 64
 """Of one object, by the protocol."""
 
-_MOST_OWN = MOST_FRAMES - 3
+_MAX_OWN = MAX_FRAMES - 3
 """Buffers with a frame of their own where others go together: those have one, as may the pickle, behind the first."""
 
 _ALIGNMENT = 64
 
 
-class Pickled(NamedTuple):
+class PickledObject(NamedTuple):
     data: bytes
     buffers: list[pickle.PickleBuffer]
     """What is out of band, as it lies in memory: it must not change."""
@@ -42,7 +42,7 @@ class Pickled(NamedTuple):
     def frames(self) -> list[Payload]:
         """Of which the first is a pickle, and the others its buffers."""
         large = [place for place, buffer in enumerate(self.buffers) if _size(buffer) >= OUT_OF_BAND_BYTES]
-        if len(large) == len(self.buffers) < MOST_FRAMES:
+        if len(large) == len(self.buffers) < MAX_FRAMES:
             return [self.data, *(buffer.raw() for buffer in self.buffers)]
         large.sort(key=lambda place: _size(self.buffers[place]), reverse=True)
         frames: list[Payload] = [b""]
@@ -53,28 +53,28 @@ class Pickled(NamedTuple):
             frames.append(buffer.raw())
             return False
 
-        joined = _Joined(self, frozenset(large[:_MOST_OWN]))
+        joined = _JoinedBuffers(self, frozenset(large[:_MAX_OWN]))
         frames[0] = pickle.dumps(joined, PROTOCOL, buffer_callback=is_in_band)
         return frames
 
 
-def pickled(value: Any) -> Pickled:
+def pickle_object(value: Any) -> PickledObject:
     """The value's pickle with all its buffers out of band. Raises whatever the pickling raises."""
     if is_plain(value):
-        return Pickled(dumps(value), [])
-    if not _own_reducers and "numpy" in sys.modules:
-        _own_reducers[sys.modules["numpy"].ndarray] = _reduced_array
+        return PickledObject(dumps(value), [])
+    if not _reducers and "numpy" in sys.modules:
+        _reducers[sys.modules["numpy"].ndarray] = _reduced_array
     buffers: list[pickle.PickleBuffer] = []
     with io.BytesIO() as file:
         _Pickler(file, PROTOCOL, buffer_callback=buffers.append).dump(value)
-        return Pickled(file.getvalue(), buffers)
+        return PickledObject(file.getvalue(), buffers)
 
 
-_own_reducers: dict[type, Callable[[Any], Any]] = {}
+_reducers: dict[type, Callable[[Any], Any]] = {}
 
 
 class _Pickler(Pickler):
-    dispatch_table = ChainMap(_own_reducers, *Pickler.dispatch_table.maps)
+    dispatch_table = ChainMap(_reducers, *Pickler.dispatch_table.maps)
 
 
 def _reduced_array(array: Any) -> Any:
@@ -89,12 +89,12 @@ def _size(buffer: pickle.PickleBuffer) -> int:
     return buffer.raw().nbytes
 
 
-class _Joined:
+class _JoinedBuffers:
     """Unpickled, it is what was pickled; of its buffers all but some are one."""
 
     # No memoryview of another one: the garbage collector of CPython 3.11 may crash where it meets them in a cycle.
 
-    def __init__(self, whole: Pickled, own: frozenset[int]) -> None:
+    def __init__(self, whole: PickledObject, own: frozenset[int]) -> None:
         self._data = whole.data
         self._own = [buffer for place, buffer in enumerate(whole.buffers) if place in own]
         self._spans: list[tuple[int, int] | None] = []

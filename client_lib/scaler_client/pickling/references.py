@@ -1,7 +1,7 @@
-"""References in calls' arguments: what a task reads of the scheduler's objects, in place of carrying it.
+"""References to objects and graph nodes, which stand in the arguments of a call in place of their values.
 
-While arguments are pickled, a collector notes what they refer to. A reference pickles to `take(k)`, which on the worker
-gives the value of the k-th of what was noted.
+While arguments are pickled, an `InputCollector` numbers the references in them. Reference k pickles to a call of
+`load_input(k)`, which the worker's unpickling replaces by the value.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, Protocol, Union
 
 from ..errors import ObjectNotFoundError
 from ..protocol.messages import Payload, TaskName
-from .input_lookup import take
+from .input_lookup import load_input
 
-MOST_INPUTS = 1 << 20
+MAX_INPUTS = 1 << 20
 """Of one call, by the protocol."""
 
 
@@ -135,13 +135,13 @@ def call_with_inputs(payload: Payload, inputs: Sequence[Reference | int], keep: 
 
 
 class _Collecting(threading.local):
-    collector: Collector | None = None
+    collector: InputCollector | None = None
 
 
 _collecting = _Collecting()
 
 
-class Collector:
+class InputCollector:
     """Notes what the arguments of one call refer to, while the calling thread pickles them.
 
     Args:
@@ -154,7 +154,7 @@ class Collector:
         """Why a reference can't be passed: whatever pickling makes of it, this is what the user is to read."""
         self._io_thread = io_thread
         self._positions: dict[Reference, int] = {}
-        self._outer: Collector | None = None
+        self._outer: InputCollector | None = None
 
     def position(self, reference: Reference) -> int:
         """Which input it is.
@@ -167,8 +167,8 @@ class Collector:
         if position is None:
             try:
                 reference.check(self._io_thread)
-                if len(self.inputs) == MOST_INPUTS:
-                    raise ValueError(f"a call can't refer to more than {MOST_INPUTS:,} objects and nodes")
+                if len(self.inputs) == MAX_INPUTS:
+                    raise ValueError(f"a call can't refer to more than {MAX_INPUTS:,} objects and nodes")
             except Exception as error:
                 self.problem = error
                 raise
@@ -180,7 +180,7 @@ class Collector:
         """The call's payload, from the pickle of its arguments."""
         return call_with_inputs(data, self.inputs) if self.inputs else data
 
-    def __enter__(self) -> Collector:
+    def __enter__(self) -> InputCollector:
         self._outer, _collecting.collector = _collecting.collector, self
         return self
 
@@ -194,4 +194,4 @@ def _reduced(reference: Reference) -> Any:
     collector = _collecting.collector
     if collector is None:
         raise TypeError(f"{reference!r} can't be pickled: a reference is for the arguments of submit, map and graphs")
-    return take, (collector.position(reference),)
+    return load_input, (collector.position(reference),)

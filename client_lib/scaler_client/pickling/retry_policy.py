@@ -8,7 +8,7 @@ from typing import Any
 RetryOn = tuple[type[BaseException], ...]
 
 
-class Retrying:
+class RetryingFunction:
     """What a worker gets in place of the function: it calls it, and `retry_on` says what the task is tried again on."""
 
     def __init__(self, fn: Callable[..., Any], retry_on: RetryOn) -> None:

@@ -16,14 +16,14 @@ from typing import Any
 from ..protocol.messages import Payload
 from . import cloudpickle_ext
 from .call_pickles import dump_simple_call
-from .references import REFERENCES, Collector
+from .references import REFERENCES, InputCollector
 
-DEFAULT = f"cloudpickle {sys.version_info[0]}.{sys.version_info[1]}"
+CLOUDPICKLE_KIND = f"cloudpickle {sys.version_info[0]}.{sys.version_info[1]}"
 """What the protocol calls this way of making functions' bytes. They hold code of one version of Python."""
 
 _PLAIN = frozenset({int, float, str, bytes, bool, complex, bytearray, type(None)})
 _PLAIN_CONTAINERS = frozenset({tuple, list, dict, set, frozenset})
-_LOOK_AT_MOST = 32
+_MAX_ELEMENTS = 32
 """Elements of a container that are looked at to find out whether it is plain: a longer one goes to cloudpickle, whose
 own pickler is as fast once it runs."""
 
@@ -39,7 +39,7 @@ def is_plain(value: Any) -> bool:
     kind = type(value)
     if kind in _PLAIN:
         return True
-    if kind not in _PLAIN_CONTAINERS or len(value) > _LOOK_AT_MOST:
+    if kind not in _PLAIN_CONTAINERS or len(value) > _MAX_ELEMENTS:
         return False
     if kind is dict:
         return all(map(_is_flat, value)) and all(map(_is_flat, value.values()))
@@ -51,7 +51,7 @@ def _is_flat(value: Any) -> bool:
     kind = type(value)
     if kind in _PLAIN:
         return True
-    if kind not in _PLAIN_CONTAINERS or len(value) > _LOOK_AT_MOST:
+    if kind not in _PLAIN_CONTAINERS or len(value) > _MAX_ELEMENTS:
         return False
     return _PLAIN.issuperset(map(type, value)) and (kind is not dict or _PLAIN.issuperset(map(type, value.values())))
 
@@ -93,7 +93,7 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
                 return _dumps(args, _PROTOCOL)
             if all(map(is_plain, kwargs.values())):
                 return _dumps([args, kwargs], _PROTOCOL)
-        with Collector(io_thread) as collector:
+        with InputCollector(io_thread) as collector:
             return collector.payload(_dump_any(args, kwargs, collector))
 
     return dump_call
@@ -103,7 +103,7 @@ dump_call = call_dumper(None)
 """For calls that refer to no objects."""
 
 
-def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: Collector) -> bytes:
+def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: InputCollector) -> bytes:
     if not kwargs:
         data = dump_simple_call(args, collector.position)
         if data is not None:
@@ -134,12 +134,12 @@ def dump_exception(error: BaseException, text: str, note: str = "", load_failure
         loads(data)
     except Exception:
         # Pickle calls the class with `args`, which one with an `__init__` of its own may not take.
-        data = cloudpickle_ext.dumps((_Portable(error), *texts))
+        data = cloudpickle_ext.dumps((_PortableException(error), *texts))
         loads(data)
     return data
 
 
-class _Portable:
+class _PortableException:
     """An exception that comes back without a call of its class."""
 
     def __init__(self, error: BaseException) -> None:
@@ -165,7 +165,7 @@ def dump_function(fn: Callable[..., Any], name: str) -> bytes:
     try:
         return cloudpickle_ext.dumps(fn)
     except Exception as error:
-        raise TypeError(f"function {name} can't be pickled: {_said(error)}") from error
+        raise TypeError(f"function {name} can't be pickled: {_describe(error)}") from error
 
 
 def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> TypeError:
@@ -177,9 +177,9 @@ def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Except
             cloudpickle_ext.dumps(value)
         except Exception as own:
             kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-            return TypeError(f"{name} of type {kind} can't be pickled: {_said(own)}")
-    return TypeError(f"the arguments can't be pickled together: {_said(error)}")
+            return TypeError(f"{name} of type {kind} can't be pickled: {_describe(own)}")
+    return TypeError(f"the arguments can't be pickled together: {_describe(error)}")
 
 
-def _said(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -41,7 +41,7 @@ MALFORMED = (
 _TYPECODES = {ptr.LIST_SIZE_8: "B", ptr.LIST_SIZE_32: "I", ptr.LIST_SIZE_64: "Q"}
 
 
-class _Allowance:
+class _ReadLimit:
     """Guards against pointers that make the same bytes, or none, be read many times."""
 
     __slots__ = ("_left",)
@@ -58,11 +58,11 @@ class _Allowance:
 class _Struct:
     """One of capnpy's structs, with pycapnp's attributes."""
 
-    __slots__ = ("_allowance", "_struct")
+    __slots__ = ("_limit", "_struct")
 
-    def __init__(self, struct: Any, allowance: _Allowance) -> None:
+    def __init__(self, struct: Any, limit: _ReadLimit) -> None:
         self._struct = struct
-        self._allowance = allowance
+        self._limit = limit
 
     def which(self) -> str:
         """The union's member, or its number where a newer schema has it."""
@@ -76,20 +76,20 @@ class _Struct:
         getter = getattr(self._struct, f"get_{own}", None)
         value = getattr(self._struct, own) if getter is None else getter()
         if isinstance(value, (bytes, str)):
-            self._allowance.take(len(value))
+            self._limit.take(len(value))
             return value
         if isinstance(value, CapnpyList):
             return self._list(value)
         if isinstance(value, CapnpyStruct):
-            self._allowance.take(8)
-            return _Struct(value, self._allowance)
+            self._limit.take(8)
+            return _Struct(value, self._limit)
         return value
 
     def _list(self, values: Any) -> list[Any]:
-        self._allowance.take(8 + len(values) * max(1, values._item_length))
+        self._limit.take(8 + len(values) * max(1, values._item_length))
         typecode = _TYPECODES.get(values._size_tag)
         if typecode is None:
-            return [_Struct(one, self._allowance) if isinstance(one, CapnpyStruct) else one for one in values]
+            return [_Struct(one, self._limit) if isinstance(one, CapnpyStruct) else one for one in values]
         begin = values._offset
         end = begin + values._item_count * values._item_length
         if begin < 0 or end > len(values._seg.buf):
@@ -107,7 +107,7 @@ class _Message:
     @staticmethod
     @contextmanager
     def from_bytes(frame: bytes, traversal_limit_in_words: int) -> Iterator[_Struct]:
-        yield _Struct(CapnpyMessage.loads(frame), _Allowance(traversal_limit_in_words))
+        yield _Struct(CapnpyMessage.loads(frame), _ReadLimit(traversal_limit_in_words))
 
 
 class _Schema:

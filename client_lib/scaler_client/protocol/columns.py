@@ -1,4 +1,4 @@
-"""Batch messages straight from and to their bytes.
+"""BatchReader messages straight from and to their bytes.
 
 A batch is a struct of nothing but lists. Their elements lie in the message as packed little-endian numbers, which
 `array` and `memoryview` copy whole. pycapnp reads and writes such lists element by element through several layers: of a
@@ -34,11 +34,11 @@ _POINTERS = [Struct(f"<{count}Q") for count in range(64)]
 _ONE = {"B": Struct("<B"), "I": Struct("<I"), "Q": Struct("<Q")}
 
 
-class NotPlainError(Exception):
+class UnusualLayoutError(Exception):
     """The bytes are no message in one segment with near pointers; they may be a message all the same, or garbage."""
 
 
-class Body(NamedTuple):
+class StructBody(NamedTuple):
     """A struct with all that it refers to, which may lie anywhere in a message: pointers are relative."""
 
     sizes: int
@@ -46,15 +46,15 @@ class Body(NamedTuple):
     content: bytes
 
 
-Values = Union[Sequence[int], bytes, Body]
+Values = Union[Sequence[int], bytes, StructBody]
 
 
-def body_of(frame: bytes) -> Body:
+def body_of(frame: bytes) -> StructBody:
     """The root struct of a message in one segment, written by somebody else."""
     segments, size, root = _FIRST.unpack_from(frame)
     if segments or size + 1 << 3 != len(frame) or root & 0xFFFFFFFF:
-        raise NotPlainError
-    return Body(root >> 32, frame[16:])
+        raise UnusualLayoutError
+    return StructBody(root >> 32, frame[16:])
 
 
 def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
@@ -62,7 +62,7 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
 
     Args:
         columns: a typecode (B, I or Q, as in `array`) and numbers for each field, in field order; an empty one becomes
-            a null pointer. Bytes stand for a Data field, a Body for a struct.
+            a null pointer. Bytes stand for a Data field, a StructBody for a struct.
     """
     count = len(columns)
     pointers = []
@@ -76,7 +76,7 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
             continue
         if type(values) is bytes:
             body = values
-        elif isinstance(values, Body):
+        elif isinstance(values, StructBody):
             pointers.append(offset << 2 | values.sizes << 32)
             bodies.append(values.content)
             offset += len(values.content) >> 3
@@ -99,10 +99,10 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
     return b"".join((head, _POINTERS[count].pack(*pointers), *bodies))
 
 
-class Batch:
+class BatchReader:
     """A message in one segment, read by field.
 
-    Every method raises NotPlainError where a pointer is anything unusual.
+    Every method raises UnusualLayoutError where a pointer is anything unusual.
     """
 
     __slots__ = ("_frame", "_pointers", "_start", "tag")
@@ -110,18 +110,18 @@ class Batch:
     def __init__(self, frame: bytes) -> None:
         length = len(frame)
         if length < 16 or length & 7:
-            raise NotPlainError
+            raise UnusualLayoutError
         segments, size = _SEGMENT.unpack_from(frame)
         if segments or size + 1 << 3 != length:
-            raise NotPlainError
+            raise UnusualLayoutError
         self._frame = frame
         start, data, pointers = self._struct(8)
         if not data or not pointers:
-            raise NotPlainError
+            raise UnusualLayoutError
         self.tag = frame[start] | frame[start + 1] << 8
         start, data, pointers = self._struct(start + 8 * data)
         if pointers >= len(_POINTERS):
-            raise NotPlainError
+            raise UnusualLayoutError
         self._start = start + 8 * data
         self._pointers = _POINTERS[pointers].unpack_from(frame, self._start)
 
@@ -133,7 +133,7 @@ class Batch:
         pointers = pointer >> 48
         start = at + 8 + 8 * offset
         if pointer & 3 or offset >= _WORDS or start + 8 * (data + pointers) > len(self._frame):
-            raise NotPlainError
+            raise UnusualLayoutError
         return start, data, pointers
 
     def _list(self, field: int, tag: int, shift: int) -> tuple[int, int]:
@@ -147,7 +147,7 @@ class Batch:
         start = self._start + 8 * (field + 1 + offset)
         end = start + (pointer >> 35 << shift)
         if pointer & 3 != 1 or offset >= _WORDS or pointer >> 32 & 7 != tag or end > len(self._frame):
-            raise NotPlainError
+            raise UnusualLayoutError
         return start, end
 
     def numbers(self, field: int, typecode: str) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..commands.logs import on_one_line
 from . import one_row_codec
-from .columns import Batch, NotPlainError, Values, write_batch
+from .columns import BatchReader, UnusualLayoutError, Values, write_batch
 from .messages import (
     OBJECT_FRAMES,
     PROTOCOL_VERSION,
@@ -62,7 +62,7 @@ from .snapshots import Graphs, History, Snapshot
 SPARE_WORDS = 1024
 """Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
 
-MOST_REASON = 200
+MAX_REASON_CHARACTERS = 200
 """Characters of a capnp library's own words in an error."""
 
 
@@ -111,11 +111,11 @@ def decode(frames: Sequence[Payload]) -> Message:
         if message is not None:
             return message
     try:
-        batch = Batch(first)
+        batch = BatchReader(first)
         decoder = _BATCH_DECODERS.get(batch.tag)
         if decoder is not None:
             return decoder(batch, frames[1:])
-    except NotPlainError:
+    except UnusualLayoutError:
         pass  # an unusual message, or none: pycapnp tells
     return _decode_with_capnp(first, frames[1:])
 
@@ -135,16 +135,16 @@ def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
             struct = getattr(root, kind)
             tag, columns = BATCH_COLUMNS[kind]
             values = [(typecode, _values(getattr(struct, name), typecode)) for name, typecode in columns]
-        return _BATCH_DECODERS[tag](Batch(write_batch(tag, values)), payloads)
+        return _BATCH_DECODERS[tag](BatchReader(write_batch(tag, values)), payloads)
     except MALFORMED as error:
         first_line = " ".join(str(error).splitlines()[:1])
         # capnpy tells the sizes of all parts of a message, of which a hostile one may claim many.
-        raise WireError(f"malformed message: {first_line[:MOST_REASON]}") from None
-    except NotPlainError:
+        raise WireError(f"malformed message: {first_line[:MAX_REASON_CHARACTERS]}") from None
+    except UnusualLayoutError:
         raise WireError("malformed message: a list of another element type") from None
 
 
-def _full(values: list[int], rows: int, name: str) -> list[int]:
+def _expand(values: list[int], rows: int, name: str) -> list[int]:
     """The column at full length again."""
     if len(values) == rows:
         return values
@@ -153,7 +153,7 @@ def _full(values: list[int], rows: int, name: str) -> list[int]:
     raise WireError(f"column {name} has {len(values)} elements for {rows} rows")
 
 
-def _unpack_payloads(batch: Batch, field: int, rows: int, frames: Sequence[Payload]) -> list[Payload]:
+def _unpack_payloads(batch: BatchReader, field: int, rows: int, frames: Sequence[Payload]) -> list[Payload]:
     """Each row's payload, from the columns `sizes`, `large` and `payload`, which begin at `field`."""
     joined = batch.data(field + 2)
     sizes = batch.numbers(field, "I")
@@ -164,7 +164,7 @@ def _unpack_payloads(batch: Batch, field: int, rows: int, frames: Sequence[Paylo
         if sizes != [len(joined)]:
             raise WireError(f"payload of {len(joined)} bytes where {sizes} are announced")
         return [joined]
-    sizes = _full(sizes, rows, "sizes")
+    sizes = _expand(sizes, rows, "sizes")
     ends = list(accumulate(sizes))
     if rows and ends[-1] != len(joined):
         raise WireError(f"payload of {len(joined)} bytes where {ends[-1]} are announced")
@@ -180,35 +180,35 @@ def _values(field: Any, typecode: str) -> Values:
     return bytes(field) if isinstance(field, bytes) else array(typecode, field)
 
 
-def _decode_forget_functions(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_forget_functions(batch: BatchReader, _: Sequence[Payload]) -> Message:
     return ForgetFunctions(batch.numbers(0, "I"))
 
 
-def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
+def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
     rows = len(ids)
     flags, depths, priorities = batch.numbers(7, "B"), batch.numbers(8, "I"), batch.numbers(9, "I")
     if flags or depths or priorities:
-        flags = _full(flags or [0], rows, "flags")
-        depths = _full(depths or [0], rows, "depths")
-        priorities = [number - (number >> 31 << 32) for number in _full(priorities or [0], rows, "priorities")]
+        flags = _expand(flags or [0], rows, "flags")
+        depths = _expand(depths or [0], rows, "depths")
+        priorities = [number - (number >> 31 << 32) for number in _expand(priorities or [0], rows, "priorities")]
     inputs, counts, shared = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "B")
     if inputs or counts or shared:
-        counts = _full(counts, rows, "inputCounts")
+        counts = _expand(counts, rows, "inputCounts")
         if sum(counts) != len(inputs):
             raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
-        shared = _full(shared, len(inputs), "shared") if inputs else []
+        shared = _expand(shared, len(inputs), "shared") if inputs else []
     inlined = batch.numbers(13, "I")
     payloads = _unpack_payloads(batch, 4, rows, frames)
     if inlined:
-        inlined = _full(inlined, len(inputs), "inlined")
+        inlined = _expand(inlined, len(inputs), "inlined")
         _check_inlined(inlined, counts, payloads)
     name_sizes, names = batch.numbers(15, "I"), batch.data(14)
     return Dispatch(
-        _full(batch.numbers(0, "Q"), rows, "clients"),
+        _expand(batch.numbers(0, "Q"), rows, "clients"),
         ids,
-        _full(batch.numbers(2, "I"), rows, "attempts"),
-        _full(batch.numbers(3, "I"), rows, "functions"),
+        _expand(batch.numbers(2, "I"), rows, "attempts"),
+        _expand(batch.numbers(3, "I"), rows, "functions"),
         payloads,
         flags,
         depths,
@@ -217,7 +217,7 @@ def _decode_dispatch(batch: Batch, frames: Sequence[Payload]) -> Message:
         counts,
         shared,
         inlined,
-        _unpack_names(names, _full(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
+        _unpack_names(names, _expand(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
     )
 
 
@@ -238,17 +238,17 @@ def _check_inlined(inlined: Sequence[int], counts: Sequence[int], payloads: Sequ
         begin = end
 
 
-def _decode_resolved(batch: Batch, frames: Sequence[Payload]) -> Message:
+def _decode_resolved(batch: BatchReader, frames: Sequence[Payload]) -> Message:
     ids = batch.numbers(0, "Q")
     rows = len(ids)
     durations, cpu_times, peaks = batch.numbers(5, "Q"), batch.numbers(6, "Q"), batch.numbers(7, "Q")
     if durations or cpu_times or peaks:
-        durations = _full(durations, rows, "durations")
-        cpu_times = _full(cpu_times, rows, "cpuTimes")
-        peaks = _full(peaks, rows, "peaks")
+        durations = _expand(durations, rows, "durations")
+        cpu_times = _expand(cpu_times, rows, "cpuTimes")
+        peaks = _expand(peaks, rows, "peaks")
     return Resolved(
         ids,
-        _full(batch.numbers(1, "B"), rows, "outcomes"),
+        _expand(batch.numbers(1, "B"), rows, "outcomes"),
         _unpack_payloads(batch, 2, rows, frames),
         durations,
         cpu_times,
@@ -256,42 +256,42 @@ def _decode_resolved(batch: Batch, frames: Sequence[Payload]) -> Message:
     )
 
 
-def _decode_started(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_started(batch: BatchReader, _: Sequence[Payload]) -> Message:
     return Started(batch.numbers(1, "Q"), batch.numbers(0, "Q"), batch.numbers(2, "I"))
 
 
-def _tasks(batch: Batch) -> list[TaskName]:
+def _tasks(batch: BatchReader) -> list[TaskName]:
     ids = batch.numbers(1, "Q")
-    clients = _full(batch.numbers(0, "Q"), len(ids), "clients")
-    return list(zip(clients, ids, _full(batch.numbers(2, "I"), len(ids), "attempts")))
+    clients = _expand(batch.numbers(0, "Q"), len(ids), "clients")
+    return list(zip(clients, ids, _expand(batch.numbers(2, "I"), len(ids), "attempts")))
 
 
-def _decode_retract(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_retract(batch: BatchReader, _: Sequence[Payload]) -> Message:
     return Retract(_tasks(batch))
 
 
-def _decode_stop(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_stop(batch: BatchReader, _: Sequence[Payload]) -> Message:
     return Stop(_tasks(batch))
 
 
-def _decode_cancel_refused(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_cancel_refused(batch: BatchReader, _: Sequence[Payload]) -> Message:
     return CancelRefused(batch.numbers(0, "Q"))
 
 
-def _decode_forget_objects(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_forget_objects(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
-    return ForgetObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
+    return ForgetObjects(ids, _expand(batch.numbers(0, "Q"), len(ids), "clients"))
 
 
-def _decode_output(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_output(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
     rows = len(ids)
-    labels = _full(batch.numbers(3, "I"), rows, "labels")
-    sizes = _full(batch.numbers(4, "I"), rows, "sizes")
+    labels = _expand(batch.numbers(3, "I"), rows, "labels")
+    sizes = _expand(batch.numbers(4, "I"), rows, "sizes")
     text = batch.data(5)
     if sum(sizes) != len(text):
         raise WireError(f"text of {len(text)} bytes where {sum(sizes)} are announced")
-    streams = _full(batch.numbers(2, "B"), rows, "streams")
+    streams = _expand(batch.numbers(2, "B"), rows, "streams")
     output = Output(ids, streams, [], [], batch.numbers(0, "Q"), sum(batch.numbers(6, "Q")[:1]))
     begin = 0
     for label, size in zip(labels, sizes):
@@ -303,71 +303,71 @@ def _decode_output(batch: Batch, _: Sequence[Payload]) -> Message:
     return output
 
 
-def _decode_fetch_objects(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_fetch_objects(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
-    return FetchObjects(ids, _full(batch.numbers(0, "Q"), len(ids), "clients"))
+    return FetchObjects(ids, _expand(batch.numbers(0, "Q"), len(ids), "clients"))
 
 
-def _decode_history(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_history(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(5, "Q")
     rows = len(ids)
     errors, functions, tracebacks = (batch.numbers(field, "I") for field in (13, 14, 15))
-    names, lines, of_functions, of_tracebacks = _named(
+    names, lines, of_functions, of_tracebacks = _look_up_texts(
         batch.data(11),
         batch.numbers(12, "I"),
-        _full(batch.numbers(8, "I"), rows, "names"),
-        _full(errors, rows, "errors") if errors else [],
-        _full(functions, rows, "functions") if functions else [],
-        _full(tracebacks, rows, "tracebacks") if tracebacks else [],
+        _expand(batch.numbers(8, "I"), rows, "names"),
+        _expand(errors, rows, "errors") if errors else [],
+        _expand(functions, rows, "functions") if functions else [],
+        _expand(tracebacks, rows, "tracebacks") if tracebacks else [],
     )
     return History(
         sum(batch.numbers(0, "Q")[:1]),
         sum(batch.numbers(1, "Q")[:1]),
-        _full(batch.numbers(2, "B"), rows, "kinds"),
-        _full(batch.numbers(3, "Q"), rows, "times"),
-        _full(batch.numbers(4, "Q"), rows, "clients"),
+        _expand(batch.numbers(2, "B"), rows, "kinds"),
+        _expand(batch.numbers(3, "Q"), rows, "times"),
+        _expand(batch.numbers(4, "Q"), rows, "clients"),
         ids,
-        _full(batch.numbers(6, "I"), rows, "attempts"),
-        _full(batch.numbers(7, "Q"), rows, "workers"),
+        _expand(batch.numbers(6, "I"), rows, "attempts"),
+        _expand(batch.numbers(7, "Q"), rows, "workers"),
         names,
-        _full(batch.numbers(9, "B"), rows, "outcomes"),
-        _full(batch.numbers(10, "Q"), rows, "durations"),
+        _expand(batch.numbers(9, "B"), rows, "outcomes"),
+        _expand(batch.numbers(10, "Q"), rows, "durations"),
         lines or [""] * rows,
         of_functions or names,
         of_tracebacks or [""] * rows,
     )
 
 
-def _decode_graphs(batch: Batch, _: Sequence[Payload]) -> Message:
+def _decode_graphs(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(3, "Q")
     rows = len(ids)
     inputs, counts = batch.numbers(6, "Q"), batch.numbers(7, "I")
-    counts = _full(counts, rows, "inputCounts") if counts else [0] * rows
+    counts = _expand(counts, rows, "inputCounts") if counts else [0] * rows
     if sum(counts) != len(inputs):
         raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
     ends = accumulate(counts)
     graphs, keys, begun = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "Q")
-    names, of_graphs = _named(
+    names, of_graphs = _look_up_texts(
         batch.data(8),
         batch.numbers(9, "I"),
-        _full(batch.numbers(4, "I"), rows, "names"),
-        _full(keys, rows, "keys") if keys else [],
+        _expand(batch.numbers(4, "I"), rows, "names"),
+        _expand(keys, rows, "keys") if keys else [],
     )
     return Graphs(
         sum(batch.numbers(0, "Q")[:1]),
         sum(batch.numbers(1, "Q")[:1]),
-        _full(batch.numbers(2, "Q"), rows, "clients"),
+        _expand(batch.numbers(2, "Q"), rows, "clients"),
         ids,
         names,
-        _full(batch.numbers(5, "B"), rows, "states"),
+        _expand(batch.numbers(5, "B"), rows, "states"),
         [inputs[end - count : end] for end, count in zip(ends, counts)],
-        _full(graphs, rows, "graphs") if graphs else [0] * rows,
+        _expand(graphs, rows, "graphs") if graphs else [0] * rows,
         of_graphs or [""] * rows,
-        _full(begun, rows, "begun") if begun else [0] * rows,
+        _expand(begun, rows, "begun") if begun else [0] * rows,
     )
 
 
-def _named(text: bytes, sizes: Sequence[int], *columns: Sequence[int]) -> list[list[str]]:
+def _look_up_texts(text: bytes, sizes: Sequence[int], *columns: Sequence[int]) -> list[list[str]]:
     """The texts that each of these columns has the numbers of."""
     try:
         texts = split_texts(text, sizes)
@@ -376,7 +376,7 @@ def _named(text: bytes, sizes: Sequence[int], *columns: Sequence[int]) -> list[l
         raise WireError(f"malformed message: {error}") from None
 
 
-_BATCH_DECODERS: dict[int, Callable[[Batch, Sequence[Payload]], Message]] = {
+_BATCH_DECODERS: dict[int, Callable[[BatchReader, Sequence[Payload]], Message]] = {
     FORGET_FUNCTIONS: _decode_forget_functions,
     DISPATCH: _decode_dispatch,
     RESOLVED: _decode_resolved,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from . import one_row_codec
-from .columns import Body, Values, body_of, write_batch
+from .columns import StructBody, Values, body_of, write_batch
 from .messages import (
     Cancel,
     ForgetFunctions,
@@ -163,7 +163,7 @@ def _encode_forget_functions(message: ForgetFunctions) -> Frames:
 
 
 @lru_cache(maxsize=64)
-def _options_body(options: Options) -> Body:
+def _options_body(options: Options) -> StructBody:
     # Made by pycapnp once, and then copied into every batch that has the same options.
     texts = [options.name, options.keys, *(name for name, _ in options.capabilities)]
     root = SCHEMA.Options.new_message(num_first_segment_words=64 + sum(len(text) + 4 for text in texts))

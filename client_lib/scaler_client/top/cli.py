@@ -14,7 +14,7 @@ from ..commands.install_hints import install_hint
 from ..commands.options import OptionError, fail, interpreter
 from ..monitor.reader import Presence
 from ..monitor.socket import MonitorAccessError, MonitorSocket
-from ..net.host_lookup import unresolved
+from ..net.host_lookup import host_problem
 from .config import COMMAND, PROGRAM, Config, load
 
 NOT_HEARD = 1
@@ -57,7 +57,7 @@ def _run(config: Config, socket: MonitorSocket) -> int:
 
 def _print(config: Config, socket: MonitorSocket) -> int:
     """The screen or the object, of the first picture with rates, once a second has passed."""
-    complaint = unresolved(config.monitor_address)
+    complaint = host_problem(config.monitor_address)
     if complaint:
         fail(PROGRAM, f"{config.monitor_address}: {complaint}")
         return NOT_HEARD

@@ -19,7 +19,7 @@ from scaler_client import (
     ObjectRef,
     ProtectedSchedulerError,
 )
-from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.input_lookup import with_inputs
 from scaler_client.pickling.serializer import dumps, loads
 from scaler_client.protocol.messages import Keep, Outcome
 
@@ -75,7 +75,7 @@ def test_an_object_and_a_task_that_reads_it(scheduler: FakeScheduler) -> None:
         assert (await receive(scheduler, "object"))["name"] == "numbers"
         submitted = await receive(scheduler, "submit")
         assert submitted["inputs"] == [0]
-        with reading([[1, 2]].__getitem__):
+        with with_inputs([[1, 2]].__getitem__):
             assert loads(submitted["payload"]) == ([1, 2],)
         scheduler.resolve(submitted["ids"], dumps(3))
         assert await future == 3

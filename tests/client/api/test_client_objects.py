@@ -14,7 +14,7 @@ from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 
 from scaler_client import Client, ClientClosedError, ObjectNotFoundError, ProtectedSchedulerError
 from scaler_client.errors import ScalerError
-from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.input_lookup import with_inputs
 from scaler_client.pickling.serializer import dumps, loads
 from scaler_client.protocol.messages import Keep, Outcome
 from scaler_client.protocol.wire import LARGE_PAYLOAD_BYTES
@@ -53,7 +53,7 @@ def test_an_object_and_a_task_that_reads_it(scheduler: FakeScheduler, client: Cl
     assert len(first) < 200 and pickle.loads(first, buffers=[buffer]) == value
     submitted = scheduler.receive("submit")
     assert (submitted["inputs"], submitted["inputCounts"]) == ([0], [1])
-    with reading([value].__getitem__):
+    with with_inputs([value].__getitem__):
         (argument,) = loads(submitted["payload"])
     assert argument is value
     scheduler.resolve(submitted["ids"], dumps(5))
@@ -75,7 +75,7 @@ def test_a_large_payload_that_reads(scheduler: FakeScheduler, client: Client) ->
     client.submit(add, ref, b"x" * LARGE_PAYLOAD_BYTES)
     submitted = scheduler.receive("submit")
     assert submitted["inputs"] == [0] and submitted["large"] == [0]
-    with reading([[1]].__getitem__):
+    with with_inputs([[1]].__getitem__):
         assert loads(scheduler.payloads[0]) == ([1], b"x" * LARGE_PAYLOAD_BYTES)
 
 

@@ -381,7 +381,7 @@ def evaluate(graph: dict[Hashable, Any], node: Any) -> Any:
     return node
 
 
-class Pickled:
+class PickledObject:
     """A serializer of somebody's own, which knows nothing of references."""
 
     @staticmethod
@@ -407,7 +407,7 @@ def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
 @settings(max_examples=100, deadline=None)
 def test_any_graph_with_a_serializer_of_the_user_s(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
     graph, keys = drawn
-    assert run(graph, keys, SessionClient(serializer=Pickled)) == [evaluate(graph, key) for key in keys]
+    assert run(graph, keys, SessionClient(serializer=PickledObject)) == [evaluate(graph, key) for key in keys]
 
 
 def test_a_target_is_a_future_of_the_standard_library() -> None:

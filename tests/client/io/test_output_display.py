@@ -98,7 +98,7 @@ def test_a_reader_that_does_not_read_holds_nobody_up(
     slow: Slow, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", slow.writer)
-    monkeypatch.setattr(output_display, "MOST_WAITING_BYTES", 1 << 18)
+    monkeypatch.setattr(output_display, "MAX_WAITING_BYTES", 1 << 18)
     for _ in range(1000):
         display.put(printed(b"x" * 999))
     assert display._waiting_bytes < (1 << 18) + 2000

@@ -8,7 +8,7 @@ import pytest
 
 from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.key_files import CLIENT, WORKER, PeerKeys
-from scaler_client.net.curve import is_of_this_machine, warn_of_secrets
+from scaler_client.net.curve import is_local_address, warn_about_secrets
 
 HERE = parse_connect_address("tcp://127.0.0.1:2345")
 ELSEWHERE = parse_connect_address("tcp://192.0.2.1:2345")  # an address for documentation
@@ -26,15 +26,15 @@ def keys(folder: Path, role: str) -> PeerKeys:
 
 
 def test_addresses_of_this_machine() -> None:
-    assert is_of_this_machine(HERE)
-    assert is_of_this_machine(parse_connect_address("ipc:///tmp/x"))
-    assert not is_of_this_machine(ELSEWHERE)
+    assert is_local_address(HERE)
+    assert is_local_address(parse_connect_address("ipc:///tmp/x"))
+    assert not is_local_address(ELSEWHERE)
 
 
 def test_a_client_elsewhere_is_warned_of_the_servers_secret_alone(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    warn_of_secrets(keys(folder, CLIENT), ELSEWHERE)
+    warn_about_secrets(keys(folder, CLIENT), ELSEWHERE)
     [line] = caplog.messages
     assert line == (
         f"the folder of keys {folder} has secrets that a client does not use: remove {folder}/server.secret from this "
@@ -46,7 +46,7 @@ def test_a_worker_elsewhere_is_warned_of_all_secrets_but_its_own(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (folder / "server.secret").unlink()
-    warn_of_secrets(keys(folder, WORKER), ELSEWHERE)
+    warn_about_secrets(keys(folder, WORKER), ELSEWHERE)
     [line] = caplog.messages
     wanted = f"remove {folder}/client.secret and {folder}/monitor.secret from this machine (tasks that run here may "
     assert wanted in line
@@ -55,8 +55,8 @@ def test_a_worker_elsewhere_is_warned_of_all_secrets_but_its_own(
 def test_nothing_is_said_on_the_schedulers_machine_or_without_them(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    warn_of_secrets(keys(folder, WORKER), HERE)
-    warn_of_secrets(None, ELSEWHERE)
+    warn_about_secrets(keys(folder, WORKER), HERE)
+    warn_about_secrets(None, ELSEWHERE)
     (folder / "server.secret").unlink()
-    warn_of_secrets(keys(folder, CLIENT), ELSEWHERE)
+    warn_about_secrets(keys(folder, CLIENT), ELSEWHERE)
     assert caplog.messages == []

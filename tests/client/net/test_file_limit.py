@@ -12,7 +12,7 @@ from tests.client.scheduler_stand_in import WAIT_SECONDS, FakeScheduler
 from tests.client.session.stand_ins import be_silent, joined_session
 
 from scaler_client.net import file_limit
-from scaler_client.net.file_limit import FOR_CLIENT, check_free_files, shortage
+from scaler_client.net.file_limit import FOR_CLIENT, check_free_files, file_shortage
 
 PROGRAM = """
 import os, resource, sys
@@ -63,11 +63,11 @@ def fail_with(number: int) -> object:
 
 
 def test_what_is_said_of_a_system_without_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shortage() == ""
+    assert file_shortage() == ""
     monkeypatch.setattr(os, "open", fail_with(errno.ENFILE))
-    assert "fs.file-max" in shortage()
+    assert "fs.file-max" in file_shortage()
     monkeypatch.setattr(os, "open", fail_with(errno.EACCES))
-    assert shortage() == ""
+    assert file_shortage() == ""
     check_free_files("a client")
     monkeypatch.setattr(os, "open", fail_with(errno.EMFILE))
     monkeypatch.setitem(sys.modules, "resource", None)

@@ -14,7 +14,7 @@ from scaler_client.commands.addresses import Address, parse_connect_address
 from scaler_client.inspect import cli
 from scaler_client.monitor.socket import MonitorSocket
 from scaler_client.net import host_lookup
-from scaler_client.net.host_lookup import HostLook, unresolved, warn_if_unresolved
+from scaler_client.net.host_lookup import HostLookup, host_problem, warn_if_unresolved
 
 ADDRESS = parse_connect_address("tcp://nosuchhost:2345")
 COMPLAINT = "the host nosuchhost can't be found: Name or service not known"
@@ -42,15 +42,15 @@ def names(monkeypatch: pytest.MonkeyPatch) -> NameServer:
 
 
 def test_what_is_found_and_what_is_not(names: NameServer) -> None:
-    assert unresolved(ADDRESS) == COMPLAINT
-    assert unresolved(parse_connect_address("tcp://127.0.0.1:1")) == ""
+    assert host_problem(ADDRESS) == COMPLAINT
+    assert host_problem(parse_connect_address("tcp://127.0.0.1:1")) == ""
     asked = names.asked
     for address in (parse_connect_address("tcp://[::1]:1"), Address("ipc", "", 0, "/tmp/nobody")):
-        assert unresolved(address) == "" and names.asked == asked
+        assert host_problem(address) == "" and names.asked == asked
 
 
 def test_a_name_that_is_none() -> None:
-    assert unresolved(Address("tcp", "a" * 70 + ".b", 1, "")).startswith("the host aaaa")
+    assert host_problem(Address("tcp", "a" * 70 + ".b", 1, "")).startswith("the host aaaa")
 
 
 def test_a_question_is_not_kept_waiting(names: NameServer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,9 +77,9 @@ def test_what_watches_for_long_says_so_until_there_is_one(names: NameServer, mon
 
 
 def test_it_is_looked_for_now_and_then(names: NameServer) -> None:
-    look = HostLook(ADDRESS)
-    wait_until(lambda: look.complaint() == COMPLAINT)
-    assert [look.complaint() for _ in range(3)] == [COMPLAINT] * 3 and names.asked == 1
+    look = HostLookup(ADDRESS)
+    wait_until(lambda: look.problem() == COMPLAINT)
+    assert [look.problem() for _ in range(3)] == [COMPLAINT] * 3 and names.asked == 1
 
 
 def test_the_clients_log_and_error_say_it(names: NameServer, caplog: pytest.LogCaptureFixture) -> None:

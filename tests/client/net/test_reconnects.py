@@ -8,8 +8,8 @@ import socket
 import zmq
 from tests.waiting import wait_until
 
-from scaler_client.net.curve import LEAST_CUT_HANDSHAKES
-from scaler_client.net.sockets import FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS, Reconnects
+from scaler_client.net.curve import MIN_CUT_HANDSHAKES
+from scaler_client.net.sockets import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, ReconnectWatcher
 
 QUIET_SECONDS = 0.5
 """ZeroMQ's own tries are a fifth of it apart."""
@@ -43,16 +43,16 @@ def test_tries_at_a_scheduler_that_cuts_handshakes_slow_down() -> None:
     watched = context.socket(zmq.DEALER)
     watched.setsockopt(zmq.LINGER, 0)
     server = Cutting()
-    reconnects = Reconnects(watched, 2.0, server.endpoint, lambda: now)
+    reconnects = ReconnectWatcher(watched, 2.0, server.endpoint, lambda: now)
     try:
         watched.connect(server.endpoint)
         pause = FIRST_PAUSE_SECONDS
-        for tries in (LEAST_CUT_HANDSHAKES, 1, 1, 1, 1, 1):
+        for tries in (MIN_CUT_HANDSHAKES, 1, 1, 1, 1, 1):
             for _ in range(tries):
                 assert server.cut_next(30)
 
             def is_paused() -> bool:
-                reconnects.take()
+                reconnects.has_reconnected()
                 return reconnects._retry_at is not None
 
             wait_until(is_paused)
@@ -62,7 +62,7 @@ def test_tries_at_a_scheduler_that_cuts_handshakes_slow_down() -> None:
             assert not watched.poll(int(QUIET_SECONDS * 1000)) and not server.cut_next(0.0)
             now += 0.02 * pause
             reconnects.retry()
-            pause = min(2 * pause, MOST_PAUSE_SECONDS)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
         assert reconnects.failure is not None and server.cut_next(30)
     finally:
         reconnects.close()
@@ -76,12 +76,12 @@ def test_without_an_endpoint_the_socket_keeps_its_connection() -> None:
     watched = context.socket(zmq.DEALER)
     watched.setsockopt(zmq.LINGER, 0)
     server = Cutting()
-    reconnects = Reconnects(watched)
+    reconnects = ReconnectWatcher(watched)
     try:
         watched.connect(server.endpoint)
-        for _ in range(LEAST_CUT_HANDSHAKES + 3):
+        for _ in range(MIN_CUT_HANDSHAKES + 3):
             assert server.cut_next(30)
-            reconnects.take()
+            reconnects.has_reconnected()
     finally:
         reconnects.close()
         watched.close()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scaler_client.pickling.call_pickles import dump_simple_call
-from scaler_client.pickling.input_lookup import reading
-from scaler_client.pickling.references import Collector, NodeRef
+from scaler_client.pickling.input_lookup import with_inputs
+from scaler_client.pickling.references import InputCollector, NodeRef
 
 SIMPLE_VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.just("x" * 100_000)
@@ -18,7 +18,7 @@ SIMPLE_VALUES = st.one_of(
 
 
 def load(payload: bytes, values: list[Any]) -> Any:
-    with reading(values.__getitem__):
+    with with_inputs(values.__getitem__):
         return pickle.loads(payload)
 
 
@@ -26,7 +26,7 @@ def load(payload: bytes, values: list[Any]) -> Any:
 def test_any_simple_call(args: list[Any]) -> None:
     by_row = {each.row: each for each in args if isinstance(each, NodeRef)}  # one reference for each row
     args = [by_row[each.row] if isinstance(each, NodeRef) else each for each in args]
-    collector = Collector(None)
+    collector = InputCollector(None)
     payload = dump_simple_call(args, collector.position)
     assert payload is not None
     values = [f"value {each.row}" for each in collector.inputs if isinstance(each, NodeRef)]
@@ -36,11 +36,11 @@ def test_any_simple_call(args: list[Any]) -> None:
 
 
 def test_more_inputs_than_a_byte_can_count() -> None:
-    collector = Collector(None)
+    collector = InputCollector(None)
     payload = dump_simple_call([NodeRef(row) for row in range(70_000)], collector.position)
     assert payload is not None
     assert load(payload, list(range(70_000))) == tuple(range(70_000))
 
 
 def test_other_calls_are_left_to_pickle() -> None:
-    assert dump_simple_call([1, [2]], Collector(None).position) is None
+    assert dump_simple_call([1, [2]], InputCollector(None).position) is None

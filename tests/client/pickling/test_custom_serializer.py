@@ -14,7 +14,7 @@ from scaler_client.io.objects import dump_object
 from scaler_client.pickling import custom_serializer
 from scaler_client.pickling.custom_serializer import call_dumper, check_serializer
 from scaler_client.pickling.functions import FunctionTable
-from scaler_client.pickling.input_lookup import reading
+from scaler_client.pickling.input_lookup import with_inputs
 from scaler_client.pickling.serializer import dumps, loads
 from scaler_client.protocol.messages import Outcome
 
@@ -89,7 +89,7 @@ def test_one_that_raises(way: Callable[[], Any], text: str) -> None:
 def test_all_that_is_sent_is_its_bytes() -> None:
     assert call(sorted, [3, 1, 2], reverse=True) == [3, 2, 1]
     (frame,) = dump_object([1, "two"], Fragile)
-    with reading({0: loads(frame)}.__getitem__):
+    with with_inputs({0: loads(frame)}.__getitem__):
         assert loads(frame) == [1, "two"]
 
 

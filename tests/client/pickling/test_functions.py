@@ -16,7 +16,7 @@ from tests.client.stand_ins import in_threads
 
 from scaler_client.pickling import functions
 from scaler_client.pickling.functions import FunctionTable
-from scaler_client.pickling.retry_policy import Retrying
+from scaler_client.pickling.retry_policy import RetryingFunction
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def forgotten() -> list[int]:
 @pytest.fixture
 def table(forgotten: list[int], monkeypatch: pytest.MonkeyPatch) -> FunctionTable:
     """One that keeps no recent functions alive."""
-    monkeypatch.setattr(functions, "_RECENT", 0)
+    monkeypatch.setattr(functions, "_RECENT_FUNCTIONS", 0)
     return FunctionTable(forgotten.append)
 
 
@@ -178,7 +178,7 @@ def test_recently_used_ones_are_kept() -> None:
     account = Account(1)
     number = table.get(account.after).number
     assert table.get(account.after).number == number
-    for amount in range(functions._RECENT):
+    for amount in range(functions._RECENT_FUNCTIONS):
         table.get(adder(amount))
     gc.collect()
     assert number in forgotten
@@ -211,7 +211,7 @@ def test_what_is_shipped_is_called_as_the_function_is(table: FunctionTable) -> N
         return args, kwargs
 
     shipped = loaded(table.get_retrying(both, (OSError,)))
-    assert isinstance(shipped, Retrying) and shipped.retry_on == (OSError,)
+    assert isinstance(shipped, RetryingFunction) and shipped.retry_on == (OSError,)
     assert shipped(1, 2, self=3, fn=4) == ((1, 2), {"self": 3, "fn": 4})
 
 
@@ -233,7 +233,7 @@ def test_with_a_serializer_of_the_users_own_the_wrapper_is_outermost(forgotten: 
         deserialize = staticmethod(cloudpickle.loads)
 
     shipped = loaded(FunctionTable(forgotten.append, Pickle()).get_retrying(abs, (OSError,)))
-    assert isinstance(shipped, Retrying)
+    assert isinstance(shipped, RetryingFunction)
     kind, payload = shipped(("int", cloudpickle.dumps(-3)))
     assert kind == "int" and cloudpickle.loads(payload) == 3
 

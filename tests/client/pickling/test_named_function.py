@@ -95,7 +95,7 @@ def test_equal_ones_are_one_function_and_others_are_not(table: FunctionTable) ->
     assert (price.name, price.payload, price.kind) == ("price", b"", "named json price")
     assert table.get(named("price")) is price
     assert table.get(named("price", codec="raw")).number != price.number
-    assert table.get(len).kind == serializer.DEFAULT
+    assert table.get(len).kind == serializer.CLOUDPICKLE_KIND
 
 
 def test_with_a_serializer_of_the_users_own_they_are_the_same() -> None:

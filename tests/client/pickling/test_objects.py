@@ -17,7 +17,7 @@ from scaler_client.errors import ObjectNotFoundError, SerializerError
 from scaler_client.futures.future import TaskFuture
 from scaler_client.io.objects import dump_object
 from scaler_client.pickling import references
-from scaler_client.pickling.object_frames import MOST_FRAMES, OUT_OF_BAND_BYTES
+from scaler_client.pickling.object_frames import MAX_FRAMES, OUT_OF_BAND_BYTES
 from scaler_client.pickling.references import CallWithInputs, ObjectRef
 from scaler_client.pickling.serializer import dumps
 from scaler_client.protocol import messages
@@ -83,12 +83,12 @@ def test_nothing_is_copied() -> None:
     assert loaded[6] == 8 and loaded.readonly
 
 
-@pytest.mark.parametrize("count", [MOST_FRAMES - 1, MOST_FRAMES, 200])
+@pytest.mark.parametrize("count", [MAX_FRAMES - 1, MAX_FRAMES, 200])
 def test_of_many_buffers_the_largest_are_frames(count: int) -> None:
     values = [Buffer(bytes([number]) * (LARGE + number)) for number in range(count)]
     frames = dump_object(values[::-1], None)
-    assert len(frames) <= MOST_FRAMES and len(frames[0]) < LARGE
-    own = min(count, MOST_FRAMES - 3 if count >= MOST_FRAMES else count)
+    assert len(frames) <= MAX_FRAMES and len(frames[0]) < LARGE
+    own = min(count, MAX_FRAMES - 3 if count >= MAX_FRAMES else count)
     sizes = sorted(map(len, frames[1:]))
     assert set(range(LARGE + count - own, LARGE + count)) <= set(sizes)
     assert load(frames) == values[::-1]
@@ -98,7 +98,7 @@ def test_many_buffers_of_one_size() -> None:
     """One more than may be frames, and none is a frame of its own: so it was once."""
     values = [Buffer(bytes([number]) * LARGE) for number in range(200)]
     frames = dump_object(values, None)
-    assert len(frames) <= MOST_FRAMES and len(frames[0]) < LARGE
+    assert len(frames) <= MAX_FRAMES and len(frames[0]) < LARGE
     assert load(frames) == values
 
 
@@ -227,7 +227,7 @@ def test_an_argument_that_can_not_be_pickled_is_named_beside_references(client: 
 
 
 def test_more_references_than_a_call_can_have(client: SessionClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(references, "MOST_INPUTS", 2)
+    monkeypatch.setattr(references, "MAX_INPUTS", 2)
     one, two, three = (client.send_object([number]) for number in range(3))
     client._dump_call((one, two, one), {})
     with pytest.raises(ValueError, match="^a call can't refer to more than 2 objects and nodes$"):

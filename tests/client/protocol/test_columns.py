@@ -9,7 +9,7 @@ import pytest
 from tests.schema_messages import SCHEMA
 
 from scaler_client.protocol import messages
-from scaler_client.protocol.columns import Batch, NotPlainError, body_of, write_batch
+from scaler_client.protocol.columns import BatchReader, UnusualLayoutError, body_of, write_batch
 from scaler_client.protocol.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
 
 NUMBERS = {
@@ -169,9 +169,9 @@ def test_an_object_and_its_frames() -> None:
 
 def test_a_struct_that_can_not_be_moved() -> None:
     frame = SCHEMA.Options.new_message(num_first_segment_words=1, name="in a segment of its own").to_bytes()
-    with pytest.raises(NotPlainError):
+    with pytest.raises(UnusualLayoutError):
         body_of(frame)
-    with pytest.raises(NotPlainError):
+    with pytest.raises(UnusualLayoutError):
         body_of(write("cancel", ids=[1]) + bytes(8))
 
 
@@ -313,8 +313,8 @@ def test_messages_for_the_scheduler_are_not_for_a_peer() -> None:
 def test_garbage(garbage: bytes) -> None:
     with pytest.raises(WireError):
         decode([garbage])
-    with pytest.raises(NotPlainError):
-        Batch(garbage).numbers(0, "Q")
+    with pytest.raises(UnusualLayoutError):
+        BatchReader(garbage).numbers(0, "Q")
 
 
 def test_no_frames() -> None:

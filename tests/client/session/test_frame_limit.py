@@ -35,9 +35,9 @@ class Scene:
 
 
 def decoded_ids(frames: Any) -> list[int]:
-    from scaler_client.protocol.columns import Batch
+    from scaler_client.protocol.columns import BatchReader
 
-    return list(Batch(frames[0]).numbers(0, "Q"))
+    return list(BatchReader(frames[0]).numbers(0, "Q"))
 
 
 def submit(*payloads: bytes, functions: tuple[int, ...] = (1,)) -> Submit:
@@ -102,9 +102,9 @@ def test_results_go_in_parts_and_one_that_is_too_large_as_a_failure() -> None:
     results = Results([7], [1, 2, 3, 4], [1], [0], [5], payloads, errors=["", "x", "", ""])
     sent = result_frames(results, LIMIT)
     assert all(frame_limit.fits_limit(each, LIMIT) for each in sent)
-    from scaler_client.protocol.columns import Batch
+    from scaler_client.protocol.columns import BatchReader
 
-    told = [(Batch(each[0]), each) for each in sent]
+    told = [(BatchReader(each[0]), each) for each in sent]
     assert [number for batch, _ in told for number in batch.numbers(1, "Q")] == [1, 2, 3, 4]
     outcomes = [bytes(batch.numbers(3, "B")) for batch, _ in told]
     assert bytes([Outcome.RESULT_FAILED.value]) in outcomes
@@ -162,10 +162,10 @@ def test_tasks_of_a_function_that_can_not_be_encoded_fail() -> None:
 
 
 def test_a_result_that_can_not_be_encoded_is_a_failure() -> None:
-    from scaler_client.protocol.columns import Batch
+    from scaler_client.protocol.columns import BatchReader
 
     results = Results([7], [1, 2, 3], [1], [0], [5, -6, 7], [b"a", b"b", b"c"], [1, 2, 3], [4, 5, 6])
-    told = [Batch(frames[0]) for frames in result_frames(results, LIMIT)]
+    told = [BatchReader(frames[0]) for frames in result_frames(results, LIMIT)]
     ids = [number for batch in told for number in batch.numbers(1, "Q")]
     outcomes = [number for batch in told for number in batch.numbers(3, "B")]
     assert ids == [1, 2, 3] and outcomes == [0, Outcome.RESULT_FAILED.value, 0]

@@ -56,7 +56,7 @@ def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:
     session.handle(welcome(), 0.1)
     assert session.state is State.JOINED
     assert sent(session) == [
-        messages.Function(1, "f", serializer.DEFAULT, b"code"),
+        messages.Function(1, "f", serializer.CLOUDPICKLE_KIND, b"code"),
         messages.Submit([0], [1], [b"payload"]),
     ]
 

@@ -313,7 +313,7 @@ def test_while_other_files_come_the_wait_goes_on(store: Store, monkeypatch: pyte
 
 def run(store: Store, arguments: Any, *numbers: int) -> tuple[int, Any]:
     executor = Executor({1: messages.Function(1, "adds", "cloudpickle", pickle.dumps(adds))})
-    with input_lookup.reading(store.inputs(*numbers)):
+    with input_lookup.with_inputs(store.inputs(*numbers)):
         return executor.run(1, pickle.dumps(arguments))
 
 

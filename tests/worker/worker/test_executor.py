@@ -17,7 +17,7 @@ from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import functions, serializer
 from scaler_client.pickling.functions import Function
 from scaler_client.pickling.load_failures import add_note
-from scaler_client.pickling.retry_policy import Retrying
+from scaler_client.pickling.retry_policy import RetryingFunction
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
 from scaler_worker.worker.error_text import TRACEBACK_BYTES, bounded_traceback
@@ -214,7 +214,7 @@ def test_arguments_that_can_not_be_unpickled() -> None:
 
 
 def test_arguments_that_can_not_be_unpickled_may_be_tried_again() -> None:
-    executor = executor_of(Retrying(divide, ImportError))  # type: ignore[arg-type]
+    executor = executor_of(RetryingFunction(divide, ImportError))  # type: ignore[arg-type]
     assert executor.run(NUMBER, b"\x80\x05cno_such_module\nthing\n.")[0] == Outcome.RETRYABLE
 
 
@@ -324,7 +324,7 @@ def test_notes_of_tasks_of_tasks_add_up() -> None:
 
 
 def test_what_a_task_is_tried_again_on() -> None:
-    outcome, payload = run(Retrying(divide, (ArithmeticError, OSError)), 1, 0)
+    outcome, payload = run(RetryingFunction(divide, (ArithmeticError, OSError)), 1, 0)
     assert outcome == Outcome.RETRYABLE
     error, text = serializer.loads(payload)
     assert isinstance(error, ZeroDivisionError)
@@ -332,13 +332,13 @@ def test_what_a_task_is_tried_again_on() -> None:
 
 
 def test_a_retrying_function_returns_and_fails_like_others() -> None:
-    retrying = Retrying(divide, (OSError,))
+    retrying = RetryingFunction(divide, (OSError,))
     assert run(retrying, 6, 3)[0] == Outcome.VALUE
     assert run(retrying, 1, 0)[0] == Outcome.EXCEPTION
 
 
 def test_a_stopped_task_is_not_tried_again() -> None:
-    outcome, payload = run(Retrying(raise_stopped, (BaseException,)))
+    outcome, payload = run(RetryingFunction(raise_stopped, (BaseException,)))
     assert outcome == Outcome.EXCEPTION and type(serializer.loads(payload)[0]) is TaskStoppedError
 
 
@@ -445,7 +445,7 @@ def test_a_function_that_never_came() -> None:
 
 def test_a_function_of_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its code could end the process."""
-    monkeypatch.setattr(serializer, "DEFAULT", "cloudpickle 3.11")
+    monkeypatch.setattr(serializer, "CLOUDPICKLE_KIND", "cloudpickle 3.11")
     for pickled_by in ("cloudpickle 3.11", "cloudpickle", "mine 3.12"):
         executor = Executor({NUMBER: messages.Function(NUMBER, "f", pickled_by, cloudpickle.dumps(abs))})
         assert executor.run(NUMBER, serializer.dumps((-1,)))[0] == Outcome.VALUE

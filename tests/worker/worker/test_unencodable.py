@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scaler_client.protocol import messages, wire
-from scaler_client.protocol.columns import Batch
+from scaler_client.protocol.columns import BatchReader
 from scaler_client.protocol.messages import Heartbeat, Outcome, Results, WorkerDied
 from scaler_worker.agent.process import _Agent
 from scaler_worker.worker.connection import SocketConnection
@@ -51,7 +51,7 @@ def test_a_worker_goes_on(socket: Socket, caplog: pytest.LogCaptureFixture) -> N
     connection._session = Session(Heartbeat(-1), results, Heartbeat(3))  # type: ignore[assignment]
     connection.send()
     assert socket.sent[-1] == wire.encode(Heartbeat(3))
-    told = [Batch(bytes(frames[0])) for frames in socket.sent[:-1]]
+    told = [BatchReader(bytes(frames[0])) for frames in socket.sent[:-1]]
     assert [each for batch in told for each in batch.numbers(1, "Q")] == [1, 2]
     assert [each for batch in told for each in batch.numbers(3, "B")] == [0, Outcome.RESULT_FAILED.value]
     [message] = [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]

@@ -12,7 +12,7 @@ from tests.waiting import wait_until
 from tests.worker.fake_scheduler import CLIENT, WAIT_SECONDS, FakeScheduler, task, values_in
 
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.protocol.messages import FLAG_TELL_START, Outcome
+from scaler_client.protocol.messages import FLAG_REPORT_START, Outcome
 from scaler_worker.fork_server.state_page import private_slot
 from scaler_worker.fork_server.worker_settings import WorkerSettings
 from scaler_worker.worker.long_task_watcher import LONG_TASK_NS
@@ -169,7 +169,7 @@ def test_queued_tasks_are_given_back_during_a_long_one(scheduler: FakeScheduler,
 def test_what_is_to_be_told_is_told_as_it_starts(scheduler: FakeScheduler, running: Running) -> None:
     scheduler.welcome()
     scheduler.send_function(1, square)
-    scheduler.dispatch(1, (1, 1), (2, 2), (3, 3), flags=[0, FLAG_TELL_START, FLAG_TELL_START])
+    scheduler.dispatch(1, (1, 1), (2, 2), (3, 3), flags=[0, FLAG_REPORT_START, FLAG_REPORT_START])
     told = [scheduler.receive("started")["ids"] for _ in range(2)]
     assert told == [[2], [3]]
     assert scheduler.answers(3) == {1: (0, 1), 2: (0, 4), 3: (0, 9)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_TELL_START, TaskName
+from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_REPORT_START, TaskName
 from scaler_worker.task_rows import name_of
 from scaler_worker.worker.session import WorkerSession
 
@@ -106,7 +106,7 @@ def test_what_profiled_tasks_cost_is_a_column_of_batches_that_have_any(session: 
 
 
 def test_started_comes_before_later_answers_and_once(session: WorkerSession) -> None:
-    session.handle(replace(dispatch(10), flags=[FLAG_TELL_START]))
+    session.handle(replace(dispatch(10), flags=[FLAG_REPORT_START]))
     row = session.take()
     assert row is not None
     session.started(row)

@@ -22,9 +22,9 @@ import zmq
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
 from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
-from scaler_client.net.curve import SERVING_CUT_SECONDS, secure, warn_of_secrets
+from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, warn_about_secrets
 from scaler_client.net.host_lookup import warn_if_unresolved
-from scaler_client.net.sockets import Reconnects, receive
+from scaler_client.net.sockets import ReconnectWatcher, receive
 from scaler_client.protocol.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.protocol.wire import WireError, decode
 from scaler_client.session.frame_limit import encode_or_log
@@ -95,7 +95,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         keys = read_peer_keys(config.keys, WORKER) if config.keys else None
     except KeyFileError as error:
         return fail(str(error))
-    warn_of_secrets(keys, config.address)
+    warn_about_secrets(keys, config.address)
     variables = pop_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
@@ -112,8 +112,8 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     try:
         context = zmq.Context()
         connection = _make_socket(context, config)
-        secure(connection, keys)
-        reconnects = Reconnects(connection, SERVING_CUT_SECONDS, str(config.address))
+        apply_keys(connection, keys)
+        reconnects = ReconnectWatcher(connection, SERVING_CUT_SECONDS, str(config.address))
         try:
             connection.connect(str(config.address))
         except zmq.ZMQError as error:
@@ -158,7 +158,7 @@ class _Agent:
         config: Config,
         incarnation: int,
         connection: zmq.Socket[bytes],
-        reconnects: Reconnects,
+        reconnects: ReconnectWatcher,
         starter: WorkerStarter,
         signals: SignalSocket,
         page: StatePage,
@@ -226,7 +226,7 @@ class _Agent:
                 _log.info("SIGHUP: the log files are opened again")  # by this line, and those of workers by theirs
             self._look_for_parent()
             self._reconnects.retry()
-            if self._reconnects.take():
+            if self._reconnects.has_reconnected():
                 self._do(self._session.connected(time.monotonic()))
             elif self._reconnects.failure is not None:
                 text = self._reconnects.failure.text(self._keys)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scaler_client.nested import task_host
-from scaler_client.pickling.object_frames import pickled
+from scaler_client.pickling.object_frames import pickle_object
 from scaler_client.pickling.serializer import dumps
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.objects.files import write_object
@@ -34,7 +34,7 @@ class KeptResults:
         return lambda value: self._store(client, task_id, value)
 
     def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:
-        whole = pickled(value)
+        whole = pickle_object(value)
         # What a task's forked child returns is nobody's: it must not take the place of the task's own file.
         if whole.size >= LARGE_BYTES and self._directory and not task_host.is_forked_by_task:
             frames = whole.frames()

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from scaler_client.io.writable import SURE_BYTES, is_writable
+from scaler_client.io.output_display import SURE_BYTES, is_writable
 
 MOST_WAITING = 4 << 20
 """Characters."""

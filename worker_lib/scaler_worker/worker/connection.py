@@ -17,8 +17,8 @@ import zmq
 
 from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.key_files import WORKER
-from scaler_client.net.curve import SERVING_CUT_SECONDS, given_keys, secure
-from scaler_client.net.sockets import Reconnects, all_frames, receive
+from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, load_keys
+from scaler_client.net.sockets import ReconnectWatcher, receive, receive_rest
 from scaler_client.protocol import messages, wire
 from scaler_client.session.frame_limit import encode_or_log, result_frames
 from scaler_worker.worker.interruption import Interruption
@@ -132,13 +132,13 @@ class SocketConnection(Connection):
         where = parse_connect_address(address)
         self._socket.setsockopt(zmq.IPV6, int(where.is_ipv6))
         self._socket.setsockopt(zmq.LINGER, 0)
-        secure(self._socket, given_keys(keys, WORKER))
+        apply_keys(self._socket, load_keys(keys, WORKER))
         self._socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MOST_RECONNECT_MILLISECONDS)
         self._socket.setsockopt(zmq.SNDHWM, 0)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._socket.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
-        self._reconnects = Reconnects(self._socket, SERVING_CUT_SECONDS)
+        self._reconnects = ReconnectWatcher(self._socket, SERVING_CUT_SECONDS)
         self._sources: list[Any] = [
             (source, int(zmq.POLLIN)) for source in (self._socket, wakeup.fileno(), self._reconnects.fileno())
         ]
@@ -185,7 +185,7 @@ class SocketConnection(Connection):
             self._is_receiving = False
         if first is None:
             return False
-        self._handle(all_frames(self._socket, first))
+        self._handle(receive_rest(self._socket, first))
         return True
 
     def _poll(self) -> None:
@@ -196,7 +196,7 @@ class SocketConnection(Connection):
         self.exchange()
 
     def _has_reconnected(self) -> bool:
-        return self._reconnects.take()
+        return self._reconnects.has_reconnected()
 
     def _close(self) -> None:
         self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS)

@@ -15,7 +15,7 @@ from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import retry_policy, serializer
 from scaler_client.pickling.load_failures import RAISED_BY, load_failure, with_note
-from scaler_client.pickling.named_function import BY_NAME
+from scaler_client.pickling.named_function import NAMED_KIND_PREFIX
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.objects.cache import InputLostError
@@ -106,7 +106,7 @@ class Executor:
         loaded: Callable[..., Any] | _Substitute
         try:
             function = self._sent[number]
-            if function.kind.startswith(BY_NAME):
+            if function.kind.startswith(NAMED_KIND_PREFIX):
                 loaded = _Substitute(self._exported.find(function.kind))
             else:
                 _check_version(function.kind)
@@ -183,14 +183,14 @@ def _check_version(pickled_by: str) -> None:
         RuntimeError: the function comes from one.
     """
     kind, _, version = pickled_by.partition(" ")
-    own_kind, _, own_version = serializer.DEFAULT.partition(" ")
+    own_kind, _, own_version = serializer.CLOUDPICKLE_KIND.partition(" ")
     if kind == own_kind and version not in ("", own_version):
         text = f"it was pickled by Python {version}, and this worker runs Python {own_version}"
         raise RuntimeError(f"{text}: client and workers must have the same minor version")
 
 
 def _is_retryable(fn: object, error: BaseException) -> bool:
-    if type(fn) is not retry_policy.Retrying or isinstance(error, TaskStoppedError):
+    if type(fn) is not retry_policy.RetryingFunction or isinstance(error, TaskStoppedError):
         return False
     return isinstance(error, fn.retry_on)
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from scaler_client.nested import task_host
-from scaler_client.pickling.named_function import BY_NAME, CODECS, kind_of
+from scaler_client.pickling.named_function import CODECS, NAMED_KIND_PREFIX, kind_of
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.fork_server.preload import PreloadError, find
 from scaler_worker.worker.error_text import bounded_traceback, describe_error, error_line, traceback_text
@@ -60,7 +60,7 @@ class ExportedFunctions:
 
     def find(self, kind: str) -> ExportedCall:
         """What runs a task of this kind of function."""
-        codec, _, name = kind.removeprefix(BY_NAME).partition(" ")
+        codec, _, name = kind.removeprefix(NAMED_KIND_PREFIX).partition(" ")
         if codec not in CODECS or name not in self._functions:
             return partial(self._refuse, f"this worker does not offer {kind}")
         return partial(self._run, name, codec, self._functions[name])

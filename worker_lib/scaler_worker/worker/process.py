@@ -189,7 +189,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         pid=os.getpid(),
         name=settings.name,
         capabilities=settings.capabilities,
-        kinds=[serializer.DEFAULT, *exported_kinds(settings.offers)],
+        kinds=[serializer.CLOUDPICKLE_KIND, *exported_kinds(settings.offers)],
     )
 
 

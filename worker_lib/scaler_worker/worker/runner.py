@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.pickling.input_lookup import reading_now
-from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_PROFILE, FLAG_TELL_START, Payload
+from scaler_client.pickling.input_lookup import current_inputs
+from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_PROFILE, FLAG_REPORT_START, Payload
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
 from scaler_worker.task_rows import Row, name_of
@@ -27,7 +27,7 @@ from scaler_worker.worker.running_task import ProcessProfile, Profile, RunningTa
 from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.wakeup import Wakeup
 
-_SPECIAL_FLAGS = FLAG_PROFILE | FLAG_TELL_START
+_SPECIAL_FLAGS = FLAG_PROFILE | FLAG_REPORT_START
 """Flags that want something before the task begins."""
 
 FLUSH_NS = 1_000_000
@@ -187,12 +187,12 @@ class Runner:
                 store = self._execution.store_for(client, task_id) if flags & FLAG_MAY_STORE else None
                 if flags & _SPECIAL_FLAGS:
                     begun = self._begin_special(row, flags)
-                    if flags & FLAG_TELL_START:
+                    if flags & FLAG_REPORT_START:
                         flushed = 0  # its seconds are counted elsewhere: its answer does not wait for a long task's end
                 if inputs:
                     # Found before the task counts as running: from then on it may outlive what is known of objects.
                     # They stay until the next such task's take their place: a serializer may unpickle late.
-                    reading_now.values = self._execution.inputs(client, inputs)
+                    current_inputs.values = self._execution.inputs(client, inputs)
                     is_reading = True
             page[1] = task_id
             if client != known_client or attempt != known_attempt:
@@ -223,7 +223,7 @@ class Runner:
                 is_woken = wakeup.is_set
         page[3] = 0
         if is_reading:
-            reading_now.values = None
+            current_inputs.values = None
         self._slot.watcher.rest()
         if answers is not session.answers:
             with self._connection.lock:
@@ -231,7 +231,7 @@ class Runner:
 
     def _begin_special(self, row: Row, flags: int) -> int:
         """Do what the flags ask for before the task begins. Returns when it begins."""
-        if flags & FLAG_TELL_START:
+        if flags & FLAG_REPORT_START:
             with self._connection.lock:
                 self._session.started(row)
                 self._connection.send()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scaler_client.net.wakeup import Wake
+from scaler_client.net.wakeup import WakeupFd
 
 
 class Wakeup:
@@ -14,7 +14,7 @@ class Wakeup:
 
     def __init__(self) -> None:
         self.is_set = False
-        self._wake = Wake()
+        self._wake = WakeupFd()
         self._is_waited_for = False
 
     def set(self) -> None:

@@ -245,7 +245,7 @@ def _row_options(options: Options, flags: int = 0) -> Tuple[int, int, int]:
     if options.profiling:
         flags |= effects.FLAG_PROFILE
     if options.timeout_seconds:
-        flags |= effects.FLAG_TELL_START
+        flags |= effects.FLAG_REPORT_START
     if options.stream_output:
         flags |= effects.FLAG_STREAM_OUTPUT
     return flags, options.depth, options.priority

@@ -18,11 +18,11 @@ from tests.scheduler.core.harness import (
 )
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
-from scaler_scheduler.core.effects import FLAG_TELL_START
+from scaler_scheduler.core.effects import FLAG_REPORT_START
 
 ROW = (11, 1, 1)
 RETRACT, STOP = ("retract", W, [ROW]), ("stop", W, [ROW])
-SPECIAL = (FLAG_TELL_START, 0, 0)
+SPECIAL = (FLAG_REPORT_START, 0, 0)
 TEXT = b"function 1#1: stopped after its time limit of 5 s"
 TIMED_OUT_1 = resolved(1, outcome=TIMED_OUT, body=TEXT)
 END = ("end worker", A, 22, ROW, "time limit of 5 s")
