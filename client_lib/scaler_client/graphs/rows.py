@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..futures.open_graphs import GraphRows
 from ..io import objects
-from ..pickling.call_pickles import CALL_BEGIN, CALL_END, INPUT_PICKLES, SIMPLE_TYPES
+from ..pickling.call_pickles import CALL_BEGIN, CALL_END, INPUT_PICKLES, SIMPLE_TYPES, simple_pickle
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
 from ..pickling.references import CallWithInputs, NodeRef, ObjectRef, Reference
