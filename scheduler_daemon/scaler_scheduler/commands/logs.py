@@ -22,12 +22,17 @@ _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 """syslog's priorities. systemd's journal reads them at the beginning of a line (sd-daemon(3))."""
 
 LOGGING_OPTIONS = (
-    Option("logging-level", choice("LEVEL", LEVELS, str.upper), "INFO", f"the least level logged: {', '.join(LEVELS)}"),
+    Option(
+        "logging-level",
+        choice("LEVEL", LEVELS, str.upper),
+        "INFO",
+        f"the lowest level that is logged: {', '.join(LEVELS)}",
+    ),
     Option(
         "logging-paths",
         text("PATHS", is_list=True, is_file=True),
         ("/dev/stderr",),
-        "files to append log lines to, comma separated or by giving the option several times; /dev/stdout and "
+        "files to append log lines to, separated by commas or given by several options; /dev/stdout and "
         "/dev/stderr are the command's own",
     ),
     Option(

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
 LONGEST_TIME_SECONDS = 1e9  # about 30 years; with more, sums of deadlines and poll time-outs would overflow
 SIZE_HELP = (
-    "bytes, K, M, G or T behind the number for units of 1024, or % for a share of what the machine or its cgroup has, "
-    "whichever is less"
+    "in bytes, or with the suffix K, M, G or T in units of 1024, or with % as a share of the machine's memory or its "
+    "cgroup's limit, whichever is less"
 )
 LEAST_MEMORY_BYTES = 1 << 20  # a smaller value is a forgotten suffix
 MOST_MEMORY_BYTES = 1 << 50

@@ -137,9 +137,7 @@ COMMAND = Command(
             default_text=f"none: it must be given here, in {ADDRESS_VARIABLE}, or in the file",
             sample="tcp://127.0.0.1:2345",
         ),
-        Option(
-            "io-threads", options.integer(1, MOST_IO_THREADS), 1, "threads of ZeroMQ that move bytes", unit="thread"
-        ),
+        Option("io-threads", options.integer(1, MOST_IO_THREADS), 1, "ZeroMQ's I/O threads", unit="thread"),
         Option(
             "event-loop",
             Kind("LOOP", _parse_event_loop, (str,), choices=EVENT_LOOPS),
