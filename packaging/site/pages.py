@@ -80,6 +80,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Make plain text of the links to folders and to documents that are no pages."""
+    if page.file.src_uri in DEVELOPERS.values():
+        page.meta["search"] = {"boost": 0.5}  # most readers search for what users and operators do
 
     def kept(found: re.Match[str]) -> str:
         target = resolved(page.file.src_uri, found[2])

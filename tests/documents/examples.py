@@ -19,6 +19,7 @@ are not those of `__main__`, and sybil has no shell session over several blocks.
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import socket
@@ -101,10 +102,12 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that no one listens at, outside of the range from which the system takes ports for others."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("", port))
+            return port
 
 
 def with_free_ports(texts: Iterable[str]) -> list[str]:

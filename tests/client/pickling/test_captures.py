@@ -172,7 +172,7 @@ def test_the_old_value_again_is_the_old_function(notebook: Notebook) -> None:
 
 
 def test_what_is_changed_in_place_in_an_object_is_not_seen(notebook: Notebook) -> None:
-    """As README says."""
+    """As the users' page on tasks says."""
     notebook.run("class C: pass\nc = C()\nc.x = 1\ndef h(): return c.x")
     assert notebook.call("h") == 1
     notebook.run("c.x = 2")
@@ -183,7 +183,7 @@ def test_what_is_changed_in_place_in_an_object_is_not_seen(notebook: Notebook) -
 
 @pytest.mark.parametrize("made", ["[[1], *range(256)]", "[list(range(250)), list(range(7)), [1]][::-1]"])
 def test_what_is_beyond_the_bound_is_not_seen_but_its_length(notebook: Notebook, made: str) -> None:
-    """As README says."""
+    """As the users' page on tasks says."""
     notebook.run(f"GG = {made}\ndef h(): return GG")
     before = notebook.call("h")
     notebook.run("last = GG[0] if len(GG) > 3 else GG[-1]\nlast[0] = 7")
