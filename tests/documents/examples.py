@@ -1,4 +1,4 @@
-"""The examples of the documents: fenced blocks, found and run.
+"""The examples of documents and docstrings: fenced blocks, found and run.
 
 A Python block is a program. It runs in a process of its own, in a folder that its page's blocks share, and
 `SCALER_ADDRESS` names a cluster. A comment behind a `print` says what the line prints: the program must print exactly
@@ -18,6 +18,7 @@ are not those of `__main__`, and sybil has no shell session over several blocks.
 
 from __future__ import annotations
 
+import ast
 import os
 import random
 import re
@@ -64,11 +65,27 @@ class Block:
         return self.language in EXECUTED and not self.not_run
 
 
-def pages() -> list[Path]:
-    """Every document whose examples are run."""
-    root_pages = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
-    folders = [ROOT / "client_lib", ROOT / "scheduler_daemon", ROOT / "worker_lib"]
-    return sorted(root_pages + [path for folder in folders for path in folder.rglob("*.md")])
+def documents() -> dict[str, str]:
+    """The texts whose examples are run, by their names: the pages, and the docstrings of `scaler_client`."""
+    pages = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
+    for folder in (ROOT / "client_lib", ROOT / "scheduler_daemon", ROOT / "worker_lib"):
+        pages += folder.rglob("*.md")
+    found = {page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in sorted(pages)}
+    for module in sorted((ROOT / "client_lib" / "scaler_client").rglob("*.py")):
+        source = module.read_text("utf-8")
+        if "```" in source:
+            found.update(docstrings(module.relative_to(ROOT).as_posix(), source))
+    return found
+
+
+def docstrings(module: str, source: str) -> dict[str, str]:
+    """The docstrings of a module's classes and functions that have blocks."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, kinds) and "```" in (text := ast.get_docstring(node) or ""):
+            found[f"{module}:{node.name}"] = text
+    return found
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -133,6 +150,13 @@ def variables(folder: Path, **others: str) -> dict[str, str]:
     """The environment of an example: this one's commands first, its folder as home."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     return environment(HOME=str(folder), PATH=path, SCALER_SCHEDULER_PYTHON=sys.executable, **others)
+
+
+def in_a_docstring(text: str) -> str:
+    """A docstring's example as a program. It may use a `client` that it does not make, at any scheduler."""
+    if "scaler_client" not in text:
+        text = "from scaler_client import Client\nclient = Client()\n" + text
+    return text.replace('"tcp://127.0.0.1:2345"', "")
 
 
 def run_python(block: Block, folder: Path, address: str) -> None:

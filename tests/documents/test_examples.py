@@ -1,8 +1,9 @@
-"""Every Python and shell example of the documents is run."""
+"""Every Python and shell example of documents and docstrings is run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,7 @@ from tests.documents.examples import Block
 
 from scaler_client import LocalCluster
 
-PAGES = {
-    page.relative_to(examples.ROOT).as_posix(): examples.blocks_of(page.read_text("utf-8")) for page in examples.pages()
-}
+PAGES = {name: examples.blocks_of(text) for name, text in examples.documents().items()}
 PYTHON = [
     (page, block) for page, blocks in PAGES.items() for block in blocks if block.language == "python" and block.is_run
 ]
@@ -29,6 +28,8 @@ def cluster() -> Iterator[LocalCluster]:
 @pytest.mark.parametrize(("page", "block"), PYTHON, ids=[f"{page}:{block.line}" for page, block in PYTHON])
 def test_python_example_runs(cluster: LocalCluster, tmp_path: Path, page: str, block: Block) -> None:
     examples.write_titled(PAGES[page], tmp_path)
+    if ".py:" in page:
+        block = replace(block, text=examples.in_a_docstring(block.text))
     examples.run_python(block, tmp_path, cluster.address)
 
 
@@ -43,6 +44,14 @@ def test_python_that_is_not_run_compiles() -> None:
         for block in blocks:
             if block.language == "python" and block.not_run:
                 compile(block.text, f"{page}:{block.line}", "exec")
+
+
+def test_docstrings_are_found() -> None:
+    source = (
+        'class C:\n    """Says.\n\n    ```python\n    x\n    ```\n    """\n    def f(self):\n        """None here."""\n'
+    )
+    assert examples.docstrings("m.py", source) == {"m.py:C": "Says.\n\n```python\nx\n```"}
+    assert any(".py:Client" in name for name in PAGES)
 
 
 def test_blocks_are_found() -> None:

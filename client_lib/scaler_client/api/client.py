@@ -200,7 +200,10 @@ class Client(DataApi):
 
         Example:
             ```python
-            dask.compute(collection, scheduler=client.dask_get)
+            import dask.array
+
+            total = dask.array.ones((1000, 1000)).sum()
+            print(total.compute(scheduler=client.dask_get))  # 1000000.0
             ```
         """
         from ..graphs.dask import dask_get  # not at the top: dask is an extra

@@ -52,8 +52,8 @@ class DataApi(Submitter):
 
         Example:
             ```python
-            prices = client.send_object(array)
-            futures = [client.submit(simulate, prices, seed) for seed in range(100)]
+            prices = client.send_object([10.5, 9.5])
+            print(client.submit(sum, prices).result(), client.submit(max, prices).result())  # 20.0 10.5
             ```
         """
         name, value = parse_send_object(first, second, name)

@@ -144,7 +144,7 @@ class Submitter:
         Example:
             ```python
             careful = client.options(timeout=60, retries=5, retry_on=OSError)
-            future = careful.submit(fetch, url)
+            future = careful.submit(len, "abc")
             ```
         """
         view = object.__new__(type(self))
@@ -226,7 +226,7 @@ class Submitter:
 
         Example:
             ```python
-            client.map(pow, [(2, 3), (5, 2)])  # [8, 25]
+            print(client.map(pow, [(2, 3), (5, 2)]))  # [8, 25]
             ```
         """
         check_one_iterable("Client", others, "client.executor().map(fn, xs, ys) or client.map(fn, zip(xs, ys))")

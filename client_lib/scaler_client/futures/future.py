@@ -317,6 +317,7 @@ class TaskFuture(Future[T]):
             self._release_latches(self._latches)
 
     def start(self) -> None:
+        """Mark a pending future as running."""
         if self._state == PENDING:
             self._state = RUNNING
 
