@@ -233,7 +233,11 @@ class Cancellation:
             if task.intent == INTENT_TIME_LIMIT:
                 reason = f"time limit of {task.options.timeout_seconds:g} s"
             client = task.client.incarnation
-            self._outbox.add(effects.EndWorker(agent.route, worker.incarnation, client, task.id, task.attempt, reason))
+            self._outbox.add(
+                effects.EndWorker(
+                    agent.route, worker.incarnation, client=client, task_id=task.id, attempt=task.attempt, reason=reason
+                )
+            )
 
     # ---------------------------------------------------------------------------------------------- the worker's answer
 

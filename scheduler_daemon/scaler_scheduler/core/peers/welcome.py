@@ -82,13 +82,13 @@ class Welcomes:
             event.incarnation,
             event.agent,
             event.route,
-            event.name,
-            event.host,
-            event.pid,
-            event.capabilities,
-            event.kinds,
-            now + self._limits.worker_timeout_seconds,
-            event.user,
+            name=event.name,
+            host=event.host,
+            pid=event.pid,
+            capabilities=event.capabilities,
+            kinds=event.kinds,
+            deadline=now + self._limits.worker_timeout_seconds,
+            user=event.user,
         )
         worker.language, worker.version = event.language, event.version
         if known is not None:
