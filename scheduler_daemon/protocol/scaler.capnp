@@ -341,7 +341,7 @@ struct Snapshot {
   waitingBytes @33 :UInt64;         # payload of open tasks that the scheduler keeps
   objectBytes @34 :UInt64;          # of objects that it keeps, all clients' together
   memoryLimitBytes @35 :UInt64;     # as it was configured
-  unserved @36 :UInt64;             # of the waiting tasks those that none of the workers there are could run
+  unschedulable @36 :UInt64;             # of the waiting tasks those that none of the workers there are could run
 }
 
 struct Texts {                      # what the columns below call a text is its number here, from 0
@@ -397,7 +397,7 @@ struct AgentColumns {
   residentBytes @6 :List(UInt64);
   cpuMilliseconds @7 :List(UInt64);
   lagMicroseconds @8 :List(UInt64); # from a heartbeat to its echo, as the agent has measured it
-  heardMilliseconds @9 :List(UInt64);  # uptime when its last heartbeat came, which has brought all figures of its host
+  lastHeartbeatMilliseconds @9 :List(UInt64);  # uptime when its last heartbeat came, which has brought all figures of its host
 }
 
 struct ClientColumns {
@@ -443,7 +443,7 @@ enum HistoryKind {
   started @2;          # it is known to run
   ended @3;
   returned @4;         # it has left this worker without an end: lost, taken back, or to be tried again
-  adopted @5;          # this worker, which has joined again, has it since before: most often since the scheduler's restart
+  reattached @5;          # this worker, which has joined again, has it since before: most often since the scheduler's restart
 }
 
 struct History {
@@ -487,5 +487,5 @@ struct Graphs {
   sizes @9 :List(UInt32);           # bytes of each
   graphs @10 :List(UInt64);         # the graph's number, as in Options; 0: the row belongs to none
   keys @11 :List(UInt32);           # the keys of the graph, as in Options; texts
-  begun @12 :List(UInt64);          # when the row was submitted, milliseconds of the scheduler's uptime; 0: not known
+  submitMilliseconds @12 :List(UInt64);          # when the row was submitted, milliseconds of the scheduler's uptime; 0: not known
 }

@@ -329,7 +329,7 @@ CASES: list[Any] = [
         "agentColumns": {
             "incarnations": [AGENT], "names": [0], "hosts": [0], "pids": [814], "languages": [3], "versions": [4],
             "residentBytes": [50 << 20], "cpuMilliseconds": [1500], "lagMicroseconds": [350],
-            "heardMilliseconds": [86399000],
+            "lastHeartbeatMilliseconds": [86399000],
         },
         "clientColumns": {
             "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "others": [3], "objects": [1],
@@ -342,7 +342,7 @@ CASES: list[Any] = [
         "objectColumns": {"clients": [CLIENT], "ids": [30], "names": [5], "bytes": [4096], "tasks": [1], "states": [1]},
         "deaths": [{"name": "signal 9", "count": 2}, {"name": "lease", "count": 1}], "retries": 3,
         "dispatchLatencies": [0, 0, 0, 1000002], "dispatchLatencyMicroseconds": 6000000, "waitingBytes": 320,
-        "objectBytes": 4096, "memoryLimitBytes": 4 << 30, "unserved": 2,
+        "objectBytes": 4096, "memoryLimitBytes": 4 << 30, "unschedulable": 2,
     }, []),
     ("history", "history", {
         "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],
@@ -380,7 +380,7 @@ CASES: list[Any] = [
     ("graphs-named", "graphs", {
         "incarnation": [0x4444444444444444], "total": [3], "clients": [CLIENT], "ids": [40, 41, 50],
         "names": [0], "states": [3, 2, 0], "inputs": [40], "inputCounts": [0, 1, 0], "text": b"fsummary, chart",
-        "sizes": [1, 14, 0], "graphs": [41, 41, 0], "keys": [1, 1, 2], "begun": [61000, 61000, 0],
+        "sizes": [1, 14, 0], "graphs": [41, 41, 0], "keys": [1, 1, 2], "submitMilliseconds": [61000, 61000, 0],
     }, []),
     ("graphs-segments", "graphs", {
         "incarnation": [5], "total": [2], "clients": [CLIENT], "ids": [40, 41], "names": [0], "states": [1],

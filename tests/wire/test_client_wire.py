@@ -147,7 +147,8 @@ def graphs_of(vector: Vector) -> snapshots.Graphs:
         inputs.append(left[:count])
         left = left[count:]
     columns = {name: vector.column(name, rows) for name in ("clients", "ids", "states")}
-    columns |= {name: vector.column(name, rows) or [0] * rows for name in ("graphs", "begun")}
+    columns |= {name: vector.column(name, rows) or [0] * rows for name in ("graphs",)}
+    columns["submit_milliseconds"] = vector.column("submitMilliseconds", rows) or [0] * rows
     columns["keys"] = [texts[number] for number in vector.column("keys", rows)] or [""] * rows
     names = [texts[number] for number in vector.column("names", rows)]
     return snapshots.Graphs(fields["incarnation"][0], fields["total"][0], names=names, inputs=inputs, **columns)

@@ -343,7 +343,7 @@ def test_a_graph_that_has_failed_keeps_its_shape(scene: Scene, monkeypatch: pyte
         10: GraphState.DONE, 11: GraphState.DONE, 12: GraphState.FAILED, 13: GraphState.FAILED,
     }  # fmt: skip
     assert dict(zip(shown.ids, shown.inputs)) == {10: [], 11: [10], 12: [10], 13: [11, 12]}
-    assert set(shown.graphs) == {11} and set(shown.keys) == {"summary"} and len(set(shown.begun)) == 1
+    assert set(shown.graphs) == {11} and set(shown.keys) == {"summary"} and len(set(shown.submit_milliseconds)) == 1
     core.wait(3)
     assert graphs_of(scene).total == 0
 

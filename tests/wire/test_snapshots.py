@@ -81,7 +81,7 @@ def test_who_is_there_and_what_they_use(core: Core) -> None:
     assert workers.free == [core.scheduler.limits.queue_size] * 2
     assert (agents.incarnations, agents.names, agents.hosts, agents.pids) == ([33], ["name"], ["host"], [4711])
     assert (agents.resident_bytes, agents.cpu_milliseconds, agents.lag_microseconds) == ([1000], [50], [350])
-    assert agents.heard_milliseconds == [15000]
+    assert agents.last_heartbeat_milliseconds == [15000]
     assert (clients.incarnations, clients.workers) == ([11, 12], [0, 22])
 
 

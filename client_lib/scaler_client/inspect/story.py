@@ -71,7 +71,7 @@ def _event_text(event: Event, story: Story, view: SnapshotView) -> str:
         return f"dispatched to {worker}, {attempt}"
     if event.kind == HistoryKind.STARTED:
         return f"started there, {attempt}"
-    if event.kind == HistoryKind.ADOPTED:
+    if event.kind == HistoryKind.REATTACHED:
         if _dispatched_worker(event.attempt, story):
             return f"continues, {attempt}: {worker} has connected again"
         return f"continues after the scheduler's restart, on {worker}, {attempt}"
@@ -89,7 +89,7 @@ def _event_text(event: Event, story: Story, view: SnapshotView) -> str:
 def _is_reattached(story: Story) -> bool:
     """Whether an earlier scheduler dispatched the task to a worker that continues it."""
     return any(
-        event.kind == HistoryKind.ADOPTED and not _dispatched_worker(event.attempt, story) for event in story.events
+        event.kind == HistoryKind.REATTACHED and not _dispatched_worker(event.attempt, story) for event in story.events
     )
 
 
@@ -136,7 +136,7 @@ def current_state(story: Story, view: SnapshotView) -> str:
     ago = duration(view.snapshot.uptime_seconds - last.uptime_seconds)
     if last.kind == HistoryKind.ENDED:
         return f"it ended {ago} ago"
-    if last.kind in (HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.ADOPTED):
+    if last.kind in (HistoryKind.DISPATCHED, HistoryKind.STARTED, HistoryKind.REATTACHED):
         return f"it is with {worker_name(last.worker, view)}, for {ago}"
     is_whole = len(view.clients) >= view.snapshot.clients
     if is_whole and all(row.incarnation != story.client for row in view.clients):

@@ -35,8 +35,8 @@ def _worker_problems(view: SnapshotView) -> Iterator[str]:
     waiting = plural(snapshot.waiting, "task waits", "tasks wait")
     if not snapshot.workers and snapshot.waiting:
         yield f"{waiting} and there is no worker: start scaler_cluster"
-    elif snapshot.unserved:
-        waiting = plural(snapshot.unserved, "task waits", "tasks wait")
+    elif snapshot.unschedulable:
+        waiting = plural(snapshot.unschedulable, "task waits", "tasks wait")
         yield f"{waiting} for a worker that could run them, and there is none: the scheduler's log says what is missing"
     elif snapshot.waiting and all(row.state & WorkerState.RETIRES for row in view.workers):
         yield f"{waiting} and all workers retire"

@@ -179,7 +179,7 @@ CpuUsages = dict[int, CpuUsage]
 def cpu_usages(snapshot: Snapshot, before: CpuUsages) -> CpuUsages:
     """The usages of all agents and workers of a snapshot, given the previous usages."""
     agents, workers = snapshot.agent_columns, snapshot.worker_columns
-    heard = dict(zip(agents.incarnations, agents.heard_milliseconds))
+    heard = dict(zip(agents.incarnations, agents.last_heartbeat_milliseconds))
     found: CpuUsages = {}
     for incarnation, spent in zip(agents.incarnations, agents.cpu_milliseconds):
         found[incarnation] = _next_usage(before.get(incarnation), heard[incarnation], spent)
@@ -312,7 +312,7 @@ def _agent_rows(snapshot: Snapshot, usages: CpuUsages) -> list[AgentRow]:
             cpu_percent=usages.get(incarnation, _NO_CPU_USAGE).percent,
             resident_bytes=columns.resident_bytes[row],
             lag_seconds=columns.lag_microseconds[row] / 1e6,
-            silent_seconds=max(0.0, snapshot.uptime_seconds - columns.heard_milliseconds[row] / 1000),
+            silent_seconds=max(0.0, snapshot.uptime_seconds - columns.last_heartbeat_milliseconds[row] / 1000),
             workers=workers.get(incarnation, 0),
         )
         for row, incarnation in enumerate(columns.incarnations)

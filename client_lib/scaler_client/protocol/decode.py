@@ -346,7 +346,7 @@ def _decode_graphs(batch: BatchReader, _: Sequence[Payload]) -> Message:
     if sum(counts) != len(inputs):
         raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
     ends = accumulate(counts)
-    graphs, keys, begun = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "Q")
+    graphs, keys, submitted = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "Q")
     names, of_graphs = _look_up_texts(
         batch.data(8),
         batch.numbers(9, "I"),
@@ -363,7 +363,7 @@ def _decode_graphs(batch: BatchReader, _: Sequence[Payload]) -> Message:
         [inputs[end - count : end] for end, count in zip(ends, counts)],
         _expand(graphs, rows, "graphs") if graphs else [0] * rows,
         of_graphs or [""] * rows,
-        _expand(begun, rows, "begun") if begun else [0] * rows,
+        _expand(submitted, rows, "submitMilliseconds") if submitted else [0] * rows,
     )
 
 

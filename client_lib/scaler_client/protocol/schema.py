@@ -65,7 +65,7 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
         (
             *(("incarnation", "Q"), ("total", "Q"), ("clients", "Q"), ("ids", "Q"), ("names", "I"), ("states", "B")),
             *(("inputs", "Q"), ("inputCounts", "I"), ("text", "B"), ("sizes", "I")),
-            *(("graphs", "Q"), ("keys", "I"), ("begun", "Q")),
+            *(("graphs", "Q"), ("keys", "I"), ("submitMilliseconds", "Q")),
         ),
     ),
 }

@@ -113,7 +113,7 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         waiting_bytes=snapshot.waitingBytes,
         object_bytes=snapshot.objectBytes,
         memory_limit_bytes=snapshot.memoryLimitBytes,
-        unserved=snapshot.unserved,
+        unschedulable=snapshot.unschedulable,
     )
 
 

@@ -33,7 +33,7 @@ class HistoryKind(enum.IntEnum):
     STARTED = 2
     ENDED = 3
     RETURNED = 4
-    ADOPTED = 5
+    REATTACHED = 5
 
 
 @dataclass
@@ -74,12 +74,12 @@ class GraphState(enum.IntEnum):
 
 @dataclass
 class Graphs:
-    """Nodes of graphs that are open or have ended lately, in columns: `inputs[i]` are the ids that row i reads, of the
-    same client, those of other nodes or of objects that it has sent. `graphs` are the client's numbers of the graphs
-    that rows belong to, 0 for none, and `keys` name these; `begun` is when a row was submitted, in milliseconds of
-    uptime.
+    """Nodes of graphs that are open or have ended lately, in columns of equal length.
 
-    `total` is how many nodes there are, also of those without a row. `names` are of functions, or given to a task.
+    `inputs[i]` are the ids that row i reads: nodes, or objects that the same client has sent. `graphs` are the client's
+    numbers of the graphs that rows belong to, 0 for none, and `keys` name these graphs. `submit_milliseconds` is the
+    scheduler's uptime when a row was submitted. `names` are the tasks' own names, or else those of their functions.
+    `total` counts all nodes, with a row or without.
     """
 
     incarnation: int
@@ -91,7 +91,7 @@ class Graphs:
     inputs: list[list[int]]
     graphs: list[int]
     keys: list[str]
-    begun: list[int]
+    submit_milliseconds: list[int]
 
 
 @dataclass
@@ -148,7 +148,7 @@ class AgentColumns:
     resident_bytes: list[int] = field(default_factory=list)
     cpu_milliseconds: list[int] = field(default_factory=list)
     lag_microseconds: list[int] = field(default_factory=list)
-    heard_milliseconds: list[int] = field(default_factory=list)
+    last_heartbeat_milliseconds: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -228,7 +228,7 @@ class Snapshot:
     waiting_bytes: int = 0
     object_bytes: int = 0
     memory_limit_bytes: int = 0
-    unserved: int = 0
+    unschedulable: int = 0
 
     def left_out(self) -> dict[str, int]:
         """Of each table how many rows it does not have, as a scheduler publishes a limited number of each."""

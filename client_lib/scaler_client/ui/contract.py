@@ -96,11 +96,11 @@ Topics that are sent only to pages that watch them; each message has the topic a
     is there.
 
 `story`: the answer to a page that has asked for it: `client`, `id`, and `columns`, a row for each thing that is
-    known to have happened to the task: `kind` ("submitted", "dispatched", "started", "ended", "returned", "adopted"),
-    `time`, `attempt`, `worker` (identity, "" for none), `worker_name`, `name`, `outcome` (a number of hello's
-    `outcomes`; null but for "ended", and "returned" where the attempt has failed), `duration` (seconds, 0: not known),
-    `error`, `traceback` (text of several lines, of an attempt that has failed, "" where none is known). No rows: the
-    scheduler knows nothing of it any more.
+    known to have happened to the task: `kind` ("submitted", "dispatched", "started", "ended", "returned",
+    "reattached"), `time`, `attempt`, `worker` (identity, "" for none), `worker_name`, `name`, `outcome` (a number of
+    hello's `outcomes`; null but for "ended", and "returned" where the attempt has failed), `duration` (seconds, 0: not
+    known), `error`, `traceback` (text of several lines, of an attempt that has failed, "" where none is known). No
+    rows: the scheduler knows nothing of it any more.
 
 `reset`: `topic` ("series" or "tasks"): forget what came of it; all that is to be shown comes anew. Sent before the
     first message of a topic, when a larger window is asked for, and when a page was paused or slow for so long that

@@ -100,7 +100,7 @@ class Executions:
                 self._submitted.put(key, at)
             elif kind == HistoryKind.DISPATCHED:
                 self._assignments.put(key, (history.workers[row], None))
-            elif kind in (HistoryKind.STARTED, HistoryKind.ADOPTED):
+            elif kind in (HistoryKind.STARTED, HistoryKind.REATTACHED):
                 self._assignments.put(key, (history.workers[row], at))
             elif kind in (HistoryKind.ENDED, HistoryKind.RETURNED):
                 if chunk is None or len(chunk) >= self._rows_per_chunk:

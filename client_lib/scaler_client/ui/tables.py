@@ -248,7 +248,7 @@ def graphs_message(graphs: Graphs, now: float, started: float) -> Message:
             "state": [_GRAPH_STATES.get(state, "") for state in graphs.states],
             "graph": [str(number) if number else "" for number in graphs.graphs],
             "keys": graphs.keys,
-            "begun": [round(started + begun / 1000, 3) if begun else None for begun in graphs.begun],
+            "begun": [round(started + begun / 1000, 3) if begun else None for begun in graphs.submit_milliseconds],
         },
         "edges": {"from": [giver for giver, _ in pairs], "to": [reader for _, reader in pairs]},
     }

@@ -93,7 +93,7 @@ class SnapshotWriter:
                 waiting_bytes=counts.payload_bytes,
                 object_bytes=tables.objects.bytes,
                 memory_limit_bytes=self._core.limits.memory_limit_bytes,
-                unserved=self._core.unschedulable.task_count,
+                unschedulable=self._core.unschedulable.task_count,
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)

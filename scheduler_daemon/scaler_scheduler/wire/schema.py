@@ -209,7 +209,7 @@ _Outcome_list_item_type = _EnumItemType(Outcome)
 
 class HistoryKind(_BaseEnum):
     __capnpy_id__ = 11278332053290876047
-    __members__ = ('submitted', 'dispatched', 'started', 'ended', 'returned', 'adopted',)
+    __members__ = ('submitted', 'dispatched', 'started', 'ended', 'returned', 'reattached',)
     @staticmethod
     def _new(x):
         return HistoryKind(x)
@@ -2558,7 +2558,7 @@ class Snapshot(_Struct):
         return value
     
     @property
-    def unserved(self):
+    def unschedulable(self):
         # no union check
         value = self._read_primitive(152, ord(b'Q'))
         if 0 != 0:
@@ -2566,7 +2566,7 @@ class Snapshot(_Struct):
         return value
     
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unserved=0):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0):
         builder = _SegmentBuilder()
         pos = builder.allocate(280)
         builder.write_uint32(pos + 0, protocol_version)
@@ -2605,11 +2605,11 @@ class Snapshot(_Struct):
         builder.write_uint64(pos + 128, waiting_bytes)
         builder.write_uint64(pos + 136, object_bytes)
         builder.write_uint64(pos + 144, memory_limit_bytes)
-        builder.write_uint64(pos + 152, unserved)
+        builder.write_uint64(pos + 152, unschedulable)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unserved=0):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unserved)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable)
         self._init_from_buffer(_buf, 0, 20, 15)
     
     def shortrepr(self):
@@ -2650,7 +2650,7 @@ class Snapshot(_Struct):
         parts.append("waitingBytes = %s" % self.waiting_bytes)
         parts.append("objectBytes = %s" % self.object_bytes)
         parts.append("memoryLimitBytes = %s" % self.memory_limit_bytes)
-        parts.append("unserved = %s" % self.unserved)
+        parts.append("unschedulable = %s" % self.unschedulable)
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
@@ -3750,22 +3750,22 @@ class Graphs(_Struct):
         return ptr != 0
     
     @property
-    def begun(self):
+    def submit_milliseconds(self):
         # no union check
         return self._read_list(96, _PrimitiveItemType(_Types.uint64))
     
-    def get_begun(self):
-        res = self.begun
+    def get_submit_milliseconds(self):
+        res = self.submit_milliseconds
         if res is None:
             return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
         return res
     
-    def has_begun(self):
+    def has_submit_milliseconds(self):
         ptr = self._read_fast_ptr(96)
         return ptr != 0
     
     @staticmethod
-    def __new(incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None, graphs=None, keys=None, begun=None):
+    def __new(incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None, graphs=None, keys=None, submit_milliseconds=None):
         builder = _SegmentBuilder()
         pos = builder.allocate(104)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnation)
@@ -3780,11 +3780,11 @@ class Graphs(_Struct):
         builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint32), sizes)
         builder.copy_from_list(pos + 80, _PrimitiveItemType(_Types.uint64), graphs)
         builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), keys)
-        builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint64), begun)
+        builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint64), submit_milliseconds)
         return builder.as_string()
     
-    def __init__(self, incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None, graphs=None, keys=None, begun=None):
-        _buf = Graphs.__new(incarnation, total, clients, ids, names, states, inputs, input_counts, text, sizes, graphs, keys, begun)
+    def __init__(self, incarnation=None, total=None, clients=None, ids=None, names=None, states=None, inputs=None, input_counts=None, text=None, sizes=None, graphs=None, keys=None, submit_milliseconds=None):
+        _buf = Graphs.__new(incarnation, total, clients, ids, names, states, inputs, input_counts, text, sizes, graphs, keys, submit_milliseconds)
         self._init_from_buffer(_buf, 0, 0, 13)
     
     def shortrepr(self):
@@ -3801,7 +3801,7 @@ class Graphs(_Struct):
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_graphs(): parts.append("graphs = %s" % self.get_graphs().shortrepr())
         if self.has_keys(): parts.append("keys = %s" % self.get_keys().shortrepr())
-        if self.has_begun(): parts.append("begun = %s" % self.get_begun().shortrepr())
+        if self.has_submit_milliseconds(): parts.append("submitMilliseconds = %s" % self.get_submit_milliseconds().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Graphs_list_item_type = _StructItemType(Graphs)
@@ -6198,22 +6198,22 @@ class AgentColumns(_Struct):
         return ptr != 0
     
     @property
-    def heard_milliseconds(self):
+    def last_heartbeat_milliseconds(self):
         # no union check
         return self._read_list(72, _PrimitiveItemType(_Types.uint64))
     
-    def get_heard_milliseconds(self):
-        res = self.heard_milliseconds
+    def get_last_heartbeat_milliseconds(self):
+        res = self.last_heartbeat_milliseconds
         if res is None:
             return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
         return res
     
-    def has_heard_milliseconds(self):
+    def has_last_heartbeat_milliseconds(self):
         ptr = self._read_fast_ptr(72)
         return ptr != 0
     
     @staticmethod
-    def __new(incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, heard_milliseconds=None):
+    def __new(incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None):
         builder = _SegmentBuilder()
         pos = builder.allocate(80)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
@@ -6225,11 +6225,11 @@ class AgentColumns(_Struct):
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), resident_bytes)
         builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint64), cpu_milliseconds)
         builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint64), lag_microseconds)
-        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), heard_milliseconds)
+        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), last_heartbeat_milliseconds)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, heard_milliseconds=None):
-        _buf = AgentColumns.__new(incarnations, names, hosts, pids, languages, versions, resident_bytes, cpu_milliseconds, lag_microseconds, heard_milliseconds)
+    def __init__(self, incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None):
+        _buf = AgentColumns.__new(incarnations, names, hosts, pids, languages, versions, resident_bytes, cpu_milliseconds, lag_microseconds, last_heartbeat_milliseconds)
         self._init_from_buffer(_buf, 0, 0, 10)
     
     def shortrepr(self):
@@ -6243,7 +6243,7 @@ class AgentColumns(_Struct):
         if self.has_resident_bytes(): parts.append("residentBytes = %s" % self.get_resident_bytes().shortrepr())
         if self.has_cpu_milliseconds(): parts.append("cpuMilliseconds = %s" % self.get_cpu_milliseconds().shortrepr())
         if self.has_lag_microseconds(): parts.append("lagMicroseconds = %s" % self.get_lag_microseconds().shortrepr())
-        if self.has_heard_milliseconds(): parts.append("heardMilliseconds = %s" % self.get_heard_milliseconds().shortrepr())
+        if self.has_last_heartbeat_milliseconds(): parts.append("lastHeartbeatMilliseconds = %s" % self.get_last_heartbeat_milliseconds().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _AgentColumns_list_item_type = _StructItemType(AgentColumns)

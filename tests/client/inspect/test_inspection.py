@@ -399,7 +399,7 @@ def test_problems() -> None:
     assert of() == []
     assert of(waiting=2) == ["2 tasks wait and there is no worker: start scaler_cluster"]
     texts = Texts().field()
-    assert of(waiting=3, unserved=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
+    assert of(waiting=3, unschedulable=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
         "2 tasks wait for a worker that could run them, and there is none: the scheduler's log says what is missing"
     ]
     retiring = {"incarnations": 1, "states": int(WorkerState.RETIRES)}

@@ -24,7 +24,7 @@ def published(sequence: int, seconds: float, **fields: Any) -> bytes:
 
 def workers(heard: float, agent_cpu: int, cpu: list[int], **columns: Any) -> dict[str, Any]:
     """Two workers of one agent, whose last heartbeat came at that uptime."""
-    agents = {"incarnations": [33], "heardMilliseconds": [round(heard * 1000)], "cpuMilliseconds": [agent_cpu]}
+    agents = {"incarnations": [33], "lastHeartbeatMilliseconds": [round(heard * 1000)], "cpuMilliseconds": [agent_cpu]}
     zeros = (
         *("pids", "states", "residentBytes", "free", "held", "running", "suspended", "sent", "done"),
         *("clients", "ids", "attempts", "runMilliseconds"),

@@ -14,7 +14,7 @@ from scaler_client.ui.chunks import Chunk
 from scaler_client.ui.live_state import Limits, LiveState
 from scaler_client.ui.page_session import PageSession
 
-SUBMITTED, DISPATCHED, STARTED, ENDED, RETURNED, ADOPTED = HistoryKind
+SUBMITTED, DISPATCHED, STARTED, ENDED, RETURNED, REATTACHED = HistoryKind
 CLIENT, WORKER, OTHER_WORKER = 2**63 - 25, 2**63 - 59, 2**63 - 165
 """More than a JavaScript number can hold."""
 BEGAN = 1_700_000_000.0

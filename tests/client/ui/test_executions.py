@@ -8,12 +8,12 @@ import statistics
 
 import pytest
 from tests.client.ui.stand_ins import (
-    ADOPTED,
     BEGAN,
     CLIENT,
     DISPATCHED,
     ENDED,
     OTHER_WORKER,
+    REATTACHED,
     RETURNED,
     SECOND,
     STARTED,
@@ -116,7 +116,9 @@ def test_an_attempt_that_has_failed_is_an_execution_with_its_error() -> None:
 
 def test_what_a_worker_has_that_has_joined_again() -> None:
     executions = Executions()
-    take(executions, history(row(ADOPTED, 1.0, 1, attempt=3, worker=WORKER), row(ENDED, 2.0, 1, attempt=3, outcome=5)))
+    take(
+        executions, history(row(REATTACHED, 1.0, 1, attempt=3, worker=WORKER), row(ENDED, 2.0, 1, attempt=3, outcome=5))
+    )
     [died] = executions_of(executions.chunks[0])
     assert (died["attempt"], died["worker"], died["start"], died["outcome"]) == (3, str(WORKER), 1.0, 5)
 

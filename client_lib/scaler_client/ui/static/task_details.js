@@ -3,7 +3,7 @@
 import { element } from "./elements.js";
 import { clock, day, duration, visible } from "./format.js";
 
-const EVENT_TEXTS = { adopted: "goes on, its worker has joined again" };
+const EVENT_TEXTS = { reattached: "goes on, its worker has joined again" };
 
 export class TaskDetails {
   /** @param ask(row) makes the model's `story` that of the row's task; `tell` is to be called then */
