@@ -144,7 +144,7 @@ def test_how_many_workers_are_not_known(client: Client, monkeypatch: pytest.Monk
     monkeypatch.setattr(Connection, "wait_for_snapshot", lambda *_: None)
     monkeypatch.setattr(Connection, "latest_snapshot", lambda _: None)
     with joblib.parallel_config(backend="scaler", client=client):
-        with pytest.warns(UserWarning, match=f"workers the scheduler at {client.address} has is not known here"):
+        with pytest.warns(UserWarning, match=f"the number of workers of the scheduler at {client.address} is unknown"):
             assert joblib.effective_n_jobs() == max(2, joblib.cpu_count())
         assert joblib.effective_n_jobs() == max(2, joblib.cpu_count())  # says so once
     with joblib.parallel_config(backend="scaler", client=client, n_workers=40):

@@ -1,5 +1,5 @@
-"""Backends of joblib and scikit-learn. (The adapter for dask is `graphs/dask.py`.)
+"""The joblib backend, which scikit-learn uses too. The adapter for dask is `graphs/dask.py`.
 
 Begin with `joblib_backend.py`.
-May import: every room but the programs.
+May import: every room except the programs.
 """

@@ -1,7 +1,7 @@
-"""Large arrays in the arguments of joblib's calls: they become objects, which each host is sent once.
+"""Sends large arrays in the arguments of joblib calls as objects, to each host once.
 
-As joblib does itself with those that it maps into its processes' memory, and from the same size on (`max_nbytes`): the
-calls can't write to them.
+joblib itself maps such arrays into the memory of its processes, from the same size on (`max_nbytes`). In both cases the
+calls cannot write to them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from ..pickling.references import ObjectRef
 
 
 class SharedArrays:
-    """Those of one call of joblib.Parallel.
+    """The large arrays of one call of joblib.Parallel.
 
     Args:
-        least_bytes: an array of fewer goes with each batch that reads it; None: each does.
+        client: the client that sends the arrays.
+        least_bytes: arrays of at least this size are sent as objects; None: no arrays are.
     """
 
     def __init__(self, client: Client, least_bytes: int | None) -> None:
@@ -26,15 +27,15 @@ class SharedArrays:
         self._least_bytes = float("inf") if least_bytes is None else least_bytes
         self._lock = threading.Lock()
         self._shared: dict[int, tuple[Any, ObjectRef]] = {}
-        """By the arrays' identities, with the arrays, which keep them."""
+        """Arrays and their references by the identity of the array. Keeping the array keeps the identity unique."""
 
     def share(self, batch: Any) -> None:
-        """Put references in their places in a batch of calls.
+        """Replace large arrays by references in the arguments of a batch.
 
         Raises:
             ClientClosedError: the client is disconnected.
         """
-        # What a serializer of the user's makes of a batch has no place for references.
+        # Custom serializers do not know references.
         if "numpy" in sys.modules and not self._client._has_custom_serializer:
             batch.items = [(fn, self._share_all(args), self._share_keywords(named)) for fn, args, named in batch.items]
 

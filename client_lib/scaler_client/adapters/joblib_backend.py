@@ -1,4 +1,4 @@
-"""A backend of joblib: batches of calls become tasks. Batching is joblib's own."""
+"""The joblib backend: runs joblib's batches of calls as tasks."""
 
 from __future__ import annotations
 
@@ -21,36 +21,40 @@ from .joblib_calls import Initializer, ParallelCall
 NAME = "scaler"
 
 SNAPSHOT_SECONDS = 2.0
-"""How long to wait for the scheduler to say how many workers it has; it does so once a second."""
+"""How long to wait for a snapshot, which tells the number of workers. The scheduler publishes one a second."""
 
 JOIN_SECONDS = 10.0
-"""How long to wait for the first worker, where it says that there is none yet."""
+"""How long to wait for the first worker."""
 
 COMMON_SETTINGS = {"temp_folder", "mmap_mode", "prefer", "require", "verbose", "context"}
-"""What joblib hands to every backend."""
+"""Settings that joblib passes to every backend."""
 
 _worker_counts: dict[int, int] = {}
-"""How many each scheduler, by its incarnation, had when it was asked last."""
+"""The last known number of workers of each scheduler, by incarnation."""
 
 
 class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]  # joblib has no types
-    """What `joblib.parallel_config(backend="scaler", ...)` makes, after `register_joblib()`.
+    """The backend of `joblib.parallel_config(backend="scaler", ...)`, after `register_joblib()`.
 
-    By default it uses all workers (n_jobs=-1). Calls of joblib inside its tasks go to the same cluster where they ask
-    for more than one job; a task that waits for them gives up its slot.
+    By default it uses all workers (`n_jobs=-1`). joblib calls inside its tasks run on the same cluster if they ask for
+    more than one job; a task that waits for them gives up its slot.
 
     Args:
-        address: the scheduler's, for a client of the backend's own; None: as for `Client`.
-        client: a client to use instead, or a view of one whose options its tasks are to have.
-        n_workers: how many workers there are; None: what the scheduler says, if it runs on this machine.
-        inner_max_num_threads: how many threads BLAS and OpenMP may start in a task; needs threadpoolctl there.
-        initializer, initargs: a function and its arguments. Each worker process calls it before the first batch of
-            this backend there; what it raises, the call of joblib raises. `Parallel` takes them as well.
-        nesting_level: how many calls of joblib there are around those of this backend.
+        address: the address of the scheduler, for a new client of the backend; None: as for `Client`.
+        client: a client to use instead; or a view of one, whose options the tasks then have.
+        n_workers: the number of workers; None: the number that the scheduler publishes, if it runs on
+            this machine.
+        inner_max_num_threads: the most threads that BLAS and OpenMP may start in a task; needs threadpoolctl on the
+            workers.
+        nesting_level: the number of joblib calls around the calls of this backend.
+        initializer: a function that each worker process calls before its first batch of this backend. If it raises,
+            the joblib call raises the same. `Parallel` accepts it too.
+        initargs: the arguments of `initializer`.
 
     Raises:
-        TypeError, ValueError: an argument is of a wrong type or out of range, or there are both client and address.
-        ConnectionError: as for Client.
+        TypeError: an argument has a wrong type.
+        ValueError: an argument is out of range, or both client and address are given.
+        ConnectionError: as for `Client`.
     """
 
     supports_retrieve_callback = True
@@ -80,9 +84,9 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         self._origin: ScalerBackend | None = None
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
-        """How many batches are to run at once: `n_jobs`; where it is negative, -1 is for all workers, -2 for one less.
+        """Return how many batches run at once: `n_jobs`; -1 stands for all workers, -2 for one less, and so on.
 
-        That is at least 2: what has one job only, joblib runs in this process.
+        The result for a negative number is at least 2, because joblib runs a single job in this process.
         """
         if n_jobs is None:
             n_jobs = self.default_n_jobs
@@ -100,12 +104,12 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         **settings: Any,
     ) -> int:
         if parallel.return_generator and joblib_calls.is_inside_task(self._client):
-            # Between two results the task does other things, for which it needs its slot.
+            # Between two results the task runs its own code, for which it needs its slot.
             raise FallbackToBackend(SequentialBackend(nesting_level=self.nesting_level))
         if self._origin is None:
             for name in sorted(settings.keys() - COMMON_SETTINGS):
                 warnings.warn(f"the joblib backend {NAME} ignores the setting {name}=", stacklevel=2)
-            # All Parallel objects in one parallel_config share this backend, also at the same time (generators).
+            # All Parallel objects in one parallel_config share this backend, even at the same time (generators).
             raise FallbackToBackend(
                 self._derive(parallel, _make_initializer(initializer, initargs) or self._initializer)
             )
@@ -113,7 +117,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         return self.effective_n_jobs(n_jobs)
 
     def _derive(self, parallel: Any, initializer: Initializer | None) -> ScalerBackend:
-        """A backend with the same client, for one Parallel object."""
+        """Make a backend with the same client for one Parallel object."""
         derived = _make_backend(
             self._client,
             self.nesting_level,
@@ -122,8 +126,8 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             self.default_n_jobs,
             initializer,
         )
-        derived._origin = self  # a client of the backend's own leaves when that backend is gone
-        derived.parallel = weakref.proxy(parallel)  # which refers to this backend: no circle
+        derived._origin = self  # keeps it alive: its own client disconnects when it is collected
+        derived.parallel = weakref.proxy(parallel)  # a proxy, because it refers to this backend
         return derived
 
     def start_call(self) -> None:
@@ -140,7 +144,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
 
     @contextlib.contextmanager
     def retrieval_context(self) -> Iterator[None]:
-        # In it joblib looks for results over and over, and a task would keep its slot meanwhile.
+        # joblib polls for results in this context, and a task would keep its slot meanwhile.
         assert self._call is not None
         self._call.wait_in_task()
         yield
@@ -153,8 +157,10 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         self.reset_batch_stats()
 
     def get_nested_backend(self) -> tuple[ScalerBackend, None]:
-        """For calls of joblib inside the batches: the same cluster, which the batches themselves keep busy, so that
-        they have one job unless they ask for more."""
+        """Return the backend for joblib calls inside the batches: the same cluster.
+
+        The batches already keep the cluster busy, so inner calls have one job unless they ask for more.
+        """
         n_workers = self._n_workers or _worker_counts.get(self._client._connection.scheduler)
         level = (self.nesting_level or 0) + 1
         return _make_backend(self._client, level, n_workers, self.inner_max_num_threads, 1, self._initializer), None
@@ -186,8 +192,8 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         elif known is None:
             known = joblib.cpu_count()
             warnings.warn(
-                f"how many workers the scheduler at {self._client.address} has is not known here: taking {known}, the "
-                "number of this machine's cores; n_workers= or n_jobs= say otherwise",
+                f"the number of workers of the scheduler at {self._client.address} is unknown: using {known}, the "
+                "number of cores of this machine; set n_workers= or n_jobs= to change it",
                 stacklevel=2,
             )
         _worker_counts[scheduler] = known
@@ -195,7 +201,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
 
 
 def register() -> None:
-    """See `register_joblib`."""
+    """Register the backend; see `register_joblib`."""
     joblib.register_parallel_backend(NAME, ScalerBackend)
 
 
@@ -214,7 +220,7 @@ def _make_backend(
 
 
 def _unpickled(*arguments: Any) -> ScalerBackend:
-    """Part of each batch: calls in the batch may name the backend again, so the worker's joblib must know it."""
+    """Make a backend on a worker. Calls in the batch may name the backend, so it is registered there too."""
     register()
     return _make_backend(*arguments)
 
@@ -239,5 +245,5 @@ def _check_arguments(address: Any, client: Any, n_workers: Any) -> None:
 
 
 def _disconnect_in_thread(client: Client) -> None:
-    # By another thread: the garbage collector, which calls this, may have interrupted one that the client waits for.
+    # In another thread: the garbage collector calls this in any thread, maybe in one that the client waits for.
     threading.Thread(target=client.disconnect, name="scaler-joblib-leaves", daemon=True).start()

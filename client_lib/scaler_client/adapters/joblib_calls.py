@@ -1,4 +1,4 @@
-"""One call of joblib.Parallel on a cluster: its batches as tasks."""
+"""One call of joblib.Parallel on a cluster: runs its batches as tasks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ Future = concurrent.futures.Future
 Callback = Callable[[Any], object]
 
 MAX_REMEMBERED_INITIALIZERS = 1000
-"""How many initializers a worker remembers that it has called."""
+"""How many called initializers a worker remembers."""
 
 
 class Initializer:
-    """What joblib's `initializer=` asks for: a call in each worker process before the first batch there.
+    """A function that each worker process calls before its first batch: joblib's `initializer=`.
 
     Args:
-        function, arguments: what to call.
+        function: the function.
+        arguments: its arguments.
     """
 
     def __init__(self, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
@@ -38,9 +39,13 @@ class Initializer:
         self._name = uuid.uuid4().hex
 
     def run(self) -> None:
-        """Call it, unless this process has done so. Raises what the function raises; the next batch tries again."""
-        # No lock: a worker runs one task at a time. If the function waits for tasks of its own, the next batch on the
-        # worker calls it too; waiting for the first call would keep the slot that those tasks need.
+        """Call the function, unless this process has called it.
+
+        Raises:
+            BaseException: the exception of the function. The next batch calls the function again.
+        """
+        # No lock: a worker runs one task at a time. If the function waits for tasks of its own, the next batch on this
+        # worker calls it too. Waiting for the first call would keep the slot that these tasks need.
         if self._name in _initialized:
             _initialized.move_to_end(self._name)
             return
@@ -51,23 +56,26 @@ class Initializer:
 
 
 _initialized: collections.OrderedDict[str, None] = collections.OrderedDict()
-"""The names of those that this process has called, the one used last at the end."""
+"""The initializers that this process has called, the last used one at the end."""
 
 
 class ParallelCall:
-    """Made in the thread that makes the call; its batches are submitted by that one and by the client's callbacks.
+    """One call of joblib.Parallel.
+
+    The thread of the call makes it. That thread and the client's callback thread submit the batches.
 
     Args:
-        timeout: of each batch, in seconds; None: none.
-        array_bytes: arrays of at least this size are sent by themselves; None: none is.
-        initializer: called in each worker process before its first batch; None: nothing is.
+        client: the client that submits the batches.
+        timeout: how many seconds each batch may take; None: no limit.
+        array_bytes: arrays of at least this size are sent as objects; None: no arrays are.
+        initializer: called in each worker process before its first batch; None: no initializer.
     """
 
     def __init__(
         self, client: Client, timeout: float | None, array_bytes: int | None, initializer: Initializer | None = None
     ) -> None:
         self._client = client
-        # One partial for all batches: a function's bytes go to each worker once.
+        # One partial for all batches, so that its bytes go to each worker once.
         self._run = run_batch if initializer is None else functools.partial(run_batch, initializer=initializer)
         self._arrays = SharedArrays(client, array_bytes)
         self._timeout = timeout
@@ -75,16 +83,18 @@ class ParallelCall:
         self._changed = None if self._task is None else slot_wait.Event(client._io_thread)
         self._lock = threading.Lock()
         self._open_futures: set[TaskFuture[Any]] = set()
-        """Those whose callbacks have not returned."""
+        """Futures whose callbacks have not returned."""
         self._has_failed = False
 
     def submit(self, batch: Any, threads: int | None, callback: Callback) -> Future[Any]:
-        """A future of `batch()`, whose `callback` is called with it when it is done. Raises nothing.
+        """Submit a batch; returns its future. Never raises: an error goes into the future.
 
         Args:
-            threads: how many of them BLAS and OpenMP may start; None: as many as they like.
+            batch: the batch, a callable.
+            threads: the most threads that BLAS and OpenMP may start; None: no limit.
+            callback: called with the future when it is done.
         """
-        # joblib does not expect it: in a callback it would wait for the batch without end.
+        # An error would surprise joblib: in a callback, joblib would wait for the batch forever.
         try:
             self._arrays.share(batch)
             future = self._client.submit(self._run, batch, threads)
@@ -99,8 +109,9 @@ class ParallelCall:
         return future
 
     def wait_in_task(self) -> None:
-        """Where the call is made in a task: give up the task's slot until all batches are done, one has failed, or
-        none is done for as long as the timeout.
+        """If a task makes the call, give up its slot until all batches are done or one has failed.
+
+        Returns also if no batch is done within the timeout.
 
         Raises:
             TaskStoppedError: the task was stopped.
@@ -113,18 +124,18 @@ class ParallelCall:
             self._changed.clear()
 
     def stop(self) -> None:
-        """Stop what runs and cancel what does not. Does not wait."""
+        """Stop running batches and cancel the others. Does not wait."""
         with self._lock:
             futures = list(self._open_futures)
         try:
             self._client._io_thread.cancel_many(lambda: [future.task_id for future in futures], force=True)
         except ClientClosedError:
-            pass  # they are cancelled
+            pass  # closing the client has cancelled them
 
     def _batch_done(self, callback: Callback, future: Any) -> None:
         try:
             with _on_behalf_of(self._task, self._client):
-                callback(future)  # which may submit further batches
+                callback(future)  # may submit further batches
         finally:
             with self._lock:
                 self._open_futures.discard(future)
@@ -138,13 +149,13 @@ class ParallelCall:
 
 
 def is_inside_task(client: Client) -> bool:
-    """Whether the calling thread runs a task that gives up its slot while it waits for this client's."""
+    """Return whether the calling thread runs a task that gives up its slot while it waits for this client."""
     return slot_wait.current_task(client._io_thread) is not None
 
 
 @contextlib.contextmanager
 def _on_behalf_of(task: RunningTask | None, client: Client) -> Iterator[None]:
-    """What the calling thread, which runs no task, submits meanwhile are children of this task."""
+    """During the block, tasks that the calling thread submits are children of this task."""
     if task is None or slot_wait.current_task(client._io_thread) is not None:
         yield
         return
@@ -158,7 +169,7 @@ def _on_behalf_of(task: RunningTask | None, client: Client) -> Iterator[None]:
 
 
 def run_batch(batch: Callable[[], Any], threads: int | None, initializer: Initializer | None = None) -> Any:
-    """On the worker: what the batch's calls return."""
+    """Run a batch, on the worker."""
     if initializer is not None:
         initializer.run()
     if threads is None:

@@ -1,9 +1,8 @@
-"""Futures: `concurrent.futures.Future`s without the cost of one.
+"""`TaskFuture`: a `concurrent.futures.Future` that is cheap to make.
 
-The standard Future builds a Condition, and its locks and what the garbage collector does with them cost more than
-everything else about a small task: 10 us a task fell to 2.5 (measured with 100,000 no-op tasks; `make bench`, submit).
-Here the condition comes into being when somebody waits. Results stay bytes until somebody reads them, so that the
-I/O thread never runs foreign code.
+The standard Future makes a Condition. Its locks, and their garbage collection, cost more than everything else about a
+small task: without them a task takes 2.5 us instead of 10 (100,000 no-op tasks; `make bench`, submit). Here a condition
+is made when a thread waits. Results stay bytes until they are read, so that the I/O thread runs no user code.
 """
 
 from __future__ import annotations
@@ -36,43 +35,44 @@ FINISHED = "FINISHED"
 _DONE_STATES = (CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED)
 
 _TASK_ID_SECONDS = 0.1
-"""How long the text of a future that was just submitted waits for its task's number, at the most."""
+"""The longest time that the text of a new future waits for the id of its task."""
 
 _log = logging.getLogger(__name__)
 
 
 class FailedNode(NamedTuple):
-    """The node of a graph whose failure is that of others."""
+    """The node of a graph whose failure made other nodes fail."""
 
     function: str
-    """Its function's name."""
+    """The name of its function."""
     row: int
     task_id: int
     row_name: Callable[[int], str]
-    """Names the row."""
+    """Returns the text that names a row."""
 
 
 _lazy_lock = threading.Lock()
-"""Held while a future gets its condition: one for all, as it is rare and short."""
+"""Held while a future makes its condition or latches. One lock for all futures: this is rare and short."""
 
 
 class FutureOwner(slot_wait.SlotReporter, Protocol):
-    """The client's I/O thread, as its futures see it."""
+    """The part of the client's I/O thread that futures use."""
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
-        """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
+        """Cancel the task, and wait for the answer. With `force`, a running task is stopped too."""
 
     def schedule_callbacks(self, future: TaskFuture[Any]) -> None:
-        """Have the future's callbacks run, in the callback thread."""
+        """Let the callback thread run the callbacks of the future."""
 
     def check_can_wait(self) -> None:
-        """Raise where waiting for this client's futures could never end."""
+        """Raise an error if waiting for a future of this client could never end."""
 
 
 class TaskFuture(Future[T]):
-    """The future of one task. Made by `Client.submit`, never by users.
+    """The future of a task. `Client.submit` makes it.
 
-    It is a `concurrent.futures.Future` to `wait`, `as_completed` and `asyncio.wrap_future`, and can be awaited.
+    It is a `concurrent.futures.Future`: use it with `concurrent.futures.wait`, `as_completed` and
+    `asyncio.wrap_future`, or await it in a coroutine. Inside a task, waiting for it gives up the task's slot.
     """
 
     # Two races are settled without a lock.
@@ -97,14 +97,14 @@ class TaskFuture(Future[T]):
     _latches: list[threading.Lock] | None = None
     _done_callbacks: Any = ()
     _function_name = ""
-    """Once the function itself is not needed any more."""
+    """The name of the function, once the function itself is dropped."""
     _profile: tuple[int, int, int] | None = None
     task_id = -1
     options: Options | None = None
     parent: TaskName | None = None
-    """What the task asks for."""
+    """The task that submitted this one; None outside of tasks."""
     failed_node: FailedNode | None = None
-    """Of a graph's target that has failed; set before that."""
+    """For a target of a graph: the node that made it fail. It is set before the target fails."""
 
     def __init__(self, io_thread: FutureOwner, function: Function, payload: Payload) -> None:
         self._io_thread = io_thread
@@ -113,7 +113,7 @@ class TaskFuture(Future[T]):
 
     @classmethod
     def finished(cls, io_thread: FutureOwner, value: T) -> TaskFuture[T]:
-        """One of no task, that has its value."""
+        """Return a future that has its value and belongs to no task."""
         future = cls.__new__(cls)
         future._io_thread = io_thread
         future._function = future._payload = None
@@ -121,7 +121,7 @@ class TaskFuture(Future[T]):
         future._state = FINISHED
         return future
 
-    # The standard library's module functions reach for these two.
+    # The functions of concurrent.futures use the two properties below.
 
     @property
     def _condition(self) -> threading.Condition:
@@ -132,7 +132,7 @@ class TaskFuture(Future[T]):
                 if condition is None:
                     condition = self._lazy_condition = threading.Condition()
         while self._is_finishing and self._state not in _DONE_STATES:
-            time.sleep(0)  # the I/O thread is between two lines of `resolve`
+            time.sleep(0)  # the I/O thread is about to set the state, in `resolve` or `fail`
         return condition
 
     @_condition.setter
@@ -153,44 +153,51 @@ class TaskFuture(Future[T]):
     # ------------------------------------------------------------------------------------------------- what users call
 
     def cancel(self, force: bool = False) -> bool:
-        """Ask that the task never runs, and wait for the answer.
+        """Cancel the task, and wait for the scheduler's answer.
 
         Args:
-            force: stop it if it runs: `TaskStoppedError` is raised in it, and its worker's process is ended when that
-                does not help within seconds.
+            force: whether to stop the task if it runs. `TaskStoppedError` is raised in the task. If the task does not
+                end within seconds, its worker process is ended.
 
         Returns:
-            True when it will not run (any more); False when it runs or is done, which it then stays.
+            True if the task will not run, or was stopped. False if it runs, or is done: then nothing changes.
         """
-        is_forced = bool(force)  # here: whatever that raises, the I/O thread must not
+        is_forced = bool(force)  # converted here, because the conversion may raise
         if self._state == PENDING or (is_forced and self._state == RUNNING):
             self._io_thread.cancel(self, is_forced)
         return self._state in (CANCELLED, CANCELLED_AND_NOTIFIED)
 
     def cancelled(self) -> bool:
-        """Whether the task will never run, because it was cancelled."""
+        """Return whether the task was cancelled."""
         return self._state in (CANCELLED, CANCELLED_AND_NOTIFIED)
 
     def running(self) -> bool:
-        """Whether a worker is known to be running the task; short ones are over before anybody is told."""
+        """Return whether a worker is known to run the task. A short task is done before the client knows."""
         return self._state == RUNNING
 
     def done(self) -> bool:
-        """Whether the task was cancelled or has ended."""
+        """Return whether the task has ended or was cancelled."""
         return self._state in _DONE_STATES
 
     def result(self, timeout: float | None = None) -> T:
-        """The task's return value, waited for.
+        """Wait for the task, and return its result.
 
         Args:
-            timeout: seconds to wait; None waits without end.
+            timeout: how many seconds to wait; None: no limit.
+
+        Returns:
+            The return value of the task.
 
         Raises:
-            concurrent.futures.TimeoutError: it isn't there in time.
+            concurrent.futures.TimeoutError: the task is not done in time.
             concurrent.futures.CancelledError: the task was cancelled.
-            TaskTimeoutError, WorkerDiedError, ResultPickleError, FunctionLoadError, SchedulerLostError: what their
-                names say.
-            BaseException: whatever the task raised.
+            TaskTimeoutError: the task ran for longer than its `timeout`.
+            WorkerDiedError: the worker of the task died in every attempt.
+            FunctionLoadError: a worker could not unpickle the function.
+            ArgumentLoadError: a worker could not unpickle the arguments.
+            ResultPickleError: the result could not be pickled or unpickled.
+            SchedulerLostError: the scheduler was gone for too long.
+            BaseException: the exception that the task raised.
         """
         if self._state != FINISHED:
             self._wait(timeout)
@@ -200,12 +207,23 @@ class TaskFuture(Future[T]):
             try:
                 raise self._exception
             finally:
-                self = None  # type: ignore[assignment]  # break the cycle of exception, traceback and this frame
+                self = None  # type: ignore[assignment]  # breaks the reference cycle of exception, traceback and frame
         result: T = self._result
         return result
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the task raised, waited for; None when it returned. Raises what `result` raises beside that."""
+        """Wait for the task, and return its exception.
+
+        Args:
+            timeout: how many seconds to wait; None: no limit.
+
+        Returns:
+            The exception that `result` would raise; None if the task returned a value.
+
+        Raises:
+            concurrent.futures.TimeoutError: the task is not done in time.
+            concurrent.futures.CancelledError: the task was cancelled.
+        """
         if self._state != FINISHED:
             self._wait(timeout)
         if self._answer is not None:
@@ -213,10 +231,13 @@ class TaskFuture(Future[T]):
         return self._exception
 
     def profiling_info(self) -> ProfilingInfo:
-        """What the worker measured. Does not wait: ask for the result first.
+        """Return what the worker measured. Does not wait: read the result first.
+
+        Returns:
+            The durations and the peak memory of the last attempt.
 
         Raises:
-            ValueError: the task is not done, was not submitted with profiling, or did not come to its end on a worker.
+            ValueError: the task is not done, was submitted without profiling, or did not end on a worker.
             concurrent.futures.CancelledError: the task was cancelled.
         """
         if self._state not in _DONE_STATES:
@@ -227,12 +248,16 @@ class TaskFuture(Future[T]):
             return profiling_info(*self._profile)
         if self.options is None or not self.options.profiling:
             raise ValueError("the task was not profiled: submit it with profiling=True")
-        raise ValueError("the task was not profiled: it did not come to its end on a worker")
+        raise ValueError("the task was not profiled: it did not end on a worker")
 
     def add_done_callback(self, fn: Callable[[Future[T]], object]) -> None:
-        """Call `fn(self)` once the future is done, at once when it is; callbacks run in the order they were added.
+        """Call `fn(future)` when the future is done; immediately if it is already done.
 
-        They run in a thread of the client's own, so that a slow one delays other callbacks and nothing else.
+        Callbacks run in the order in which they were added, in a thread of the client. A slow callback delays other
+        callbacks only.
+
+        Args:
+            fn: the callback. Its argument is this future; an exception that it raises is logged.
         """
         with self._condition:
             if self._state not in _DONE_STATES:
@@ -247,7 +272,7 @@ class TaskFuture(Future[T]):
 
     def __repr__(self) -> str:
         if self._answer is not None and self._state == FINISHED:
-            self._load_answer()  # it says what was returned or raised
+            self._load_answer()  # the text has the type of the result or exception
         kind, _, rest = super().__repr__().partition(" at ")
         return f"{kind} {self._task_label()} at {rest}"
 
@@ -259,9 +284,9 @@ class TaskFuture(Future[T]):
         return html_table(type(self).__name__, {"task": self._task_label(), "state": state})
 
     def _task_label(self) -> str:
-        """As in "square#3", by which the task can be looked up."""
-        # The I/O thread gives the number, usually within a millisecond. Without end nobody waits for text: the thread
-        # may be held up, or be the one that asks.
+        """Return the task's name and id, such as `square#3`, with which `scaler_client` finds the task."""
+        # The I/O thread gives the id, usually within a millisecond. The wait has a limit, because the I/O thread may be
+        # slow, or be the calling thread.
         deadline = time.monotonic() + _TASK_ID_SECONDS
         while self.task_id < 0 and self._state == PENDING and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -278,12 +303,12 @@ class TaskFuture(Future[T]):
     # ---------------------------------------------------------------------------------------- what the I/O thread calls
 
     def row(self, _task_id: int) -> tuple[Function, Payload]:
-        """What to submit again when the scheduler has forgotten the task."""
+        """Return the function and the arguments, to submit the task again to a new scheduler."""
         assert self._function is not None and self._payload is not None
         return self._function, self._payload
 
     def resolve(self, _task_id: int, outcome: int, answer: Payload) -> None:
-        """End the future with what came from the scheduler."""
+        """Finish the future with an answer of the scheduler."""
         if self._state in _DONE_STATES:
             return
         self._payload = None
@@ -303,7 +328,7 @@ class TaskFuture(Future[T]):
             self._release_latches(self._latches)
 
     def fail(self, _task_id: int, error: BaseException) -> None:
-        """End the future with an error of the client's own."""
+        """Finish the future with an error of the client."""
         if self._state in _DONE_STATES:
             return
         self._payload = None
@@ -322,18 +347,18 @@ class TaskFuture(Future[T]):
             self._state = RUNNING
 
     def set_measurements(self, duration: int, cpu_time: int, peak: int) -> None:
-        """What the worker measured, in nanoseconds and bytes; called before `resolve`."""
+        """Keep what the worker measured, in nanoseconds and bytes. Called before `resolve`."""
         if self._state not in _DONE_STATES:
             self._profile = duration, cpu_time, peak
 
     @staticmethod
     def _release_latches(latches: list[threading.Lock]) -> None:
-        for latch in tuple(latches):  # a copy: who gives up waiting takes its own out meanwhile
+        for latch in tuple(latches):  # a copy: a waiter that times out removes its latch
             latch.release()
 
     def _finish_locked(self, state: str) -> None:
-        """End a future that has a condition, and tell whoever waits."""
-        self._is_finishing = False  # who holds the condition must get on for us to get it
+        """Finish a future that has a condition, and wake its waiters."""
+        self._is_finishing = False  # else a thread that holds the condition waits in the property, to release it
         with self._condition:
             self._state = state
             for waiter in self._lazy_waiters or ():
@@ -348,20 +373,25 @@ class TaskFuture(Future[T]):
             self._io_thread.schedule_callbacks(self)
 
     def run_callbacks(self) -> None:
-        """Called once, by the callback thread."""
+        """Run the callbacks. The callback thread calls this once."""
         with self._condition:
             callbacks, self._done_callbacks = self._done_callbacks, ()
         for callback in callbacks:
             try:
                 _run_callback(callback, self)
-            except BaseException:  # such as SystemExit, which would end the thread, and with it all other callbacks
+            except BaseException:  # SystemExit, for example, would end the thread of all callbacks
                 _log.exception("exception calling callback for %r", self)
 
     # ---------------------------------------------------------------------------------------------------------- inside
 
     def _wait(self, timeout: float | None) -> None:
-        """Wait until the future is finished; raise where it is cancelled or not in time."""
-        # A bare lock as a latch: a Condition's wait makes one too, and three more objects around it.
+        """Wait until the future is finished.
+
+        Raises:
+            CancelledError: the task was cancelled.
+            TimeoutError: the task is not done in time.
+        """
+        # A plain lock serves as a latch. Condition.wait makes one too, and three more objects.
         latch = threading.Lock()
         latch.acquire()
         latches = self._latches
@@ -385,7 +415,7 @@ class TaskFuture(Future[T]):
             raise TimeoutError()
 
     def _load_answer(self) -> None:
-        """Turn the answer's bytes into result or exception."""
+        """Unpickle the answer into a result or an exception."""
         answer, function = self._answer, self._function
         if answer is None or function is None:
             return
@@ -400,7 +430,7 @@ class TaskFuture(Future[T]):
             if exception is not None:
                 name_task(exception, f"{node.function}#{node.task_id}")
                 add_note(exception, f"of {place}")
-        # Not under the lock: unpickling runs foreign code. Of two threads that read at once, the first decides.
+        # Unpickling runs user code, so it happens without the lock. If two threads read, the first one decides.
         with _lazy_lock:
             if self._answer is not None:
                 self._result = result

@@ -1,4 +1,4 @@
-"""How clients, futures and clusters show themselves in a notebook."""
+"""How clients, futures and clusters are shown in a notebook."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from html import escape
 from ..protocol.snapshots import Snapshot
 
 MAX_CELL_LENGTH = 200
-"""Characters of a value."""
+"""The most characters of a value that are shown."""
 
 
 def count_text(count: int, noun: str) -> str:
-    """As in `1 worker` and `2 workers`."""
+    """Return a count with its noun: `1 worker`, `2 workers`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 class Link(str):
-    """An address of a page, as a value that can be clicked."""
+    """A value that is shown as a link to a page."""
 
 
 def html_table(title: str, rows: Mapping[str, object]) -> str:
-    """A small table; everything in it is escaped."""
+    """Return a small HTML table. All values are escaped."""
     lines = [f"<tr><th style='text-align:left'>{escape(name)}</th>{_cell(value)}</tr>" for name, value in rows.items()]
     return f"<div><strong>{escape(title)}</strong><table>{''.join(lines)}</table></div>"
 
@@ -37,7 +37,7 @@ def _cell(value: object) -> str:
 
 
 def snapshot_rows(snapshot: Snapshot | None) -> dict[str, str]:
-    """What a scheduler says of itself, as far as anybody shows it."""
+    """Return the rows of a table that show the scheduler's state; none without a snapshot."""
     if snapshot is None:
         return {}
     return {

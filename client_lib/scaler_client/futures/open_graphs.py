@@ -1,4 +1,4 @@
-"""The tasks of a graph under way: who waits for which, and what has to be submitted again when a scheduler is lost."""
+"""The open tasks of a graph: their targets and failures, and the rows to submit again after a loss."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ SUCCESS_OUTCOMES = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 _CAUSE_RANK = {Outcome.CANCELLED.value: 1, Outcome.INPUT_LOST.value: 2}
 
 MAX_RECOVERIES = 10
-"""How often a graph is submitted again because results of its nodes were lost with their hosts, without any progress in
-between: what one host can't send to another is lost for ever."""
+"""How often a graph is submitted again, without progress in between, because results were lost with their hosts.
+
+There is a limit because a result that one host cannot send to another is lost every time.
+"""
 
 
 class GraphRows(NamedTuple):
@@ -64,13 +66,13 @@ class GraphTasks:
         self.first = -1
         self.count = len(rows.numbers)
         self.targets = targets
-        """Those that are not answered."""
+        """The targets without an answer, by row."""
         self.options = options
         self.parent = parent
         self.failed: TaskFuture[Any] | None = None
-        """The first target that ended without a value."""
+        """The first target that failed."""
         self.on_change: Callable[[], None] | None = None
-        """Called by the I/O thread when a target has failed, and when all are answered."""
+        """Called by the I/O thread when a target has failed, and when all targets have an answer."""
         self._functions = rows.functions
         self._numbers = rows.numbers
         self._payloads = rows.payloads
@@ -80,21 +82,21 @@ class GraphTasks:
         self._target_count = len(targets)
         self._objects = rows.objects
         self._ends: list[int] = []
-        """Where the inputs of each row end; made when somebody needs it."""
+        """For each row where its inputs end; computed at the first use."""
         self._readers: dict[int, int] = {}
-        """How many rows that were needed, and not withdrawn since, read each of these; made when somebody needs it."""
+        """For each needed row how many needed rows read it, without cancelled ones; computed at the first use."""
         self._has_failed = False
-        """Whether any row has ended without a value. Until then `resolve`, called for every row, notes nothing."""
+        """Whether a row has failed. Until then `resolve`, which is called for every row, records nothing."""
         self._succeeded_rows: set[int] = set()
-        """Rows that have ended with a value since then."""
+        """Rows that have succeeded since the first failure."""
         self._recoveries = 0
-        """How often the graph was submitted again since a row ended well for the first time."""
+        """How often the graph was submitted again since a row last succeeded for the first time."""
         self._row_name = row_name
         self._keys = keys
         self._causes: dict[int, int] = {}
-        """Rows that have ended without a value, and for each the one whose failure it is."""
+        """For each failed row the row that caused the failure, which may be itself."""
         self._failure_answers: dict[int, tuple[int, Payload]] = {}
-        """Outcome and payload of the latter."""
+        """The outcome and the payload of each causing row."""
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
@@ -107,13 +109,13 @@ class GraphTasks:
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
         row = task_id - self.first
         if self._has_failed and outcome in SUCCESS_OUTCOMES:
-            self._causes.pop(row, None)  # of an earlier run, which a scheduler that is gone has told of
+            self._causes.pop(row, None)  # a failure of an earlier run, reported by a lost scheduler
             if row not in self._succeeded_rows:
                 self._succeeded_rows.add(row)
                 self._recoveries = 0
         future = self.targets.pop(row, None)
         if future is None:
-            return False  # what is kept, or has failed, is no news to anybody here
+            return False  # not a target: no future waits for it
         failed = self._causes.get(row)
         if failed is not None:
             outcome, answer = self._failure_answers[failed]
@@ -131,20 +133,20 @@ class GraphTasks:
             failed = self._cause_of(row, outcome, answer)
             if failed == row:
                 if outcome == Outcome.CANCELLED and row not in self.targets:
-                    # Users cancel targets only. The scheduler cancels a row whose result no row needs any more, because
-                    # its readers have failed: that is no failure, and these readers may be submitted again.
+                    # Users cancel targets only. The scheduler cancels a row when all its readers have failed. That is
+                    # no failure of this row, and the readers may be submitted again.
                     continue
                 self._failure_answers[row] = outcome, answer
             self._causes[row] = failed
 
     def _cause_of(self, row: int, outcome: int, answer: Payload) -> int:
-        """The row whose failure this one's is. All that it reads is noted already."""
+        """Return the row that caused this failure. The failures of its inputs are already recorded."""
         causes = [self._causes[each] for each in self._rows_read_by(row) if each in self._causes]
         if outcome != Outcome.INPUT_LOST:
-            # Others that it reads may be cancelled by now, as nobody needs them any more.
+            # Other inputs may be cancelled by now, because no row needs them.
             return next((each for each in causes if self._failure_answers[each] == (outcome, answer)), row)
-        # It came to the scheduler when that had happened, and hears of an input that is not there: what it raises is
-        # what those raise that were there.
+        # The row reached the scheduler after its input had failed, and only learns that the input is missing. The cause
+        # is the failure of an input that the scheduler knew.
         return min(causes, key=lambda each: _CAUSE_RANK.get(self._failure_answers[each][0], 0), default=row)
 
     def can_resubmit(self, task_id: int) -> bool:
@@ -154,7 +156,7 @@ class GraphTasks:
         return self._failure_answers[self._causes[row]][0] == Outcome.INPUT_LOST
 
     def begin_recovery(self) -> None:
-        """That is about to be done."""
+        """Forget the failures: the graph is about to be submitted again."""
         self._recoveries += 1
         self._causes.clear()
         self._failure_answers.clear()
@@ -208,7 +210,7 @@ class GraphTasks:
         return self._functions[self._numbers[row]], payload
 
     def _keep_of(self, row: int) -> int:
-        # What is answered is needed by its readers alone, and not to be run again where these are gone.
+        # A target with an answer is only needed by its readers; without readers it must not run again.
         return Keep.YES if self._keep[row] == Keep.BOTH and row not in self.targets else self._keep[row]
 
     def needed_ids(self) -> list[int]:
@@ -228,7 +230,7 @@ class GraphTasks:
         return [self.first + row for row in sorted(withdrawn)]
 
     def _row_and_readers(self, row: int) -> set[int]:
-        """The row, and all that need it."""
+        """Return the row and all rows that need it."""
         rows = {row}
         if self._readers[row]:
             for each in range(row + 1, self.count):
@@ -244,7 +246,7 @@ class GraphTasks:
                 self._readers[each] += 1
 
     def _needed(self) -> list[int]:
-        """The open targets, and all that they read."""
+        """Return the open targets and all rows that they need."""
         needed = bytearray(self.count)
         stack = list(self.targets)
         while stack:

@@ -1,25 +1,28 @@
-"""What a worker measures of a task on demand."""
+"""`ProfilingInfo`: what a worker measures of a task that is submitted with profiling."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 _NANOSECONDS = 1000
-"""In a microsecond."""
+"""Nanoseconds in a microsecond."""
 
 NOT_DONE = "the task is not done: wait for its result before its profile"
 
 
 @dataclass(frozen=True)
 class ProfilingInfo:
-    """What one task took, in its last attempt."""
+    """The time and the memory that a task took, in its last attempt.
+
+    `Client.options(profiling=True)` turns the measurement on; `TaskFuture.profiling_info` returns it.
+    """
 
     duration_us: int
-    """Microseconds from its arguments read to its result written, times when it waited included."""
+    """Microseconds from reading the arguments to writing the result, waiting times included."""
     cpu_time_us: int
-    """Microseconds of processor time that the worker's process used meanwhile."""
+    """Microseconds of processor time that the worker process used during the task."""
     peak_memory: int
-    """Bytes: the largest resident size of the worker's process that was seen meanwhile."""
+    """The largest resident size of the worker process that was seen during the task, in bytes."""
 
     @property
     def duration_s(self) -> float:
@@ -33,5 +36,5 @@ class ProfilingInfo:
 
 
 def profiling_info(duration: int, cpu_time: int, peak: int) -> ProfilingInfo:
-    """From nanoseconds and bytes, as they travel."""
+    """Make a ProfilingInfo of nanoseconds and bytes, the units on the wire."""
     return ProfilingInfo(round(duration / _NANOSECONDS), round(cpu_time / _NANOSECONDS), peak)

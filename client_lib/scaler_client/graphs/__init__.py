@@ -1,5 +1,5 @@
-"""Graphs: turns a dict of nodes, or a graph of dask, into rows with inputs.
+"""Graphs: turns a dict of nodes, or a dask graph, into rows of tasks with inputs.
 
-Begin with `nodes.py` (which node reads which), `order.py` (inputs first) and `rows.py` (rows to submit).
+Begin with `nodes.py` (which node reads which), `order.py` (inputs before their readers) and `rows.py` (rows to submit).
 May import: errors, commands, protocol, pickling, nested, futures, session, io.
 """

@@ -1,7 +1,7 @@
-"""dask's graphs on the workers, as graphs of the scheduler's: what `Client.dask_get` does.
+"""The implementation of `Client.dask_get`: runs dask graphs as graphs of the scheduler.
 
-Their nodes are those of dask's task specification (Task, Alias, DataNode, List and so on), or the older tuples and
-keys, which dask itself turns into the former.
+Nodes follow dask's task specification (Task, Alias, DataNode, List and others). dask itself converts the older form of
+tuples and keys.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ Node = Any
 """A `dask._task_spec.GraphNode`."""
 
 OBJECT_BYTES = 64 * 1024
-"""A literal of about this size goes to the scheduler by itself, and to each host once; smaller ones go with readers."""
+"""A literal of at least this size is sent as an object, to each host once; smaller ones go with each reader."""
 
 
 class GraphClient(Protocol):
-    """What dask's graphs need of a client."""
+    """The part of a client that this module uses."""
 
     def get(self, graph: Any, keys: Any) -> Any:
-        """Run a graph and return the values of some of its keys."""
+        """Run a graph, and return values by key."""
 
     def send_object(self, value: Any) -> Any:
-        """Have the scheduler keep a value; returns its reference."""
+        """Let the scheduler keep a value; returns its reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A node, or a chain of nodes each of which reads the one before it and is read by nothing else."""
+    """A node, or a chain of nodes. In a chain each node reads only the previous one, and no other node reads it."""
 
     nodes: tuple[Node, ...]
     names: tuple[Hashable, ...]
-    """What the first one reads, by the names that it has for it. The others read one key each."""
+    """The names of the inputs of the first node. The other nodes have one input each."""
     inputs: tuple[Hashable, ...]
-    """The calls and literals that these names stand for."""
+    """For each name the call or literal that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainGraph:
-    """What some keys need of a dask graph. Every input names a call or a literal; there are no cycles."""
+    """The part of a dask graph that the wanted keys need. Each input names a call or a literal; there are no cycles."""
 
     calls: dict[Hashable, Call]
     literals: dict[Hashable, Any]
     resolved: dict[Hashable, Hashable]
-    """Of each wanted key the one of the call or literal that it stands for."""
+    """For each wanted key the key of the call or literal that it stands for."""
 
     @property
     def targets(self) -> list[Hashable]:
-        """The calls whose values are asked for, in their order."""
+        """The calls whose values are wanted, in order."""
         wanted = set(self.resolved.values())
         return [key for key in self.calls if key in wanted]
 
 
 def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
-    """What dask calls a scheduler's `get`; see `Client.dask_get`."""
+    """Run a dask graph; see `Client.dask_get`. dask calls such a function the `get` of a scheduler."""
     try:
         import dask._task_spec  # noqa: F401  # not at the top: dask is an extra
     except ImportError as error:
@@ -70,12 +70,12 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
 
 
 def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
-    """What the wanted keys need.
+    """Return the part of a dask graph that the wanted keys need.
 
     Raises:
-        TypeError: it is no dask graph.
+        TypeError: `dsk` is no dask graph.
         KeyError: a wanted key is not in the graph.
-        ValueError: a key that another one needs is not in the graph.
+        ValueError: a key that another node needs is not in the graph.
         RuntimeError: keys need one another in a circle.
     """
     from dask._task_spec import Alias, DataNode
@@ -84,7 +84,7 @@ def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
     calls: dict[Hashable, Call] = {}
     literals: dict[Hashable, Any] = {}
     names: dict[Hashable, Hashable] = {}
-    """Aliases, and what they stand for."""
+    """For each alias the key that it stands for."""
     ranks = _ranks(nodes)
     for key in sorted(nodes, key=ranks.__getitem__):
         node = nodes[key]
@@ -101,7 +101,7 @@ def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
 
 
 def flatten_keys(keys: Any) -> Iterator[Hashable]:
-    """The keys in lists of lists of keys, to any depth."""
+    """Yield the keys of lists that are nested to any depth."""
     if isinstance(keys, list):
         for each in keys:
             yield from flatten_keys(each)
@@ -110,14 +110,14 @@ def flatten_keys(keys: Any) -> Iterator[Hashable]:
 
 
 def restore_shape(keys: Any, values: Mapping[Hashable, Any]) -> Any:
-    """The values of the keys, with a tuple in the place of each list, as dask's own schedulers answer."""
+    """Return the values of nested keys, with a tuple for each list, as dask's own schedulers do."""
     if isinstance(keys, list):
         return tuple(restore_shape(each, values) for each in keys)
     return values[keys]
 
 
 def _nodes(dsk: Any) -> dict[Hashable, Node]:
-    """The graph as a dict of nodes of the task specification, which dask makes of tuples and keys."""
+    """Return the graph as a dict of nodes of the task specification."""
     from dask._task_spec import convert_legacy_graph
     from dask.utils import ensure_dict
 
@@ -129,7 +129,7 @@ def _nodes(dsk: Any) -> dict[Hashable, Node]:
 
 
 def _select_needed(nodes: Mapping[Hashable, Node], wanted: set[Hashable]) -> dict[Hashable, Node]:
-    """The nodes of the wanted keys, and of those that they need."""
+    """Return the wanted nodes and all nodes that they need."""
     needed: dict[Hashable, Node] = {}
     open_keys: list[tuple[Hashable, Hashable]] = [(key, None) for key in wanted]
     while open_keys:
@@ -146,7 +146,7 @@ def _select_needed(nodes: Mapping[Hashable, Node], wanted: set[Hashable]) -> dic
 
 
 def _ranks(nodes: dict[Hashable, Node]) -> dict[Hashable, int]:
-    """When dask would have each key run: none before one that it needs, and so that few values are kept."""
+    """Return dask's order of the keys: inputs before their readers, and few values in memory."""
     from dask.order import order
 
     ranks: dict[Hashable, int] = order(nodes)
@@ -154,7 +154,7 @@ def _ranks(nodes: dict[Hashable, Node]) -> dict[Hashable, int]:
 
 
 def _fuse_chains(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Hashable, Call]:
-    """The calls, with those as one that hand a value on from one to the next and nowhere else."""
+    """Return the calls, with each chain of calls as one call."""
     readers = Counter(key for call in calls.values() for key in set(call.inputs))
     fused: dict[Hashable, Call] = {}
     for key, call in calls.items():
@@ -170,7 +170,7 @@ def _fuse_chains(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Ha
 
 
 def _client_graph(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:
-    """The calls as a graph of the client's."""
+    """Return the calls as a graph for `Client.get`."""
     nodes: dict[Hashable, Any] = {
         key: client.send_object(graph.literals[key])
         for key in {key: None for call in graph.calls.values() for key in call.inputs if key in graph.literals}
@@ -192,20 +192,22 @@ def _is_large(value: Any) -> bool:
 
 
 def _name(key: Hashable) -> str:
-    """What tasks of this kind are called."""
+    """Return the name that people see for tasks of this key."""
     from dask.utils import key_split
 
     return str(key_split(key))
 
 
 class BoundNodes:
-    """Nodes that go to a worker, each of which reads the one before it.
+    """A chain of nodes to run on a worker.
 
     Args:
-        names: what the first one reads beside the values that are bound to it.
+        nodes: the nodes; each one reads the previous one.
+        names: the inputs of the first node that are values of other tasks.
+        bound: the other inputs of the first node, by name.
     """
 
-    # No dataclass: it must not be equal to a key of the graph, whatever that is.
+    # No dataclass: an instance must not be equal to a key of the graph.
 
     def __init__(self, nodes: tuple[Node, ...], names: tuple[Hashable, ...], bound: dict[Hashable, Any]) -> None:
         self._nodes = nodes
@@ -213,6 +215,7 @@ class BoundNodes:
         self._bound = bound
 
     def run(self, values: tuple[Any, ...]) -> Any:
+        """Run the nodes, with one value for each name."""
         first, *others = self._nodes
         value = first({**self._bound, **dict(zip(self._names, values))})
         for node in others:
@@ -222,7 +225,7 @@ class BoundNodes:
 
 
 class RunNodes:
-    """The function of tasks that are called so: what is seen of them, and what their run times are kept by."""
+    """The function of tasks with this name. People see the name, and run times are kept by it."""
 
     def __init__(self, name: str) -> None:
         self.__qualname__ = name

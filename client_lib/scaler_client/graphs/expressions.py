@@ -1,4 +1,4 @@
-"""Nodes of graphs that are more than one call: calls within calls, and containers."""
+"""Functions for nodes of more than one call: nested calls, and containers with calls."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class DictPart(NamedTuple):
 
 
 Part = Union[int, CallPart, ListPart, TuplePart, DictPart]
-"""An int is the position of an argument."""
+"""A part of an expression; an int is the position of an argument."""
 
 
 class Expression:
-    """A function put together: its arguments are whatever is no call and no container that holds calls."""
+    """The function of a node with nested calls. Its arguments are the values at the leaves of the expression."""
 
     def __init__(self, part: Part, name: str) -> None:
         self.__qualname__ = name
@@ -43,7 +43,7 @@ class Expression:
 
 
 def identity(value: Any) -> Any:
-    """What a node runs that is a container of others' values, or an object."""
+    """Return the value: the function of nodes that are containers or objects."""
     return value
 
 

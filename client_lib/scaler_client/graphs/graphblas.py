@@ -1,6 +1,6 @@
-"""The order of a graph's nodes by GraphBLAS: sparse matrices in the place of lists.
+"""The order of a graph's nodes, computed with the sparse matrices of GraphBLAS.
 
-Every level costs a few calls, however few nodes it has. A graph that is deep and thin is left to `order.py`.
+Each level of the graph costs a few calls, however few nodes it has. So deep and thin graphs are left to `order.py`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ except ImportError as error:
     raise ImportError(f"graph_backend='graphblas' needs python-graphblas: {install_hint('graphblas')}") from error
 
 FIRST_LEVELS = 200
-"""So many are gone through before it is looked how many nodes they have."""
+"""The number of levels after which the width of the graph is checked."""
 
 THIN_LEVEL = 100
-"""Nodes of a level, on the average, below which a graph is thin."""
+"""A graph with fewer nodes a level, on average, is thin."""
 
 _ANY = graphblas.semiring.any_pair[bool]
 _COUNT = graphblas.semiring.plus_pair[numpy.int64]
@@ -32,7 +32,7 @@ class _ThinError(Exception):
 
 
 def order(nodes: Nodes, wanted: Sequence[int]) -> list[int] | None:
-    """As `order.order`; None where that is to be done in Python, because it is quicker, or names the cycle."""
+    """Return what `order.order` returns, or None if Python must do it: it is quicker, or it has to name a cycle."""
     if not wanted:
         return []
     count = len(nodes)
@@ -41,19 +41,19 @@ def order(nodes: Nodes, wanted: Sequence[int]) -> list[int] | None:
         reads = _matrix(nodes)
         needed = _closure(reads, wanted, count)
         levels = _peel(reads, needed, count)
-    except (ValueError, _ThinError):  # what can't be read may not be needed
+    except (ValueError, _ThinError):  # a node that cannot be read may not be needed
         return None
     ordered: list[int] = numpy.concatenate([numpy.empty(0, numpy.int64), *levels]).tolist()
     return ordered if len(ordered) == needed.nvals else None
 
 
 def _matrix(nodes: Nodes) -> Any:
-    """Which node reads which, a row each."""
+    """Return the adjacency matrix: row i has an entry in column j if node i reads node j."""
     count = len(nodes)
     begins, ends = numpy.array(nodes.begins), numpy.array(nodes.ends)
     lengths = ends - begins
     readers = numpy.repeat(numpy.arange(count), lengths)
-    # Where each of them lies in `flat_inputs`: behind one another, but for gaps between the nodes.
+    # The indexes of all inputs in `flat_inputs`, which has gaps between the nodes.
     indexes = numpy.arange(len(readers)) + numpy.repeat(begins - (numpy.cumsum(lengths) - lengths), lengths)
     named = numpy.array(nodes.flat_inputs, numpy.int64)[indexes]
     is_node = named >= 0
@@ -61,7 +61,7 @@ def _matrix(nodes: Nodes) -> Any:
 
 
 def _closure(reads: Any, wanted: Sequence[int], count: int) -> Any:
-    """The nodes that the wanted ones need, as a vector."""
+    """Return the nodes that the wanted nodes need, as a vector."""
     needed = graphblas.Vector.from_coo(list(dict.fromkeys(wanted)), True, size=count)
     level = needed.dup()
     depth = 0
@@ -74,7 +74,7 @@ def _closure(reads: Any, wanted: Sequence[int], count: int) -> Any:
 
 
 def _peel(reads: Any, needed: Any, count: int) -> list[Any]:
-    """The needed nodes level by level, as far as they don't wait for one another."""
+    """Return the needed nodes level by level. Nodes in a cycle are left out."""
     read_by = reads.T.new()
     missing = graphblas.Vector(numpy.int64, count)
     missing(needed.S) << _COUNT(reads @ graphblas.Vector.from_scalar(True, count))

@@ -1,8 +1,8 @@
-"""A graph as it is given, read node by node: which other nodes each one names, and where.
+"""Reads the nodes of a graph: finds the other nodes that each node needs.
 
-What counts as what is dask's: a tuple whose first item can be called is a call; a hashable thing that is a key stands
-for that node's value, in calls' arguments at any depth of lists, tuples, dicts' values and further calls; everything
-else is a literal.
+The rules are those of dask. A tuple whose first item is callable is a call. A hashable value that is a key of the graph
+stands for the value of that node. Keys count in the arguments of calls, at any depth of lists, tuples, values of dicts
+and further calls. Everything else is a literal.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from typing import Any
 from ..pickling.references import ObjectRef
 
 _DEEP = frozenset({list, tuple, dict, ObjectRef})
-"""Types of things that are looked into, or stand for something else."""
+"""Types of values that may contain keys or references."""
 
 MAX_NAMED_KEYS = 10
 """The most keys that an error names."""
 
 BLOCK_BITS = 9
-"""So many nodes are read together, which are likely to be needed together as well; by their positions' other bits."""
+"""Nodes are read in blocks of 2**BLOCK_BITS neighbours, which are likely to be needed together."""
 
 CALL = 1
-"""A call whose arguments are keys and literals."""
+"""Shape of a node: a call whose arguments are keys and literals."""
 ALIAS = 2
-"""The name of another node."""
+"""Shape of a node: the key of another node."""
 LITERAL = 3
-"""What it is: it names nothing."""
+"""Shape of a node: a value that contains no keys."""
 TREE = 4
-"""A call or container with keys or references somewhere inside."""
+"""Shape of a node: a call or container with keys or references at some depth, but no calls."""
 TREE_OF_CALLS = 5
-"""The same with calls inside."""
+"""Shape of a node: a call or container with further calls at some depth."""
 
 
 class Nodes:
-    """The nodes of a graph, named by their positions in it."""
+    """The nodes of a graph. Positions in the graph identify nodes."""
 
-    # Whatever is kept a node is a number in a long list: a list or tuple a node would have the garbage collector look
-    # at all of them again and again, which took longer than all else about a graph.
+    # Everything that is kept for each node is a number in a long list. With a list or tuple for each node, the garbage
+    # collector visits all of them again and again, which took longer than all other work on a graph.
 
     def __init__(self, graph: Mapping[Hashable, Any]) -> None:
         self.keys = list(graph)
         self.values = list(graph.values())
         self.shapes = bytearray(len(self.keys))
-        """0 for nodes that were not read."""
+        """The shape of each node; 0: the node is not read yet."""
         self._positions = dict(zip(self.keys, range(len(self.keys))))
         self._find = self._positions.get
         self.flat_inputs: list[int] = []
@@ -60,12 +60,12 @@ class Nodes:
         return len(self.keys)
 
     def read(self, position: int) -> list[int]:
-        """The nodes that this one names, by position; one may be there twice.
+        """Read a node; returns the positions of the nodes that it needs, possibly with repetitions.
 
-        Of a CALL it is what each argument names, -1 where that is nothing.
+        For a CALL the list has one position for each argument; -1: the argument is a literal.
 
         Raises:
-            ValueError: it is nested too deep; the text names it.
+            ValueError: the node is nested too deep; the text names it.
         """
         if not self.shapes[position]:
             block = position >> BLOCK_BITS
@@ -75,7 +75,11 @@ class Nodes:
         return self.flat_inputs[self.begins[position] : self.ends[position]]
 
     def read_all(self) -> None:
-        """Read every node; raises as `read` does."""
+        """Read every node.
+
+        Raises:
+            ValueError: a node is nested too deep; the text names it.
+        """
         for position in range(0, len(self.keys), 1 << BLOCK_BITS):
             self.read(position)
         position = self.shapes.find(0)
@@ -84,14 +88,14 @@ class Nodes:
             position = self.shapes.find(0, position)
 
     def inputs(self, position: int) -> list[int]:
-        """What `read` has returned, of a node that was read."""
+        """Return the inputs of a node that was read, as `read` does."""
         return self.flat_inputs[self.begins[position] : self.ends[position]]
 
     def positions(self, keys: Sequence[Hashable]) -> list[int]:
-        """Of these keys.
+        """Return the positions of these keys.
 
         Raises:
-            ValueError: some are not there; the text names them.
+            ValueError: keys are not in the graph; the text names them.
         """
         positions = list(map(self._find, keys, repeat(-1)))
         if -1 in positions:
@@ -100,14 +104,14 @@ class Nodes:
         return positions
 
     def position_of(self, value: Any) -> int:
-        """Of the node that this names, -1 where it names none."""
+        """Return the position of the node whose key this is; -1 if it is no key."""
         try:
             return self._find(value, -1)
-        except TypeError:  # it is not hashable
+        except TypeError:  # not hashable
             return -1
 
     def are_literals(self, values: Collection[Any]) -> bool:
-        """Whether these are literals, to be taken as they are."""
+        """Return whether all values are literals, without keys or containers."""
         try:
             found = list(map(self._find, values, repeat(-1)))
         except TypeError:
@@ -115,25 +119,25 @@ class Nodes:
         return found.count(-1) == len(found) and _DEEP.isdisjoint(map(type, values))
 
     def names(self, positions: Iterable[int], separator: str) -> str:
-        """Their keys, for an error's text."""
+        """Return the keys of these nodes, for the text of an error."""
         return _keys_text([self.keys[position] for position in positions], separator)
 
     def _read_block(self, begin: int) -> bool:
-        """Read nodes that are calls of keys and literals; False where there are others among them."""
+        """Read a block of nodes at once; returns False if one of them is not a CALL."""
         values = self.values[begin : begin + (1 << BLOCK_BITS)]
         try:
             if set(map(type, values)) != {tuple} or not all(map(callable, map(itemgetter(0), values))):
                 return False
             things = list(chain.from_iterable(values))
             found = list(map(self._find, things, repeat(-1)))
-        except (IndexError, TypeError):  # an empty tuple, or something that is not hashable
+        except (IndexError, TypeError):  # an empty tuple, or a value that is not hashable
             return False
         if not _DEEP.isdisjoint(map(type, compress(things, map(lt, found, repeat(0))))):
             return False
         ends = list(accumulate(map(len, values), initial=len(self.flat_inputs)))
         self.flat_inputs += found
         end = begin + len(values)
-        self.begins[begin:end] = [each + 1 for each in ends[:-1]]  # behind the function
+        self.begins[begin:end] = [each + 1 for each in ends[:-1]]  # after the function
         self.ends[begin:end] = ends[1:]
         self.shapes[begin:end] = bytes([CALL]) * len(values)
         return True
@@ -184,7 +188,7 @@ class Nodes:
 
 
 class _Scan:
-    """Finds what is inside of containers and calls."""
+    """Finds the keys, calls and references inside containers and calls."""
 
     def __init__(self, nodes: Nodes) -> None:
         self.inputs: list[int] = []
@@ -213,11 +217,11 @@ class _Scan:
 
 
 def is_call(value: Any) -> bool:
-    """Whether this stands for the result of a call."""
+    """Return whether the value stands for the result of a call."""
     return type(value) is tuple and len(value) > 0 and callable(value[0])
 
 
 def _keys_text(keys: Sequence[Hashable], separator: str) -> str:
-    """Some of these."""
+    """Return the first keys as text."""
     shown = separator.join(map(repr, keys[:MAX_NAMED_KEYS]))
     return shown if len(keys) <= MAX_NAMED_KEYS else f"{shown}{separator}... ({len(keys):,} in all)"

@@ -1,7 +1,7 @@
-"""What a graph's keys need, and in which order: inputs before what reads them.
+"""Finds the nodes that the requested keys need, in an order with inputs before their readers.
 
-Two ways to find out: in Python, which goes depth first, so that what is computed is soon read and can be freed; and by
-GraphBLAS (`graphblas.py`), which goes level by level.
+There are two backends. The Python backend goes depth first, so that results are soon read and can be freed. The
+GraphBLAS backend (`graphblas.py`) goes level by level.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ _UNSEEN, _UNDER_WAY, _DONE = 0, 1, 2
 
 
 def check_backend(name: str) -> None:
-    """Raise where there is no such way.
+    """Check the name of a graph backend.
 
     Raises:
-        TypeError, ValueError: there is none by this name.
-        ImportError: its library is not installed; the text names the extra.
+        TypeError: the name is not a string.
+        ValueError: there is no such backend.
+        ImportError: the library of the backend is not installed; the text names the extra.
     """
     if not isinstance(name, str):
         raise TypeError(f"graph_backend must be a string, not {name!r}")
     if name not in BACKENDS:
         raise ValueError(f"graph_backend must be one of {', '.join(BACKENDS)}, not {name!r}")
     if name == GRAPHBLAS:
-        from . import graphblas  # noqa: F401  # not at the top: its library is an extra
+        from . import graphblas  # noqa: F401  # not at the top: the library is an extra
 
 
 def order(nodes: Nodes, wanted: Sequence[int], backend: str) -> list[int]:
-    """Read the nodes that these need, themselves included; returns them, inputs before what reads them.
+    """Read the nodes that the wanted nodes need; returns all of them, with inputs before their readers.
 
-    The scheduler starts what is ready in this order.
+    The scheduler starts nodes that are ready in this order.
 
     Raises:
         GraphCycleError: nodes need one another in a circle; the text names them.
@@ -52,12 +53,12 @@ def order(nodes: Nodes, wanted: Sequence[int], backend: str) -> list[int]:
 
 
 def order_depth_first(nodes: Nodes, wanted: Sequence[int]) -> list[int]:
-    """The same, depth first."""
+    """Do what `order` does, depth first."""
     states = bytearray(len(nodes))
-    states.append(_DONE)  # where position -1 is found, which is no node
+    states.append(_DONE)  # for position -1, which stands for a literal
     shapes, flat_inputs, begins, ends = nodes.shapes, nodes.flat_inputs, nodes.begins, nodes.ends
     ordered: list[int] = []
-    stack = list(reversed(wanted))  # these, and above each what it reads and is to be looked at
+    stack = list(reversed(wanted))  # wanted nodes, and above each node its inputs that are still to be read
     while stack:
         position = stack[-1]
         if states[position] == _UNSEEN:

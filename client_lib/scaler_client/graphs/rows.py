@@ -1,4 +1,4 @@
-"""A graph's nodes as rows to submit: functions, payloads, and which rows read which."""
+"""Turns the nodes of a graph into rows to submit: functions, payloads and inputs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePa
 from .nodes import ALIAS, CALL, LITERAL, TREE_OF_CALLS, Nodes, is_call
 
 SHARED_LITERAL_BYTES = 4096
-"""A literal of at least this size that several nodes read is sent once, as an object, and not with each of them."""
+"""A literal of at least this size that several nodes read is sent once, as an object."""
 
 MAX_INLINE_ARGUMENTS = 16
-"""Arguments of a call whose payload is put together here."""
+"""The most arguments of a call whose payload is built here, without a pickler."""
 
 _CONTAINERS = (list, tuple, dict)
 
 
 class CallEncoder(Protocol):
-    """What turns functions and arguments into bytes for a client."""
+    """The part of a client that turns functions and arguments into bytes."""
 
     @property
     def _io_thread(self) -> objects.ObjectSender: ...
@@ -36,33 +36,34 @@ class CallEncoder(Protocol):
 
 
 class RowBuilder:
-    """Goes through the nodes of a graph, inputs first.
+    """Builds the rows of a graph.
 
     Args:
         encoder: the client.
-        nodes: those that the order has were read.
+        nodes: the nodes of the graph; those to add have been read.
     """
 
     def __init__(self, encoder: CallEncoder, nodes: Nodes) -> None:
         self.rows = GraphRows({}, [], [], [], [], [])
         self.locations: list[int | None] = [None] * len(nodes)
-        """Of each node by its position: its row, `~k` where it is the k-th object, None where it is a literal."""
+        """For each node its row, `~k` for the k-th object, or None for a literal."""
         self.new_objects: list[ObjectRef] = []
-        """Those of the objects that are to be handed over before the rows."""
+        """The objects to hand over before the rows."""
         self._encoder = encoder
         self._nodes = nodes
         self._has_default_serializer = encoder._serializer is None
         self._function_numbers: dict[Any, int] = {}
-        """Numbers of functions, by identity: the graph keeps them alive."""
+        """The numbers of functions by identity; the graph keeps the functions alive."""
         self._references: dict[int, NodeRef] = {}
         self._object_locations: dict[ObjectRef, int] = {}
 
     def add(self, order: Sequence[int]) -> None:
-        """Make rows of these nodes.
+        """Add these nodes, with inputs before their readers.
 
         Raises:
-            TypeError: a function or argument can't be pickled; the text names it, and the node.
-            ObjectNotFoundError, ValueError: a reference is stale, or another client's.
+            TypeError: a function or an argument cannot be pickled; the text names it and the node.
+            ObjectNotFoundError: the object of a reference is gone.
+            ValueError: a reference belongs to another client.
         """
         nodes, locations = self._nodes, self.locations
         shapes, values, flat_inputs, begins, ends = (
@@ -100,17 +101,17 @@ class RowBuilder:
         error.args = (f"node {self._nodes.keys[position]!r} of the graph: {error}",)
 
     def names(self) -> Callable[[int], str]:
-        """What names each row for an error's text."""
+        """Return a function that names a row in the text of an error."""
         return _RowNames(self._nodes, self.locations)
 
     def add_object(self, reference: ObjectRef) -> int:
-        """Make a row whose result is the object."""
+        """Add a row whose result is the object."""
         return self._add_call(identity, (reference,))
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
     def _add_inline(self, value: tuple[Any, ...], found: list[int]) -> int:
-        """A call of keys and literals, mostly of simple types."""
+        """Add a call of keys and literals; build the payload here if all literals have simple types."""
         if len(found) > MAX_INLINE_ARGUMENTS:
             return self._add_flat(value, found)
         locations = self.locations
@@ -143,7 +144,7 @@ class RowBuilder:
         return len(rows.numbers) - 1
 
     def _add_flat(self, value: tuple[Any, ...], found: list[int]) -> int:
-        """A call of keys and literals."""
+        """Add a call of keys and literals."""
         arguments = [each if position < 0 else self._value_of(position) for each, position in zip(value[1:], found)]
         return self._add_call(value[0], tuple(arguments))
 
@@ -155,9 +156,9 @@ class RowBuilder:
         return self._add_call(identity, (self._substituted(value),))
 
     def _add_expression(self, value: Any) -> int:
-        """A function put together of the calls within calls, and its arguments.
+        """Add a node with nested calls as a call of an Expression.
 
-        A serializer of the user's knows nothing of references: then what contains any is put together as well.
+        Custom serializers do not know references: with one, every node that contains references becomes an Expression.
         """
         arguments: list[Any] = []
         fn = value[0] if is_call(value) else identity
@@ -193,7 +194,7 @@ class RowBuilder:
     # -------------------------------------------------------------------------------------------------------- arguments
 
     def _value_of(self, position: int) -> Any:
-        """What stands for the node among arguments."""
+        """Return the value that stands for a node in arguments."""
         location = self.locations[position]
         if location is None:
             return self._nodes.values[position]
@@ -205,7 +206,7 @@ class RowBuilder:
         return reference
 
     def _substituted(self, value: Any) -> Any:
-        """The value with what stands for nodes in the place of their keys."""
+        """Return the value with all keys replaced by the values that stand for their nodes."""
         position = self._nodes.position_of(value)
         if position >= 0:
             return self._value_of(position)
@@ -219,7 +220,10 @@ class RowBuilder:
         return kind(map(self._substituted, value))
 
     def _part(self, value: Any, arguments: list[Any]) -> tuple[Part, Any]:
-        """The value as a part of an expression, and what makes it the same as others; what it takes is appended."""
+        """Return the value as part of an expression, with a key that equal parts share.
+
+        The leaves are appended to `arguments`.
+        """
         if is_call(value):
             parts, key = self._parts(value[1:], arguments)
             return CallPart(value[0], parts), ("call", id(value[0]), key)
@@ -256,14 +260,14 @@ class RowBuilder:
         return location
 
     def _large_literals(self, order: Sequence[int]) -> dict[int, ObjectRef]:
-        """Those that several nodes read, as objects that are not handed over yet."""
+        """Return the large literals that several nodes read, as objects that are not handed over yet."""
         nodes = self._nodes
         shapes, values = nodes.shapes, nodes.values
         readers = {each: 0 for each in order if shapes[each] == LITERAL and _may_be_large(values[each])}
         if not readers:
             return {}
         for position in order:
-            count = 2 if shapes[position] == ALIAS else 1  # an alias may be read several times
+            count = 2 if shapes[position] == ALIAS else 1  # several nodes may read an alias
             for each in nodes.inputs(position):
                 if each in readers:
                     readers[each] += count
@@ -282,7 +286,7 @@ class RowBuilder:
 
 
 class _RowNames:
-    """Which node each row is: turned around when the first one is asked for, as hardly any graph fails."""
+    """Names the node of a row. The index by row is made at the first use, because few graphs fail."""
 
     def __init__(self, nodes: Nodes, locations: Sequence[int | None]) -> None:
         self._keys = nodes.keys

@@ -1,7 +1,7 @@
-"""`await future` inside a task: the slot is given up while the event loop has at least one of them open.
+"""Waiting in the event loop of a task: the task gives up its slot while at least one `await future` is open.
 
-The loop's thread goes on meanwhile with what other coroutines have to do, which should be little: another task may be
-at work in the same process. Nothing wakes a loop when its task is stopped, so it looks for that now and then.
+The loop goes on with other coroutines meanwhile. They should do little, because another task may run in the same
+process. Nothing wakes the loop when its task is stopped, so the loop checks for that regularly.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ T = TypeVar("T")
 
 STOP_CHECK_SECONDS = 0.1
 
-Waiter = asyncio.Future  # what the coroutine waits at
+Waiter = asyncio.Future  # the future that the coroutine waits for
 
 
 class LoopAwaits(Awaits):
+    """The open `await`s of a task in its event loop."""
+
     def __init__(self, io_thread: SlotReporter, task: RunningTask) -> None:
         super().__init__(io_thread, task)
         self._loop = asyncio.get_running_loop()
@@ -29,7 +31,7 @@ class LoopAwaits(Awaits):
         self._timer: asyncio.TimerHandle | None = None
 
     def enter(self, future: asyncio.Future[Any]) -> Waiter[Any]:
-        """One more; the first gives up the slot."""
+        """Open one await. The first one gives up the slot."""
         if not self.count:
             try:
                 self.io_thread.suspend(self.task.name)
@@ -46,9 +48,13 @@ class LoopAwaits(Awaits):
         return waiter
 
     def leave(self, waiter: Waiter[Any]) -> None:
-        """One less; the last takes the slot again. Raises TaskStoppedError."""
-        # A coroutine that was left unfinished may be closed by any thread's garbage collection, which can't take the
-        # slot for the task: it then stays suspended.
+        """Close one await. The last one waits until the task has a slot again.
+
+        Raises:
+            TaskStoppedError: the task was stopped.
+        """
+        # The garbage collection of any thread may close an unfinished coroutine. That thread cannot take the slot for
+        # the task, so the task stays suspended.
         if self.thread != threading.get_ident():
             return
         self._waiters.remove(waiter)
@@ -74,7 +80,7 @@ class LoopAwaits(Awaits):
     def _is_stopped(self) -> bool:
         latch = threading.Lock()
         self.task.wait(latch, 0.0)
-        return not latch.locked()  # nothing but the task's being stopped keeps it from a free latch
+        return not latch.locked()  # a stopped task does not get even a free latch
 
 
 def _copy_outcome(future: asyncio.Future[Any], waiter: Waiter[Any]) -> None:
@@ -89,10 +95,10 @@ def _copy_outcome(future: asyncio.Future[Any], waiter: Waiter[Any]) -> None:
 
 
 def await_without_slot(io_thread: SlotReporter, future: asyncio.Future[Any]) -> Generator[Any, None, Any]:
-    """`await future`, which one of this client's futures ends, with the slot of the calling task given up."""
+    """Await a future that a future of this client completes; the calling task gives up its slot meanwhile."""
     task = current_task(io_thread)
     if task is None:
-        return (yield from asyncio.Future.__await__(future))  # not its own, which may have come here
+        return (yield from asyncio.Future.__await__(future))  # not its own __await__, which may call this function
     awaits = open_awaits(task.name)
     if not isinstance(awaits, LoopAwaits):
         awaits = LoopAwaits(io_thread, task)
@@ -105,7 +111,7 @@ def await_without_slot(io_thread: SlotReporter, future: asyncio.Future[Any]) -> 
 
 
 class SlotFreeAwait(Generic[T]):
-    """`await`s a future of the event loop, which this client's futures end, with the calling task's slot given up."""
+    """An awaitable for a future that futures of this client complete; the calling task gives up its slot."""
 
     def __init__(self, io_thread: SlotReporter, future: asyncio.Future[T]) -> None:
         self._io_thread = io_thread

@@ -1,8 +1,7 @@
-"""Waiting inside a task: for its own children it gives up its slot, so that they, or others, can run.
+"""Waiting in a thread of a task: the task gives up its slot, so that its children or other tasks can run.
 
-The scheduler is told on the connection by which the children were submitted, behind them: when it looks for something
-to put into the slot, it knows of them. Outside of workers none of this is used, and costs one look at `nesting.host`
-where a wait really blocks.
+The scheduler learns of it on the connection that submitted the children, after them. So when it fills the slot, it
+knows the children. Outside of workers this module costs one check of `task_host.host` for each wait that blocks.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from .task_host import RunningTask, TaskStoppedError
 
 
 class SlotReporter(Protocol):
-    """The client's I/O thread, as a waiting task sees it."""
+    """The part of the client's I/O thread that a waiting task uses."""
 
     @property
     def is_nested(self) -> bool:
-        """Whether it serves the tasks that this process runs as a worker."""
+        """Whether the client belongs to the tasks of this worker process."""
 
     def suspend(self, name: TaskName) -> None:
-        """Tell the scheduler that this task gives up its slot."""
+        """Report to the scheduler that the task gives up its slot."""
 
     def resume(self, name: TaskName) -> None:
-        """Tell the scheduler that this task has its slot again."""
+        """Report to the scheduler that the task has its slot again."""
 
 
 class Awaits:
-    """The `await`s of one task, in the thread that runs it: while any is open, the slot is given up."""
+    """The open `await`s of a task, in the thread that runs it. The slot is given up while `count` is above 0."""
 
     def __init__(self, io_thread: SlotReporter, task: RunningTask) -> None:
         self.io_thread = io_thread
@@ -44,7 +43,7 @@ _local = threading.local()
 
 
 def open_awaits(name: TaskName | None = None) -> Awaits | None:
-    """Those of the calling thread; where it is known to run a task, of this one alone."""
+    """Return the open awaits of the calling thread, if there are any; with a name, only those of this task."""
     awaits: Awaits | None = getattr(_local, "awaits", None)
     if awaits is None or not awaits.count or (name is not None and awaits.task.name != name):
         return None
@@ -52,17 +51,17 @@ def open_awaits(name: TaskName | None = None) -> Awaits | None:
 
 
 def set_awaits(awaits: Awaits) -> None:
-    """These are the calling thread's."""
+    """Set the awaits of the calling thread."""
     _local.awaits = awaits
 
 
 def current_task(io_thread: SlotReporter) -> RunningTask | None:
-    """The task that the calling thread runs, where this client's tasks are its children."""
+    """Return the task that the calling thread runs; None if this client's tasks would not be its children."""
     host = task_host.host
     if host is None or not io_thread.is_nested:
         return None
     task = host.current()
-    if task is None:  # nor does the worker know one that has given up its slot, and yet goes on in an event loop
+    if task is None:  # the worker does not know a task that gave up its slot while its event loop goes on
         awaits = open_awaits()
         if awaits is not None:
             task = awaits.task
@@ -70,12 +69,13 @@ def current_task(io_thread: SlotReporter) -> RunningTask | None:
 
 
 def wait(io_thread: SlotReporter, latch: threading.Lock, timeout: float | None, is_done: Callable[[], bool]) -> None:
-    """Acquire the latch, which the I/O thread releases; inside a task, without keeping its slot.
+    """Wait until the I/O thread releases a latch. A task gives up its slot meanwhile.
 
     Args:
-        io_thread: whose answers are waited for.
-        timeout: seconds after which it gives up; None never does.
-        is_done: whether what is waited for is there.
+        io_thread: the I/O thread.
+        latch: a lock that is held.
+        timeout: how many seconds to wait; None: no limit.
+        is_done: returns whether the awaited event has happened.
 
     Raises:
         TaskStoppedError: the task was stopped.
@@ -100,7 +100,7 @@ def wait(io_thread: SlotReporter, latch: threading.Lock, timeout: float | None, 
 
 
 class Event:
-    """A `threading.Event` for waiting inside a task. One thread waits, any thread sets."""
+    """A `threading.Event` whose `wait` gives up the slot of the task. One thread waits; any thread sets."""
 
     def __init__(self, io_thread: SlotReporter) -> None:
         self._io_thread = io_thread
@@ -122,7 +122,7 @@ class Event:
         self._is_set = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether it was set before the timeout, in seconds, was over."""
+        """Wait until the event is set, at most `timeout` seconds; returns whether it is set."""
         with self._lock:
             if self._is_set:
                 return True
@@ -137,18 +137,19 @@ class Event:
 
 
 def make_event(io_thread: SlotReporter) -> threading.Event | Event:
-    """An event that the calling thread is to wait for."""
+    """Return an event for the calling thread to wait for: inside a task one that gives up the slot."""
     return threading.Event() if current_task(io_thread) is None else Event(io_thread)
 
 
 class SlotWaiters(list[Any]):
-    """A future's waiters, as the functions of concurrent.futures put them in, inside a worker."""
+    """The list of a future's waiters inside a worker, which the functions of concurrent.futures append to."""
 
     def __init__(self, io_thread: SlotReporter) -> None:
         self._io_thread = io_thread
 
     def append(self, waiter: Any) -> None:
-        # Whoever puts it in will wait for its event, and holds all futures' conditions: nobody else knows it yet.
+        # The calling thread will wait for the event. It holds the conditions of all its futures, so no other thread
+        # uses the waiter yet, and its event can be replaced.
         if type(getattr(waiter, "event", None)) is threading.Event and current_task(self._io_thread) is not None:
             waiter.event = Event(self._io_thread)
         super().append(waiter)

@@ -1,8 +1,8 @@
-"""What a client inside a task needs to know of the worker that runs it.
+"""The interface between a client inside a task and the worker that runs the task.
 
-A worker installs itself here (`host`); in every other process there is none. A task that waits for its children gives
-up its slot while it waits: another thread of the same worker then runs the next task (the idea is blocking-section
-parking, as in work-stealing runtimes).
+A worker installs itself as `host`; in other processes `host` is None. A task that waits for its child tasks gives up
+its slot, and another thread of the same worker runs the next task. Work-stealing runtimes do the same in blocking
+sections.
 """
 
 from __future__ import annotations
@@ -15,74 +15,85 @@ from ..protocol.messages import Output, TaskName
 
 
 class TaskStoppedError(BaseException):
-    """Raised inside a task that is stopped: cancelled by force, or past its time limit.
+    """Raised inside a task that is stopped: it was cancelled with `force=True`, or exceeded its `timeout`.
 
-    No Exception: a task that passes over errors must not pass over this.
+    It is not an `Exception`, so that `except Exception` in a task does not catch it. Let it pass, and use `finally` to
+    clean up.
     """
 
 
 class RunningTask(Protocol):
-    """A task that a thread of this process runs."""
+    """The task that a thread of this process runs."""
 
     @property
     def name(self) -> TaskName: ...
 
     @property
     def depth(self) -> int:
-        """How many tasks wait for this one and for one another; 0 when a client outside of tasks submitted it."""
+        """The number of tasks above this one: 0 if a client outside of tasks submitted it, 1 for its children."""
 
     @property
     def priority(self) -> int: ...
 
     @property
     def stream_output(self) -> bool:
-        """Whether its client wants to see what it prints."""
+        """Whether the client shows what the task prints."""
 
     def suspend(self) -> None:
-        """Give up the slot: another task may begin. The calling thread must run nothing of the task until `resume`."""
+        """Give up the slot, so that another task may begin.
+
+        The calling thread must not run any code of the task until `resume` returns.
+        """
 
     def resume(self) -> None:
-        """Wait for the slot.
+        """Wait until the task has a slot again.
 
         Raises:
-            TaskStoppedError: the task was stopped meanwhile. The slot is held then as well.
+            TaskStoppedError: the task was stopped while it was suspended. It holds a slot in this case too.
         """
 
     def wait(self, latch: threading.Lock, timeout: float | None) -> None:
-        """Acquire the latch, which another thread releases; between `suspend` and `resume`.
+        """Wait between `suspend` and `resume`, until another thread releases the latch.
 
-        Returns as well when `timeout`, in seconds, is over or the task is stopped.
+        Returns also if `timeout`, in seconds, is over, or if the task is stopped.
         """
 
 
 class TaskHost(Protocol):
-    """The worker that tasks of this process run in."""
+    """The worker of this process."""
 
     @property
     def address(self) -> str:
-        """The scheduler's."""
+        """The address of the worker's scheduler."""
 
     @property
     def keys(self) -> str:
-        """The folder of the worker's keys; empty: it has none."""
+        """The folder of the worker's keys; empty: no keys."""
 
     @property
     def worker(self) -> int:
-        """The worker's incarnation."""
+        """The incarnation of the worker."""
 
     def current(self) -> RunningTask | None:
-        """The task that the calling thread runs; None in a thread that a task has started."""
+        """Return the task that the calling thread runs; None in a thread that a task started."""
 
     def forward_output(self, parents: list[TaskName], output: Output) -> None:
-        """Send what children have printed to the clients of their parents, one for each row. It does not block."""
+        """Send the output of child tasks to the clients of their parents. Does not block.
+
+        Args:
+            parents: for each row of `output` the parent of its task.
+            output: what the tasks printed.
+        """
 
 
 host: TaskHost | None = None
-"""The worker of this process, where it is one."""
+"""The worker of this process; None in other processes."""
 
 is_forked_by_task = False
-"""Whether this process is no worker, but a worker's child by a task's fork."""
+"""Whether a task forked this process: it is a child of a worker, but no worker."""
 
 stop_children: Callable[[TaskName], None] | None = None
-"""Has everything stopped that a task of this process has submitted and that is not over. The nested client puts it
-here; the worker calls it for each task that it stops, in any thread. It does not wait."""
+"""Stops all tasks that a task of this process submitted and that are not done. Does not wait.
+
+The client inside the worker sets it. The worker calls it for each task that it stops, in any thread.
+"""

@@ -70,7 +70,7 @@ def test_what_was_not_measured() -> None:
     died = pending()
     died.options = Options(profiling=True)
     died.resolve(0, Outcome.WORKER_DIED, b"signal 9")
-    with pytest.raises(ValueError, match="did not come to its end on a worker"):
+    with pytest.raises(ValueError, match="did not end on a worker"):
         died.profiling_info()
     with pytest.raises(concurrent.futures.CancelledError):
         cancelled().profiling_info()
