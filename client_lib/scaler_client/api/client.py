@@ -111,8 +111,8 @@ class Client(DataApi):
                 settings.address or "",
                 settings.timeout_seconds,
                 settings.heartbeat_interval_seconds,
-                scheduler,
-                settings.keys,
+                scheduler=scheduler,
+                keys=settings.keys,
             )
             nested_handle = NestedHandle()
         else:

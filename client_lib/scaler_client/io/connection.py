@@ -54,6 +54,7 @@ class Connection:
         address: Address,
         timeout_seconds: float,
         heartbeat_interval_seconds: float,
+        *,
         worker: int = 0,
         keys: str | None = None,
     ) -> None:

@@ -28,6 +28,7 @@ def attach(
     address: str,
     timeout_seconds: float,
     heartbeat_interval_seconds: float,
+    *,
     scheduler: int = 0,
     keys: str | None = None,
 ) -> Connection:
@@ -50,7 +51,9 @@ def attach(
         own = _connections.get(_OWN_SCHEDULER)
         if own is None or own.io_thread.is_closed:
             own_address = parse_connect_address(host.address)
-            own = Connection(own_address, timeout_seconds, heartbeat_interval_seconds, host.worker, host.keys)
+            own = Connection(
+                own_address, timeout_seconds, heartbeat_interval_seconds, worker=host.worker, keys=host.keys
+            )
             _connections[_OWN_SCHEDULER] = _connections[own.address] = own
             task_host.stop_children = own.io_thread.stop_children
             own.io_thread.forward_output(host.forward_output)
@@ -76,7 +79,7 @@ def _own_elsewhere(
 ) -> Connection | None:
     """The worker's own connection, where this is its scheduler by another name and knows its key."""
     try:
-        other = Connection(where, timeout_seconds, heartbeat_interval_seconds, host.worker, host.keys)
+        other = Connection(where, timeout_seconds, heartbeat_interval_seconds, worker=host.worker, keys=host.keys)
     except UnauthorizedError:
         return None
     other.io_thread.close("the worker's own client serves this scheduler")

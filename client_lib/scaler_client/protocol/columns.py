@@ -34,6 +34,10 @@ _POINTERS = [Struct(f"<{count}Q") for count in range(64)]
 _ONE = {"B": Struct("<B"), "I": Struct("<I"), "Q": Struct("<Q")}
 
 
+class WireError(Exception):
+    """The bytes are not a message of this protocol."""
+
+
 class UnusualLayoutError(Exception):
     """The bytes are no message in one segment with near pointers; they may be a message all the same, or garbage."""
 
@@ -166,3 +170,21 @@ class BatchReader:
         """The field's bytes; none for a null pointer."""
         start, end = self._list(field, 2, 0)
         return self._frame[start:end]
+
+
+def expand_column(values: list[int], rows: int, name: str) -> list[int]:
+    """Return the column at full length. A column of one element holds it for every row.
+
+    Args:
+        values: the column as it travels.
+        rows: the number of rows of its batch.
+        name: the column's name in the schema, for the error.
+
+    Raises:
+        WireError: the column has neither one element nor one for each row.
+    """
+    if len(values) == rows:
+        return values
+    if len(values) == 1:
+        return values * rows
+    raise WireError(f"column {name} has {len(values)} elements for {rows} rows")

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..commands.logs import on_one_line
 from . import one_row_codec
-from .columns import BatchReader, UnusualLayoutError, Values, write_batch
+from .columns import BatchReader, UnusualLayoutError, Values, WireError, expand_column, write_batch
+from .history_decoder import decode_graphs, decode_history
 from .messages import (
     OBJECT_FRAMES,
     PROTOCOL_VERSION,
@@ -56,18 +57,14 @@ from .schema import (
     STARTED,
     STOP,
 )
-from .snapshot_decoder import read_snapshot, split_texts, split_topic
-from .snapshots import Graphs, History, Snapshot
+from .snapshot_decoder import read_snapshot, split_topic
+from .snapshots import Snapshot
 
 SPARE_WORDS = 1024
 """Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
 
 MAX_REASON_CHARACTERS = 200
 """Characters of a capnp library's own words in an error."""
-
-
-class WireError(Exception):
-    """The bytes are not a message of this protocol."""
 
 
 class OtherVersionError(WireError):
@@ -144,15 +141,6 @@ def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
         raise WireError("malformed message: a list of another element type") from None
 
 
-def _expand(values: list[int], rows: int, name: str) -> list[int]:
-    """The column at full length again."""
-    if len(values) == rows:
-        return values
-    if len(values) == 1:
-        return values * rows
-    raise WireError(f"column {name} has {len(values)} elements for {rows} rows")
-
-
 def _unpack_payloads(batch: BatchReader, field: int, rows: int, frames: Sequence[Payload]) -> list[Payload]:
     """Each row's payload, from the columns `sizes`, `large` and `payload`, which begin at `field`."""
     joined = batch.data(field + 2)
@@ -164,7 +152,7 @@ def _unpack_payloads(batch: BatchReader, field: int, rows: int, frames: Sequence
         if sizes != [len(joined)]:
             raise WireError(f"payload of {len(joined)} bytes where {sizes} are announced")
         return [joined]
-    sizes = _expand(sizes, rows, "sizes")
+    sizes = expand_column(sizes, rows, "sizes")
     ends = list(accumulate(sizes))
     if rows and ends[-1] != len(joined):
         raise WireError(f"payload of {len(joined)} bytes where {ends[-1]} are announced")
@@ -189,26 +177,26 @@ def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
     rows = len(ids)
     flags, depths, priorities = batch.numbers(7, "B"), batch.numbers(8, "I"), batch.numbers(9, "I")
     if flags or depths or priorities:
-        flags = _expand(flags or [0], rows, "flags")
-        depths = _expand(depths or [0], rows, "depths")
-        priorities = [number - (number >> 31 << 32) for number in _expand(priorities or [0], rows, "priorities")]
+        flags = expand_column(flags or [0], rows, "flags")
+        depths = expand_column(depths or [0], rows, "depths")
+        priorities = [number - (number >> 31 << 32) for number in expand_column(priorities or [0], rows, "priorities")]
     inputs, counts, shared = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "B")
     if inputs or counts or shared:
-        counts = _expand(counts, rows, "inputCounts")
+        counts = expand_column(counts, rows, "inputCounts")
         if sum(counts) != len(inputs):
             raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
-        shared = _expand(shared, len(inputs), "shared") if inputs else []
+        shared = expand_column(shared, len(inputs), "shared") if inputs else []
     inlined = batch.numbers(13, "I")
     payloads = _unpack_payloads(batch, 4, rows, frames)
     if inlined:
-        inlined = _expand(inlined, len(inputs), "inlined")
+        inlined = expand_column(inlined, len(inputs), "inlined")
         _check_inlined(inlined, counts, payloads)
     name_sizes, names = batch.numbers(15, "I"), batch.data(14)
     return Dispatch(
-        _expand(batch.numbers(0, "Q"), rows, "clients"),
+        expand_column(batch.numbers(0, "Q"), rows, "clients"),
         ids,
-        _expand(batch.numbers(2, "I"), rows, "attempts"),
-        _expand(batch.numbers(3, "I"), rows, "functions"),
+        expand_column(batch.numbers(2, "I"), rows, "attempts"),
+        expand_column(batch.numbers(3, "I"), rows, "functions"),
         payloads,
         flags,
         depths,
@@ -217,7 +205,7 @@ def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
         counts,
         shared,
         inlined,
-        _unpack_names(names, _expand(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
+        _unpack_names(names, expand_column(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
     )
 
 
@@ -243,12 +231,12 @@ def _decode_resolved(batch: BatchReader, frames: Sequence[Payload]) -> Message:
     rows = len(ids)
     durations, cpu_times, peaks = batch.numbers(5, "Q"), batch.numbers(6, "Q"), batch.numbers(7, "Q")
     if durations or cpu_times or peaks:
-        durations = _expand(durations, rows, "durations")
-        cpu_times = _expand(cpu_times, rows, "cpuTimes")
-        peaks = _expand(peaks, rows, "peaks")
+        durations = expand_column(durations, rows, "durations")
+        cpu_times = expand_column(cpu_times, rows, "cpuTimes")
+        peaks = expand_column(peaks, rows, "peaks")
     return Resolved(
         ids,
-        _expand(batch.numbers(1, "B"), rows, "outcomes"),
+        expand_column(batch.numbers(1, "B"), rows, "outcomes"),
         _unpack_payloads(batch, 2, rows, frames),
         durations,
         cpu_times,
@@ -262,8 +250,8 @@ def _decode_started(batch: BatchReader, _: Sequence[Payload]) -> Message:
 
 def _tasks(batch: BatchReader) -> list[TaskName]:
     ids = batch.numbers(1, "Q")
-    clients = _expand(batch.numbers(0, "Q"), len(ids), "clients")
-    return list(zip(clients, ids, _expand(batch.numbers(2, "I"), len(ids), "attempts")))
+    clients = expand_column(batch.numbers(0, "Q"), len(ids), "clients")
+    return list(zip(clients, ids, expand_column(batch.numbers(2, "I"), len(ids), "attempts")))
 
 
 def _decode_retract(batch: BatchReader, _: Sequence[Payload]) -> Message:
@@ -280,18 +268,18 @@ def _decode_cancel_refused(batch: BatchReader, _: Sequence[Payload]) -> Message:
 
 def _decode_forget_objects(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
-    return ForgetObjects(ids, _expand(batch.numbers(0, "Q"), len(ids), "clients"))
+    return ForgetObjects(ids, expand_column(batch.numbers(0, "Q"), len(ids), "clients"))
 
 
 def _decode_output(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
     rows = len(ids)
-    labels = _expand(batch.numbers(3, "I"), rows, "labels")
-    sizes = _expand(batch.numbers(4, "I"), rows, "sizes")
+    labels = expand_column(batch.numbers(3, "I"), rows, "labels")
+    sizes = expand_column(batch.numbers(4, "I"), rows, "sizes")
     text = batch.data(5)
     if sum(sizes) != len(text):
         raise WireError(f"text of {len(text)} bytes where {sum(sizes)} are announced")
-    streams = _expand(batch.numbers(2, "B"), rows, "streams")
+    streams = expand_column(batch.numbers(2, "B"), rows, "streams")
     output = Output(ids, streams, [], [], batch.numbers(0, "Q"), sum(batch.numbers(6, "Q")[:1]))
     begin = 0
     for label, size in zip(labels, sizes):
@@ -305,75 +293,7 @@ def _decode_output(batch: BatchReader, _: Sequence[Payload]) -> Message:
 
 def _decode_fetch_objects(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
-    return FetchObjects(ids, _expand(batch.numbers(0, "Q"), len(ids), "clients"))
-
-
-def _decode_history(batch: BatchReader, _: Sequence[Payload]) -> Message:
-    ids = batch.numbers(5, "Q")
-    rows = len(ids)
-    errors, functions, tracebacks = (batch.numbers(field, "I") for field in (13, 14, 15))
-    names, lines, of_functions, of_tracebacks = _look_up_texts(
-        batch.data(11),
-        batch.numbers(12, "I"),
-        _expand(batch.numbers(8, "I"), rows, "names"),
-        _expand(errors, rows, "errors") if errors else [],
-        _expand(functions, rows, "functions") if functions else [],
-        _expand(tracebacks, rows, "tracebacks") if tracebacks else [],
-    )
-    return History(
-        sum(batch.numbers(0, "Q")[:1]),
-        sum(batch.numbers(1, "Q")[:1]),
-        _expand(batch.numbers(2, "B"), rows, "kinds"),
-        _expand(batch.numbers(3, "Q"), rows, "times"),
-        _expand(batch.numbers(4, "Q"), rows, "clients"),
-        ids,
-        _expand(batch.numbers(6, "I"), rows, "attempts"),
-        _expand(batch.numbers(7, "Q"), rows, "workers"),
-        names,
-        _expand(batch.numbers(9, "B"), rows, "outcomes"),
-        _expand(batch.numbers(10, "Q"), rows, "durations"),
-        lines or [""] * rows,
-        of_functions or names,
-        of_tracebacks or [""] * rows,
-    )
-
-
-def _decode_graphs(batch: BatchReader, _: Sequence[Payload]) -> Message:
-    ids = batch.numbers(3, "Q")
-    rows = len(ids)
-    inputs, counts = batch.numbers(6, "Q"), batch.numbers(7, "I")
-    counts = _expand(counts, rows, "inputCounts") if counts else [0] * rows
-    if sum(counts) != len(inputs):
-        raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
-    ends = accumulate(counts)
-    graphs, keys, submitted = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "Q")
-    names, of_graphs = _look_up_texts(
-        batch.data(8),
-        batch.numbers(9, "I"),
-        _expand(batch.numbers(4, "I"), rows, "names"),
-        _expand(keys, rows, "keys") if keys else [],
-    )
-    return Graphs(
-        sum(batch.numbers(0, "Q")[:1]),
-        sum(batch.numbers(1, "Q")[:1]),
-        _expand(batch.numbers(2, "Q"), rows, "clients"),
-        ids,
-        names,
-        _expand(batch.numbers(5, "B"), rows, "states"),
-        [inputs[end - count : end] for end, count in zip(ends, counts)],
-        _expand(graphs, rows, "graphs") if graphs else [0] * rows,
-        of_graphs or [""] * rows,
-        _expand(submitted, rows, "submitMilliseconds") if submitted else [0] * rows,
-    )
-
-
-def _look_up_texts(text: bytes, sizes: Sequence[int], *columns: Sequence[int]) -> list[list[str]]:
-    """The texts that each of these columns has the numbers of."""
-    try:
-        texts = split_texts(text, sizes)
-        return [[texts[number] for number in column] for column in columns]
-    except (ValueError, IndexError) as error:
-        raise WireError(f"malformed message: {error}") from None
+    return FetchObjects(ids, expand_column(batch.numbers(0, "Q"), len(ids), "clients"))
 
 
 _BATCH_DECODERS: dict[int, Callable[[BatchReader, Sequence[Payload]], Message]] = {
@@ -387,8 +307,8 @@ _BATCH_DECODERS: dict[int, Callable[[BatchReader, Sequence[Payload]], Message]] 
     FORGET_OBJECTS: _decode_forget_objects,
     OUTPUT: _decode_output,
     FETCH_OBJECTS: _decode_fetch_objects,
-    HISTORY: _decode_history,
-    GRAPHS: _decode_graphs,
+    HISTORY: decode_history,
+    GRAPHS: decode_graphs,
 }
 
 

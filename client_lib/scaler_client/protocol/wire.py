@@ -4,7 +4,8 @@ Batches, which carry everything that happens per task, go through `columns`, or 
 other messages through pycapnp.
 """
 
-from .decode import OtherVersionError, WireError, decode, decode_published
+from .columns import WireError
+from .decode import OtherVersionError, decode, decode_published
 from .encode import LARGE_PAYLOAD_BYTES, encode
 
 __all__ = ["LARGE_PAYLOAD_BYTES", "OtherVersionError", "WireError", "decode", "decode_published", "encode"]
