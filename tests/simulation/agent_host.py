@@ -227,7 +227,7 @@ class AgentHost:
             self.world.trace.count("workers killed by their agents")
             self.kill_worker(worker)
         else:
-            worker.stop(lambda: self.worker_left(worker, 0))
+            worker.stop()
 
     def worker_left(self, worker: WorkerHost, status: int) -> None:
         """Its process has ended; the agent is told in a moment."""

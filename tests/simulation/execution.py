@@ -14,6 +14,7 @@ from .clock import Clock
 from .input_reader import InputLostError, InputReader
 from .oracle import AGAIN, CHILD_FAILED, Future, Oracle
 from .scripts import Script, value_of
+from .threads import Gate
 from .trace import SimulationError
 
 
@@ -63,11 +64,9 @@ class Run:
         self.since = clock.now
         self.steps: Steps = self._steps()
         """Each is a Work, Wait or Die; the end is outcome and payload. TaskStoppedError may be thrown in."""
-        self.is_stop_wanted = False
-        self.was_stopped = False
         self.is_working = False
-        self.turn = 0
-        """Grows with every step, so that what was planned for an earlier one is not done."""
+        self.gate: Gate | None = None
+        """Where its thread waits while it works."""
         self._inputs = inputs
         self._oracle = oracle
         self._clock = clock

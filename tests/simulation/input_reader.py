@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scaler_client.protocol.messages import Payload
-from scaler_worker.objects.table import ABSENT, KnownObject
-from scaler_worker.task_rows import Row
+from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
 
 if TYPE_CHECKING:
-    from scaler_worker.worker.session import WorkerSession
-
     from .clock import Clock
     from .host_files import HostFiles
 
@@ -28,10 +25,11 @@ class InputLostError(Exception):
 class InputReader:
     """Of one task, found before it begins."""
 
-    def __init__(self, row: Row, session: WorkerSession, files: HostFiles, clock: Clock) -> None:
-        ids = row[8] if len(row) != 5 else ()
+    def __init__(
+        self, client: int, ids: Sequence[int | Payload], objects: ObjectTable, files: HostFiles, clock: Clock
+    ) -> None:
         self._ids = ids
-        self._objects = [session.objects.find((row[0], each)) if type(each) is int else each for each in ids]
+        self._objects = [objects.find((client, each)) if isinstance(each, int) else each for each in ids]
         self._files = files
         self._clock = clock
         self._polls = 0

@@ -21,6 +21,7 @@ from .oracle import Oracle
 from .plan import Plan, Work
 from .scheduler_host import SchedulerHost
 from .scripts import FUNCTIONS
+from .threads import SimulatedThreads
 from .trace import SimulationError, Trace
 
 REST_SECONDS = 150.0
@@ -57,6 +58,8 @@ class World:
         self.hosts: list[AgentHost] = []
         self.clients: list[ClientHost] = []
         self.calm_at = self.clock.now + self.plan.load_seconds
+        self.threads: list[SimulatedThreads] = []
+        """Of every process that has started."""
         self.ambushes: dict[str, Callable[[AgentHost], None]] = {}
         """What is to happen to the next host on which something begins or ends; see host_result_faults.py."""
         self.is_ending = False
@@ -83,7 +86,11 @@ class World:
             patch.object(records.Task, "__hash__", lambda task: hash((task.client.incarnation, task.id))),
             patch.object(credit, "_WINDOWS_PART", plan.windows_part),
         ):
-            self._run_load()
+            try:
+                self._run_load()
+            finally:
+                for threads in self.threads:
+                    threads.end()
 
     def _run_load(self) -> None:
         self._start()

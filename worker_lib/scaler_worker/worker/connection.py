@@ -44,12 +44,12 @@ class _Interrupted(BaseException):
 class Connection(ABC):
     """All methods but `interrupt` need `lock`, which guards the session as well."""
 
-    def __init__(self, session: WorkerSession, interruption: Interruption, clock: Callable[[], float]) -> None:
-        """`clock` returns the session's time, in seconds."""
+    def __init__(self, session: WorkerSession, interruption: Interruption, now: Callable[[], float]) -> None:
+        """`now` returns the time in seconds, by which the session counts."""
         self.lock = threading.Lock()
         self._session = session
         self._interruption = interruption
-        self._clock = clock
+        self.now = now
 
     def send(self) -> None:
         """Send the session's outgoing messages."""
@@ -58,7 +58,7 @@ class Connection(ABC):
 
     def exchange(self) -> None:
         """Send the outgoing messages and handle all that have arrived."""
-        self._session.tick(self._clock())
+        self._session.tick(self.now())
         self.send()
         while (frames := self._receive_now()) is not None:
             self._handle(frames)
@@ -75,7 +75,7 @@ class Connection(ABC):
     def look_for_scheduler(self) -> None:
         """If a lost connection stands again, ask the scheduler whether it knows this worker."""
         if self._has_reconnected():
-            self._session.reconnected(self._clock())
+            self._session.reconnected(self.now())
 
     @abstractmethod
     def interrupt(self) -> None:

@@ -65,7 +65,6 @@ class Worker:
         task = RunningTask(page, threads)
         self.watcher = LongTaskWatcher(self.session, connection, self.interruption, task)
         self.slot = TaskSlot(self.session, connection, wakeup, threads, token, self.interruption, task, self.watcher)
-        self._memory_trim = MemoryTrim(settings)
         self.exported = ExportedFunctions(
             settings.offers, lambda: reads_objects(self.session.running), self.session.report_failure
         )
@@ -85,7 +84,7 @@ class Worker:
         objects = ObjectCache(self.session.objects, settings.objects)
         kept = KeptResults(settings.objects, self.session.stored.append)
         execution = ProcessExecution(self.executor, objects, kept)
-        self.runner = Runner(self.slot, execution, self._do_periodic_work, self._end_process)
+        self.runner = Runner(self.slot, execution, MemoryTrim(settings).run_if_due, self._end_process)
         identity = WorkerIdentity(settings.address, settings.keys, settings.incarnation)
         self.host = WorkerTaskHost(identity, self.slot, self.runner, self.output)
 
@@ -106,13 +105,6 @@ class Worker:
     def mark_forked(self) -> None:
         """This is a process that a task has forked: the run loop ends it after the task, in `_finish_special`."""
         self.slot.wakeup.is_set = True  # not `set`, whose descriptor is the worker's
-
-    def _do_periodic_work(self) -> None:
-        now = time.monotonic()
-        if now >= self.session.next_deadline:
-            self.session.tick(now)
-        self.session.objects.release()
-        self._memory_trim.run_if_due(now)
 
     def _close(self) -> None:
         with self.slot.connection.lock:

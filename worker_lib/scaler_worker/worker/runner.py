@@ -97,12 +97,12 @@ class Runner:
         self,
         slot: TaskSlot,
         execution: Execution,
-        do_periodic_work: Callable[[], None],
+        do_periodic_work: Callable[[float], None],
         end_worker: Callable[[], None],
     ) -> None:
         """
         Args:
-            do_periodic_work: called now and then between tasks.
+            do_periodic_work: called now and then between tasks, with the time in seconds.
             end_worker: called when the worker ends while its first thread is inside a task that waits.
         """
         self._slot = slot
@@ -146,7 +146,10 @@ class Runner:
                     return False
                 continue
             self._run_queue()
-            self._do_periodic_work()
+            now = connection.now()
+            session.tick(now)
+            session.objects.release()
+            self._do_periodic_work(now)
         return True
 
     def _serve_in_thread(self) -> None:

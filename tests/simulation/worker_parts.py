@@ -1,0 +1,348 @@
+"""What a simulated worker has in the place of a socket, of the execution of tasks, and of errors raised in threads."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.protocol.messages import Hello, Message, Outcome, TaskName
+from scaler_client.protocol.wire import encode
+from scaler_worker.worker.connection import Connection
+from scaler_worker.worker.interruption import Interruption
+from scaler_worker.worker.run_token import RunToken
+from scaler_worker.worker.session import WorkerSession
+from scaler_worker.worker.wakeup import Wakeup
+
+from .execution import Die, Run, Work
+from .input_reader import InputReader
+from .network import Frames
+from .oracle import STOPPED, Future
+from .scripts import Script, function_bytes, measured
+from .threads import Gate, SimulatedThreads
+from .trace import SimulationError, Trace
+
+if TYPE_CHECKING:
+    from .worker_host import WorkerHost
+
+DAMAGED_ONE_IN = 4
+"""Of so many stopped tasks one leaves its process unfit for others."""
+
+
+class TracedSession(WorkerSession):
+    def __init__(self, trace: Trace, name: str, hello: Hello, heartbeat_seconds: float, now: float) -> None:
+        super().__init__(hello, heartbeat_seconds, now)
+        self._trace = trace
+        self._trace_name = name
+
+    def handle(self, message: Message) -> None:
+        self._trace.note(self._trace_name, "gets", message)
+        super().handle(message)
+
+
+class SimulatedWakeup(Wakeup):
+    def __init__(self) -> None:
+        self.is_set = False
+        self.gate: Gate | None = None
+        """Where the thread waits that is to be woken."""
+
+    def set(self) -> None:
+        self.is_set = True
+        if self.gate is not None:
+            self.gate.open()
+
+
+class _Lock:
+    """The connection's lock: no two threads of a worker may want it at a time in which one of them waits."""
+
+    def __init__(self) -> None:
+        self._is_held = False
+
+    def __enter__(self) -> None:
+        if self._is_held:
+            raise SimulationError("two threads of a worker want the connection's lock")
+        self._is_held = True
+
+    def __exit__(self, *_: object) -> None:
+        self._is_held = False
+
+
+class SimulatedConnection(Connection):
+    def __init__(self, worker: WorkerHost, wakeup: SimulatedWakeup) -> None:
+        world = worker.world
+        super().__init__(worker.session, worker.interruption, lambda: world.clock.now)
+        self.lock = _Lock()  # type: ignore[assignment]
+        self._worker = worker
+        self._wakeup = wakeup
+        self._inbox: deque[Frames] = deque()
+        self._is_new = False
+        self.link = world.network.open(worker.name, self._arrived, worker.agent.latency_factor)
+        self.link.reconnected = self._reconnected
+
+    @property
+    def has_messages(self) -> bool:
+        return bool(self._inbox)
+
+    def interrupt(self) -> None:
+        """Nothing to do: here a wakeup ends every wait."""
+
+    def _send(self, message: Message) -> None:
+        world = self._worker.world
+        world.trace.note(self._worker.name, "sends", message)
+        copies = world.network.copies(type(message).__name__)
+        self.link.send([bytes(frame) for frame in encode(message)], copies)
+
+    def _receive_now(self) -> Any:
+        return self._inbox.popleft() if self._inbox else None
+
+    def _receive(self) -> bool:
+        self._wait()
+        if not self._inbox:
+            return False
+        self._handle(list(self._inbox.popleft()))
+        return True
+
+    def _poll(self) -> None:
+        self._wait()
+        self.look_for_scheduler()
+        self.exchange()
+
+    def _has_reconnected(self) -> bool:
+        is_new, self._is_new = self._is_new, False
+        return is_new
+
+    def _close(self) -> None:
+        self.send()
+
+    def _wait(self) -> None:
+        """Wait for a message, a wakeup, a new connection or the next heartbeat."""
+        if self._inbox or self._wakeup.is_set or self._is_new:
+            return
+        gate = self._wakeup.gate = Gate(self._worker.threads)
+        gate.wait(max(0.0001, self._session.next_deadline - self.now()))
+        self._wakeup.gate = None
+
+    def _arrived(self, frames: Frames) -> None:
+        self._inbox.append(frames)
+        self._wake()
+
+    def _reconnected(self) -> None:
+        self._is_new = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._wakeup.gate is not None:
+            self._wakeup.gate.open()
+        else:
+            self._worker.watch()
+
+
+class SimulatedInterruption(Interruption):
+    """Raises the error in a task where the task waits: in `Work`, and when it is resumed."""
+
+    def __init__(self, worker: WorkerHost, token: RunToken, wakeup: Wakeup) -> None:
+        super().__init__(worker.session, token, wakeup)
+        self._worker = worker
+        self.is_raised_unsafely = False
+        """Whether the error has left the process unfit for other tasks."""
+
+    def take_due(self, name: TaskName) -> TaskStoppedError | None:
+        """The error that is to be raised in this task, which runs; once."""
+        if name not in self._due:
+            return None
+        self._due.discard(name)
+        return TaskStoppedError()
+
+    def clear_exception(self) -> None:
+        """No error is ever left behind."""
+
+    def _interrupt(self, thread: int) -> None:
+        run = self._worker.execution.running
+        if run is not None and run.gate is not None:
+            run.gate.open()
+
+    def _has_damaged_process(self) -> bool:
+        is_damaged, self.is_raised_unsafely = self.is_raised_unsafely, False
+        return is_damaged
+
+    def _is_in_import(self) -> bool:
+        return False
+
+    def _stop_children(self, name: TaskName) -> None:
+        self._worker.stop_children(name)
+
+
+class SimulatedProfile:
+    """The made-up cost of one task."""
+
+    def __init__(self) -> None:
+        self.script: Script | None = None
+
+    def sample(self) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def cost(self) -> tuple[int, int]:
+        assert self.script is not None
+        return measured(self.script)
+
+
+class _Latch:
+    """Released when a task of a task is over."""
+
+    def __init__(self, threads: SimulatedThreads, future: Future) -> None:
+        self._gate = Gate(threads)
+        self._gate.is_open = future.is_done
+        future.waiters.append(self._gate.open)
+
+    def acquire(self, timeout: float = -1) -> bool:
+        return self._gate.wait(None if timeout < 0 else timeout)
+
+
+class SimulatedExecution:
+    """Executes scripts, as scaler_worker.worker.runner.Execution."""
+
+    def __init__(self, worker: WorkerHost) -> None:
+        self._worker = worker
+        self.running: Run | None = None
+        self.suspended: dict[TaskName, Run] = {}
+        self._inputs: InputReader | None = None
+        """Of the task that begins next."""
+        self._profile: SimulatedProfile | None = None
+
+    def runs(self) -> list[Run]:
+        """What has begun and not ended."""
+        return [*self.suspended.values()] if self.running is None else [*self.suspended.values(), self.running]
+
+    def inputs(self, client: int, inputs: Any) -> Any:
+        worker = self._worker
+        self._inputs = InputReader(client, inputs, worker.session.objects, worker.agent.files, worker.world.clock)
+        return self._inputs
+
+    def store_for(self, _client: int, _task_id: int) -> Any:
+        return self._store
+
+    def new_profile(self) -> SimulatedProfile:
+        self._profile = SimulatedProfile()
+        return self._profile
+
+    def forget(self, number: int) -> None: ...
+
+    def name_of(self, number: int) -> str:
+        return f"function {number}"
+
+    def stopped(self, error: TaskStoppedError) -> tuple[int, bytes]:
+        raise SimulationError("a task was stopped outside of what it does itself") from error
+
+    def run(self, number: int, payload: Any, store: Any = None) -> tuple[int, bytes]:
+        worker, world = self._worker, self._worker.world
+        row = worker.session.running
+        assert row is not None
+        name = row[0], row[1], row[2]
+        script = world.oracle.began(worker.name, name, bytes(payload))
+        if world.is_worked_on(script.key):
+            world.trace.count("executions beside another")
+        function = worker.session.functions.get(number)
+        if function is None or bytes(function.payload) != function_bytes(script.function):
+            raise SimulationError(f"{worker.name} lacks the function of task {script.key}, {number}: {function}")
+        if store is not None and world.plan.kept_bytes <= len(script.answer()):
+            moment = "a result is made" if world.oracle.executions[script.key] < 2 else "a result is made again"
+            world.reached(moment, worker.agent)
+        else:
+            store = None
+        inputs, self._inputs = self._inputs, None
+        if inputs is None:
+            inputs = InputReader(name[0], (), worker.session.objects, worker.agent.files, world.clock)
+        profile, self._profile = self._profile, None
+        if profile is not None:
+            profile.script = script
+        seconds = world.plan.write_seconds
+        run = self.running = Run(row, script, inputs, world.oracle, world.clock, worker.submit, store, seconds)
+        try:
+            outcome, answer = self._execute(run)
+        except TaskStoppedError:
+            world.trace.count("tasks stopped")
+            outcome, answer = Outcome.EXCEPTION, STOPPED
+            # Some at no safe point; without a draw, which would change what happens to all seeds.
+            if script.key % DAMAGED_ONE_IN == 0:
+                world.trace.count("workers damaged by a stop")
+                worker.interruption.is_raised_unsafely = True
+        self.running = None
+        worker.answered.append(script.key)
+        world.trace.note(worker.name, "ends task", str(script.key), Outcome(outcome))
+        if outcome == Outcome.INPUT_LOST:
+            world.oracle.lost[script.key] += 1
+        return int(outcome), answer
+
+    def _execute(self, run: Run) -> tuple[int, bytes]:
+        worker = self._worker
+        error: TaskStoppedError | None = None
+        while True:
+            try:
+                step = next(run.steps) if error is None else run.steps.throw(error)
+            except StopIteration as end:
+                outcome: tuple[int, bytes] = end.value
+                return outcome
+            error = None
+            if isinstance(step, Work):
+                error = self._work(run, step.seconds)
+            elif isinstance(step, Die):
+                worker.world.trace.note(worker.name, "kills itself")
+                worker.agent.kill_worker(worker)
+                worker.threads.check()
+            elif not step.future.is_done:
+                error = self._wait(run, step.future)
+
+    def _work(self, run: Run, seconds: float) -> TaskStoppedError | None:
+        worker = self._worker
+        error = worker.interruption.take_due(run.name)
+        if error is not None:
+            return error
+        run.gate = Gate(worker.threads)
+        run.is_working = True
+        if worker.connection.has_messages or worker.is_long(seconds):
+            worker.watch()
+        run.gate.wait(seconds)
+        run.is_working = False
+        run.gate = None
+        return worker.interruption.take_due(run.name)
+
+    def _wait(self, run: Run, future: Future) -> TaskStoppedError | None:
+        """Wait for a child as scaler_client.nested.slot_wait does it."""
+        worker, nested = self._worker, self._worker.nested
+        assert nested is not None
+        worker.world.trace.count("suspensions")
+        nested.session.suspend(run.name)
+        nested.wake()
+        task = worker.task_host.current()
+        assert task is not None and task.name == run.name
+        self.running = None
+        self.suspended[run.name] = run
+        task.suspend()
+        task.wait(_Latch(worker.threads, future), None)  # type: ignore[arg-type]
+        error = None
+        try:
+            task.resume()
+        except TaskStoppedError as stopped:
+            error = stopped
+        del self.suspended[run.name]
+        self.running = run
+        nested.session.resume(run.name)
+        nested.wake()
+        return error
+
+    def _store(self, run: Run, answer: bytes) -> bool:
+        """Write a result to a file, as scaler_worker.objects.kept_results does it."""
+        worker, world = self._worker, self._worker.world
+        if worker.agent.files.is_gone or not worker.agent.has_space():
+            return False
+        world.trace.count("kept results written")
+        world.oracle.stored[run.script.key] += 1
+        if world.oracle.stored[run.script.key] > 1:
+            world.trace.count("kept results written again")
+        worker.agent.files.write(run.name[:2], [answer])
+        worker.session.stored.append(run.name[:2])
+        world.reached("a result is written", worker.agent)
+        return True
