@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# packaging/install.sh install|uninstall: what `make install` and `make uninstall` do, for hosts without our package.
+# packaging/install.sh install|uninstall: the work of `make install` and `make uninstall`, for hosts without the package.
 #
 #   $PREFIX/bin/scaler_*            the commands: wrappers that find lib/scaler beside their own folder
 #   $PREFIX/lib/scaler/python/      a private CPython environment: scheduler, client library and workers
-#   $PREFIX/lib/scaler/pypy/        a private PyPy environment with the scheduler, where there is a PyPy; that one is run
-#   $PREFIX/share/                  man pages, completions for bash and zsh, the default configurations once more
-#   .../systemd/system/*.service    with the right ExecStart; their users in .../sysusers.d/scaler.conf
-#   /etc/scaler/*.toml              the default configurations, where there are none yet
+#   $PREFIX/lib/scaler/pypy/        a private PyPy environment with the scheduler, if PyPy is installed; then the scheduler runs in it
+#   $PREFIX/share/                  man pages, completions for bash and zsh, copies of the default configurations
+#   .../systemd/system/*.service    with the right ExecStart; their users are in .../sysusers.d/scaler.conf
+#   /etc/scaler/*.toml              the default configurations, if there are none yet
 #
-# DESTDIR (empty) stands before all of it, to be packed or moved away from there; PREFIX is /usr/local unless given. PYTHON
-# and PYPY name interpreters, BUILD where man pages and the like are (packaging/build: make man). What tasks need beside the
-# standard library: $PREFIX/lib/scaler/python/bin/python -m pip install it. uninstall takes away what install has put there,
-# but not a configuration that was changed.
+# DESTDIR (default: empty) is a prefix of all these paths, for packagers. PREFIX is /usr/local by default. PYTHON and PYPY
+# name interpreters. BUILD is the folder of man pages and so on (default: packaging/build, made by make man). Install packages
+# for tasks by $PREFIX/lib/scaler/python/bin/python -m pip install. uninstall removes the files of install, except changed
+# configurations.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,11 +38,11 @@ case $PREFIX in
     *) SYSTEMD=/etc/systemd/system SYSUSERS=/etc/sysusers.d ;; # systemd looks nowhere else
 esac
 LIB=$PREFIX/lib/scaler SHARE=$PREFIX/share/scaler ETC=/etc/scaler
-MANIFEST=$DESTDIR$LIB/manifest # what is there because of us: "d PATH" and "f PATH", in the order in which it came
+MANIFEST=$DESTDIR$LIB/manifest # the files and folders that this script made, as "f PATH" and "d PATH", in order
 
-# --- what is put there ---------------------------------------------------------------------------------------------
+# --- files ---------------------------------------------------------------------------------------------------------
 
-# folder PATH: made with all above it; those that were not there are noted
+# folder PATH: makes it with its parents, and notes the new ones
 folder() {
     [ -d "$DESTDIR$1" ] && return
     case $1 in / | "") return ;; esac
@@ -58,7 +58,7 @@ put() {
     NOTES+=("f $3")
 }
 
-# finish: also where something went wrong on the way, so that uninstall finds what is there
+# finish: runs after errors too, so that uninstall finds all files
 finish() {
     [ ! -d "$DESTDIR$LIB" ] || write_manifest
     rm -rf "$work"
@@ -71,14 +71,14 @@ write_manifest() {
 
 # --- the environments ----------------------------------------------------------------------------------------------
 
-# find IMPLEMENTATION MINOR CANDIDATE...: the first that really runs, is new enough and can make environments
+# find_interpreter IMPLEMENTATION MINOR CANDIDATE...: prints the first that runs, is new enough and can make environments
 find_interpreter() {
     local implementation=$1 minor=$2 candidate
     shift 2
     for candidate in "$@"; do
         if "$candidate" -c "import sys, venv; sys.exit(sys.implementation.name != '$implementation' \
 or sys.version_info < (3, $minor))" >/dev/null 2>&1; then
-            # Not an environment of somebody's, but what it was made with.
+            # Not an environment itself, but the interpreter that it was made with.
             "$candidate" -c 'import sys; print(getattr(sys, "_base_executable", None) or sys.executable)'
             return
         fi
@@ -86,7 +86,7 @@ or sys.version_info < (3, $minor))" >/dev/null 2>&1; then
     return 1
 }
 
-# quietly TEXT COMMAND...: what it says only when it fails
+# quietly TEXT COMMAND...: prints the command's output only if it fails
 quietly() {
     local text=$1
     shift
@@ -94,7 +94,7 @@ quietly() {
     "$@" >"$work/log" 2>&1 </dev/null || { tail -n 25 "$work/log" >&2 && return 1; }
 }
 
-sources() { # copies: building leaves things in a source folder, and finds there what it left the last time
+sources() { # copies of the sources, because a build leaves files in its source folder and uses old ones
     local name
     for name in scheduler_daemon client_lib worker_lib; do
         mkdir "$work/$name"
@@ -108,15 +108,15 @@ make_environment() { # NAME INTERPRETER DISTRIBUTION...
     rm -rf "$there"
     "$interpreter" -m venv "$there" || return 1
     local pip=("$there/bin/python" -m pip install --no-compile "${@/#/$work/}")
-    # capnpy compiles itself on a CPython for which it has no wheel; its pure form does as well.
+    # On a CPython without a wheel of capnpy it is compiled. If that fails, its pure form is used.
     "${pip[@]}" || USE_CYTHON=0 "${pip[@]}" || return 1
-    # Nothing may name the folder where this was made: it is moved from there.
+    # No file may contain the path of this folder, because the folder may be moved.
     find "$there/bin" -type f ! -name 'python*' ! -name 'scaler_*' -delete
     sed -i "1s|.*|#!$LIB/${there##*/}/bin/python|" "$there"/bin/scaler_*
     sed -i '/^command = /d' "$there/pyvenv.cfg"
     find "$there/lib" -name __pycache__ -type d -prune -exec rm -rf {} +
-    # Compiled here, as services can't write, but pip; not to be compared by time, which may be lost on the way. -B: what is
-    # imported for that would be compiled under the name that it has here.
+    # Compile now, because services cannot write here (without pip). Files are not compared by time, which may change when
+    # they are moved. -B: else imported modules would be compiled with the path that they have now.
     "$there/bin/python" -B -m compileall -q -x '/site-packages/pip/' --invalidation-mode unchecked-hash \
         -s "${DESTDIR:-/}" -p / "$there/lib" || true
 }
@@ -136,9 +136,9 @@ environments() {
     say "no PyPy (Debian: pypy3, pypy3-venv), or it could not be set up: the scheduler runs on CPython, slower"
 }
 
-reachable() { # services have users of their own, which don't get into others' homes
+reachable() { # the users of services cannot read the homes of others
     case $(readlink -f "$1") in
-        /root/* | /home/*) say "NOTE: $1 is in somebody's home, where the services of systemd can't read it" ;;
+        /root/* | /home/*) say "NOTE: $1 is in a user's home, where the services of systemd cannot read it" ;;
     esac
 }
 
@@ -146,12 +146,12 @@ wrapper() { # PROGRAM
     local environment=python nursery=""
     if [ -f "$DESTDIR$LIB/pypy/bin/$1" ]; then
         environment=pypy
-        # PyPy takes it from the environment alone: set here it need not be started twice.
+        # PyPy reads it only from the environment. If it is set here, PyPy is not started twice.
         nursery='export PYPY_GC_NURSERY="${PYPY_GC_NURSERY-32M}"'
     fi
     cat >"$work/$1" <<END
 #!/bin/sh
-# Runs $1 in its own environment, which is beside this folder wherever both are moved.
+# Runs $1 in its own environment, which is found relative to this folder.
 lib=\$(dirname -- "\$(readlink -f -- "\$0")")/../lib/scaler
 $nursery
 exec "\$lib/$environment/bin/python" "\$lib/$environment/bin/$1" "\$@"
@@ -161,7 +161,7 @@ END
 
 # --- install, uninstall --------------------------------------------------------------------------------------------
 
-configuration() { # NAME: put where there is none, or one that nobody has changed since we put it there
+configuration() { # NAME: installs it if there is none, or only an unchanged older default
     local default=$BUILD/configuration/$1 there=$DESTDIR$ETC/$1 before=$DESTDIR$SHARE/$1
     if [ ! -e "$there" ] || { [ -e "$before" ] && cmp -s "$there" "$before"; }; then
         put 644 "$default" "$ETC/$1"
@@ -172,7 +172,7 @@ configuration() { # NAME: put where there is none, or one that nobody has change
 }
 
 install_all() {
-    [ -d "$BUILD/man" ] || die "$BUILD is not there: make man"
+    [ -d "$BUILD/man" ] || die "$BUILD does not exist: run make man"
     work=$(mktemp -d)
     NOTES=()
     trap finish EXIT
@@ -229,7 +229,7 @@ uninstall_all() {
             d) rmdir --ignore-fail-on-non-empty "$path" 2>/dev/null || true ;;
         esac
     done
-    say "uninstalled. Users and what services have left in /var/lib and /var/log stay."
+    say "uninstalled. Users, and files of services in /var/lib and /var/log, stay."
 }
 
 case ${1-} in

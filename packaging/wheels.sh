@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# packaging/wheels.sh FOLDER: wheels of the scheduler, of scaler_top, and of what it needs and has no compiled part, for every Python.
+# packaging/wheels.sh FOLDER: wheels for every Python: the scheduler, scaler_top, and their dependencies without compiled parts.
 #
-# capnpy is taken without its compiled part, which it has for CPython alone: the same wheel then serves CPython and PyPy.
+# capnpy is built without its compiled part, which exists only for CPython. So one wheel serves CPython and PyPy.
 set -euo pipefail
 folder=$1
 cd "$(dirname "$0")/.."
 mkdir -p "$folder"
-# build/ would bring modules that are gone from the source.
+# An old build/ would add modules that the source no longer has.
 rm -rf scheduler_daemon/build
 python -m pip wheel --quiet --no-deps --wheel-dir "$folder" ./scheduler_daemon
 USE_CYTHON=0 python -m pip wheel --quiet --no-deps --no-binary capnpy,docopt,pypytools --wheel-dir "$folder" \
     --constraint packaging/constraints.txt capnpy docopt pypytools py six
-# scaler_top alone, from a copy that the links of the client's library are followed for.
+# scaler_top, from a copy of the client library in which links are files.
 top=$folder/../top
 rm -rf "$top"
 mkdir -p "$top"

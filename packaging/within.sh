@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packaging/within.sh COMMAND...: runs a command in .venv, with the scheduler under .venv-pypy where there is one.
+# packaging/within.sh COMMAND...: runs a command in .venv. The scheduler runs in .venv-pypy if that exists.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 export PATH="$root/.venv/bin:$PATH" PYTHONNOUSERSITE=1

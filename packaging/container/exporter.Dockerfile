@@ -1,5 +1,5 @@
-# The exporter's image, of the client's wheel that `make package` builds: the scheduler's metrics for Prometheus. It runs
-# beside the scheduler, in the same pod.
+# The image of the exporter, with the client's wheel that `make package` builds. It exports the scheduler's metrics for
+# Prometheus and runs in the same pod as the scheduler.
 #
 #   docker build -f packaging/container/exporter.Dockerfile -t scaler-exporter:0.1.0 packaging/dist
 FROM python:3.11-slim

@@ -1,9 +1,9 @@
-# The workers' image, of the wheels that `make package` builds: CPython of the minor version that the clients have, and
-# what the tasks import.
+# The image of the workers, with the wheels that `make package` builds. It needs the CPython minor version of the clients,
+# and the packages that the tasks import.
 #
 #   docker build -f packaging/container/workers.Dockerfile -t scaler-workers:0.1.0 packaging/dist
 #
-# More packages: --build-arg PACKAGES="numpy pandas". Another Python: --build-arg PYTHON=3.12.
+# Add packages: --build-arg PACKAGES="numpy pandas". Use another Python: --build-arg PYTHON=3.12.
 ARG PYTHON=3.11
 FROM python:${PYTHON}-slim
 ARG PACKAGES=""

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # packaging/deb/build.sh: packaging/dist/scaler-scheduler_<version>_amd64.deb around packaging/dist/scaler_scheduler.
 #
-# Man page, completions and the default configuration are taken from packaging/build, where `make man` puts them.
+# The man page, completions and the default configuration come from packaging/build (`make man`).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
@@ -9,7 +9,7 @@ tree=$BUILD/deb
 documents=$tree/usr/share/doc/scaler-scheduler
 PROGRAM=scaler_scheduler
 
-# take MODE SOURCE PATH: PATH is left out where there is no SOURCE
+# take MODE SOURCE PATH: copies SOURCE, if it exists, to PATH in the package
 take() {
     [ ! -e "$2" ] || install -D -m "$1" "$2" "$tree$3"
 }
@@ -46,7 +46,7 @@ sed -e "s/@VERSION@/$VERSION/" -e "s/@GLIBC@/$glibc/" -e "s/@SIZE@/$size/" "$her
 chmod 644 "$tree/DEBIAN"/{control,conffiles,md5sums}
 find "$tree" -type d -exec chmod 755 {} +
 find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-# What is in it is compressed already.
+# The content is compressed already, so a low level is enough.
 dpkg-deb --root-owner-group -Zgzip -z1 --build "$tree" "$DIST/scaler-scheduler_${VERSION}_amd64.deb"
-# It takes minutes: asked for by LINTIAN=1.
+# lintian takes minutes, so it runs only with LINTIAN=1.
 [ -z "${LINTIAN-}" ] || lintian --allow-root --fail-on error,warning "$DIST/scaler-scheduler_${VERSION}_amd64.deb"

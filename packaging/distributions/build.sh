@@ -5,7 +5,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$BUILD/distributions
 DISTRIBUTIONS=(scheduler_daemon client_lib worker_lib)
 
-# same_bytes SDIST: setuptools writes the times of the build into an archive; here it is packed again without them
+# same_bytes SDIST: packs it again without the times of the build, which setuptools writes into it
 same_bytes() {
     local tree
     tree=$(mktemp -d)
@@ -16,7 +16,7 @@ same_bytes() {
     rm -rf "$tree"
 }
 
-# holds SDIST PATTERN...: each is the end of a name in it
+# holds SDIST PATTERN...: fails unless each pattern is the end of a file name in it
 holds() {
     local sdist=$1 names pattern
     names=$(tar -tzf "$sdist")
@@ -30,11 +30,11 @@ rm -rf "$folder"
 mkdir -p "$folder"
 rm -f "$DIST"/scaler_{scheduler,client,worker}-*
 for name in "${DISTRIBUTIONS[@]}"; do
-    # A copy: what an earlier build has left would be packed, and what this one leaves be found. Links are followed.
+    # Build from a copy, so that files of an earlier build are not packed, and this build leaves none. Follow links.
     mkdir "$folder/$name"
     tar -C "$root/$name" --create --dereference --exclude=build --exclude=dist --exclude='*.egg-info' --exclude=__pycache__ . |
         tar -C "$folder/$name" --extract
-    # The wheel is made from the sdist, so that shows that the sdist is whole.
+    # The wheel is built from the sdist, which shows that the sdist is complete.
     "$PYTHON" -m build --outdir "$DIST" "$folder/$name"
 done
 for sdist in "$DIST"/scaler_*-"$VERSION".tar.gz; do

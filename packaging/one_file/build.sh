@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packaging/one_file/build.sh: packaging/dist/scaler_scheduler, one executable file with PyPy in it.
+# packaging/one_file/build.sh: packaging/dist/scaler_scheduler, one executable file that contains PyPy.
 set -euo pipefail
 here=$(dirname "$0")
 tree=$BUILD/one_file

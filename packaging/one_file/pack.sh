@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # packaging/one_file/pack.sh TREE NAME VERSION FILE: one executable file that unpacks TREE and runs TREE/bin/NAME.
 #
-# NURSERY and GLIBC in the environment are what stub.sh says of PyPy. The same tree and SOURCE_DATE_EPOCH make the same
-# file; .contents is written into the tree.
+# NURSERY and GLIBC in the environment are values for stub.sh. The same tree and SOURCE_DATE_EPOCH give the same file. The
+# file .contents is written into the tree.
 set -euo pipefail
 tree=$1 name=$2 version=$3 file=$4
 stub=$(dirname "$0")/stub.sh
@@ -25,7 +25,7 @@ export LC_ALL=C
 
 archive=$(mktemp)
 trap 'rm -f "$archive"' EXIT
-# The folder itself is made by stub.sh, for its owner alone: its mode isn't to come from the archive.
+# stub.sh makes the folder itself, for its owner alone. The archive must not set its mode.
 (cd "$tree" && tar --create --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$epoch" \
     --exclude=./.used $(ls -A)) | gzip -9n >"$archive"
 

@@ -1,19 +1,19 @@
 #!/bin/sh
-# @NAME@ @VERSION@, with PyPy and everything else that it needs. The first start unpacks what follows this script,
-# a compressed tar archive, into a folder that is named by its hash; every start checks that folder and runs the program
-# in it, in this process. packaging/README.md of the project says where it is, and what is checked.
+# @NAME@ @VERSION@ with PyPy and all its dependencies. A compressed tar archive follows this script. The first start
+# unpacks it into a folder that is named by its hash. Every start checks that folder and runs the program in it, in this
+# process. packaging/README.md of the project describes the folder and the checks.
 #
-# It needs sh, coreutils, tar and gzip, and no more.
+# The script needs only sh, coreutils, tar and gzip.
 set -u
 
 name=@NAME@
 folder=$name-@SHORT@
 archive=@ARCHIVE@  # its SHA-256
-listing=@LISTING@  # of what `listing_of` says of an intact folder
+listing=@LISTING@  # the output of `listing_of` for an intact folder
 lines=@LINES@      # of this script
 
 KEPT_DAYS=30       # unused folders of other versions
-ABANDONED_DAYS=1   # what a start that was killed has left
+ABANDONED_DAYS=1   # temporary folders of killed starts
 
 NO_PLACE=73        # the exit statuses of sysexits.h
 CANNOT_RUN=71
@@ -21,7 +21,7 @@ DAMAGED_FILE=66
 
 say() { printf '%s: %s\n' "$name" "$*" >&2; }
 
-work=              # where this start unpacks
+work=              # the temporary folder of this start
 
 end() {
     status=$1
@@ -36,22 +36,22 @@ mount_proc="/proc is not mounted here: mount it (mount -t proc proc /proc)"
 
 first_line() { printf '%s\n' "$1" | head -n 1; }
 
-# listing_of FOLDER: size, time of change and mode of every file in it, as a hash: a file that is missing, cut short,
-# overwritten or written to since is seen, in milliseconds.
+# listing_of FOLDER: a hash of size, time of change and mode of every file in it. In milliseconds it detects files that are
+# missing, truncated or changed.
 listing_of() (
     IFS='
 '
     set -f
-    # shellcheck disable=SC2046  # a name a line
+    # shellcheck disable=SC2046  # one name a line
     { cd "$1" && stat -c '%s %Y %f %n' $(cat .contents); } 2>/dev/null | sha256sum
 )
 
-# intact FOLDER: nobody else can have written to it, and it holds what was unpacked
+# intact FOLDER: succeeds if nobody else can write to it and it has the unpacked files unchanged
 intact() {
     [ -O "$1" ] && [ ! -L "$1" ] && [ "$(stat -c %a "$1")" = 700 ] && [ "$(listing_of "$1")" = "$listing  -" ]
 }
 
-# private FOLDER: made where it is missing, and nobody else may write to it; `fault` says what is wrong
+# private FOLDER: makes it if needed; fails if anybody else may write to it. `fault` is the reason
 private() {
     [ -d "$1" ] || fault=$(umask 077 && LC_ALL=C mkdir -p "$1" 2>&1) || {
         fault=${fault##*: }
@@ -64,7 +64,7 @@ private() {
 
 packed() { tail -n +"$((lines + 1))" "$0"; }
 
-# unpack FOLDER: a new one, which is seen to run; `fault` says what is wrong
+# unpack FOLDER: unpacks into a new folder and starts PyPy there as a test. `fault` is the reason of a failure
 unpack() {
     command -v tar >/dev/null && command -v gzip >/dev/null || end "$CANNOT_RUN" "tar and gzip are needed to unpack it"
     [ "$(packed | sha256sum)" = "$archive  -" ] || end "$DAMAGED_FILE" "$0 is damaged: copy it again"
@@ -76,7 +76,7 @@ unpack() {
         esac
         return 1
     }
-    fault="what was unpacked isn't what was packed"
+    fault="the unpacked files differ from the archive"
     intact "$1" || return 1
     fault=$("$1/bin/$name" -I -S -B -c '' 2>&1 </dev/null)
     case $? in
@@ -94,9 +94,9 @@ unpack() {
     return 1
 }
 
-# sweep BASE WORK: remove there what killed starts have left, and other versions that nobody has used for long
+# sweep BASE WORK: removes temporary folders of killed starts, and other versions that were not used for long
 sweep() {
-    has_proc || return  # nothing says which versions are running
+    has_proc || return  # the running versions are not known
     now=$(date +%s)
     running=$(readlink /proc/[0-9]*/exe 2>/dev/null)
     touch -d "@$((now - KEPT_DAYS * 86400))" "$2/kept"
@@ -110,13 +110,13 @@ sweep() {
     done
 }
 
-# settle ROOT BASE WORK: unpack beside it, and rename. Of two that start at once one is renamed first, and both use that.
+# settle ROOT BASE WORK: unpacks beside ROOT and renames. If two processes start at once, both use the first one's folder.
 settle() {
     if [ -e "$1" ]; then
         fault="$folder in it belongs to another user"
         [ -O "$1" ] && [ ! -L "$1" ] || return 1
         mv -T "$1" "$3/old" 2>/dev/null
-        # Another start may have mended it between our look and our move.
+        # Another start may have repaired it between the check and the move.
         intact "$3/old" && mv -T "$3/old" "$1" 2>/dev/null && return
         say "$1 is damaged: it is unpacked again"
     fi
@@ -129,7 +129,7 @@ settle() {
     return 0
 }
 
-# prepare BASE: $root is an intact folder there; `fault` says what is wrong
+# prepare BASE: makes $root, an intact folder in BASE. `fault` is the reason of a failure
 prepare() {
     root=$1/$folder
     private "$1" || return 1
@@ -153,7 +153,7 @@ prepare() {
     [ -x "$root/bin/$name" ]
 }
 
-# try BASE ARGUMENT...: run the program from there; returns where that can't be
+# try BASE ARGUMENT...: runs the program from BASE; returns if that is not possible
 try() {
     base=$1
     shift
@@ -162,7 +162,7 @@ try() {
         return
     }
     { printf '' >"$root/.used"; } 2>/dev/null
-    # As scaler_scheduler.daemon.startup does, which would have to start PyPy twice for it.
+    # As scaler_scheduler.daemon.startup does. If it is set here, PyPy is not started twice.
     : "${PYPY_GC_NURSERY:=@NURSERY@}"
     export PYPY_GC_NURSERY
     has_proc || say "$mount_proc; without it the scheduler does not see a container's memory limit"
@@ -175,7 +175,7 @@ case ${XDG_CACHE_HOME-} in
     *) case ${HOME-} in /*) try "$HOME/.cache/scaler" "$@" ;; esac ;;
 esac
 last=${TMPDIR:-/tmp}/scaler-$(id -u)
-[ -L "$last" ] || try "$last" "$@"  # where anybody may put a link
-end "$NO_PLACE" "there is no place to unpack to: name one that is ours and not noexec in XDG_CACHE_HOME"
+[ -L "$last" ] || try "$last" "$@"  # in /tmp anybody can make a link
+end "$NO_PLACE" "there is no place to unpack to: set XDG_CACHE_HOME to a folder of this user without noexec"
 # The archive follows.
 exit
