@@ -23,6 +23,7 @@ log = logging.getLogger("mkdocs.hooks.pages")
 ROOT = Path(__file__).resolve().parents[2]
 USERS = "client_lib/docs"
 OPERATORS = "scheduler_daemon/docs"
+DECISIONS = "scheduler_daemon/docs/decisions"
 DEVELOPERS = {
     "Architecture": "ARCHITECTURE.md",
     "Protocol": "scheduler_daemon/protocol/PROTOCOL.md",
@@ -40,7 +41,7 @@ CODE = re.compile(r"^( *)(`{3,}).*?^\1\2 *$|``.*?``|`[^`\n]*`", re.MULTILINE | r
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Set the navigation."""
     config.nav = [
-        {"Scaler": "README.md"},
+        {"Overview": "README.md"},
         {"For users": section(USERS)},
         {"For operators": [*section(OPERATORS), *entries(PACKAGES)]},
         {"For developers": [*entries(DEVELOPERS), *decisions()]},
@@ -58,11 +59,13 @@ def section(folder: str) -> list[Any]:
     if not (ROOT / index).exists():
         return []
     linked = [target for target in targets(index) if target.startswith(folder) and target.endswith(".md")]
+    linked = [target for target in linked if not target.startswith(DECISIONS)]
     return list(dict.fromkeys([index, *linked]))
 
 
 def decisions() -> list[Any]:
-    pages = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / OPERATORS / "decisions").glob("*.md"))
+    pages = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / DECISIONS).glob("*.md"))
+    pages.sort(key=lambda page: not page.endswith("/index.md"))
     return [{"Decisions": pages}] if pages else []
 
 

@@ -47,6 +47,7 @@ port, as in the name of a monitor's socket."""
 EXECUTED = {"python", "sh"}
 SHOWN = {"", "text", "toml", "ini", "json", "yaml", "capnp", "cpp", "markdown", "promql", "nginx"}
 SECONDS = 100.0
+SESSION_SECONDS = 240.0
 END_SECONDS = 20.0
 
 
@@ -179,7 +180,7 @@ def run_python(block: Block, folder: Path, address: str) -> None:
         assert ended.stdout.splitlines() == expected
 
 
-def run_shell(blocks: Iterable[Block], folder: Path, seconds: float = SECONDS) -> str:
+def run_shell(blocks: Iterable[Block], folder: Path, seconds: float = SESSION_SECONDS) -> str:
     """Run blocks as one session of a shell, end what it has left in the background, and return its output."""
     blocks = list(blocks)
     texts = with_free_ports(block.text for block in blocks)

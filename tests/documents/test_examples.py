@@ -33,6 +33,7 @@ def test_python_example_runs(cluster: LocalCluster, tmp_path: Path, page: str, b
     examples.run_python(block, tmp_path, cluster.address)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", SHELL)
 def test_shell_session_of_a_page_runs(tmp_path: Path, page: str) -> None:
     examples.write_titled(PAGES[page], tmp_path)
