@@ -153,11 +153,11 @@ def variables(folder: Path, **others: str) -> dict[str, str]:
     return environment(HOME=str(folder), PATH=path, SCALER_SCHEDULER_PYTHON=sys.executable, **others)
 
 
-def in_a_docstring(text: str) -> str:
-    """A docstring's example as a program. It may use a `client` that it does not make, at any scheduler."""
+def in_a_docstring(text: str, address: str) -> str:
+    """A docstring's example as a program that uses this scheduler. It may use a `client` that it does not make."""
     if "scaler_client" not in text:
         text = "from scaler_client import Client\nclient = Client()\n" + text
-    return text.replace('"tcp://127.0.0.1:2345"', "")
+    return text.replace("tcp://127.0.0.1:2345", address)
 
 
 def run_python(block: Block, folder: Path, address: str) -> None:

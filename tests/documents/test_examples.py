@@ -29,7 +29,7 @@ def cluster() -> Iterator[LocalCluster]:
 def test_python_example_runs(cluster: LocalCluster, tmp_path: Path, page: str, block: Block) -> None:
     examples.write_titled(PAGES[page], tmp_path)
     if ".py:" in page:
-        block = replace(block, text=examples.in_a_docstring(block.text))
+        block = replace(block, text=examples.in_a_docstring(block.text, cluster.address))
     examples.run_python(block, tmp_path, cluster.address)
 
 
