@@ -24,7 +24,8 @@ OURS, OTHERS = "#3f6ad8", "#9aa3ad"
 WIDTH, LABEL_WIDTH, VALUE_WIDTH = 720, 210, 130
 TOP, ROW, BAR = 44, 38, 20
 STYLE = (
-    "text{font:14px system-ui,sans-serif;fill:#24292f}.title{font-weight:bold}.small{font-size:12px;fill:#57606a}.range{stroke:#24292f}"
+    "text{font:14px system-ui,sans-serif;fill:#24292f}.title{font-weight:bold}"
+    ".small{font-size:12px;fill:#57606a}.range{stroke:#24292f}"
     "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9aa3ad}.range{stroke:#e6edf3}}"
 )
 
