@@ -1,55 +1,55 @@
 @0xb0f3b8f1a5c0d7e2;
-# The one contract between scaler_scheduler, its clients, workers and host agents.
+# The messages between scaler_scheduler and its clients, workers, host agents and monitors.
 #
-# Every ZeroMQ message is one `Message` in frame 0 (standard, unpacked Cap'n Proto stream framing) and, where the
-# message says so, frames with large payloads behind it. PROTOCOL.md tells the flows, the order, the limits, the errors.
+# A ZeroMQ message has one `Message` in frame 0, in the standard, unpacked stream framing of Cap'n Proto. Some messages
+# have further frames with large payloads. PROTOCOL.md describes the flows, the order, the limits and the errors.
 #
-# What happens per task travels in columns: row i of every column is about the same task. A column is either as long as
-# the batch or has one element, which then holds for every row (a "constant column"). `ids` is always of full length.
+# A batch describes many tasks in columns: row i of every column is about the same task. A column has one element per
+# row, or a single element that holds for every row (a "constant column"). `ids` always has one element per row.
 #
-# Payloads of a batch: `payload` holds the payloads of all rows behind one another, `sizes` says where each ends. A row
-# whose payload travels alone is listed in `large` (ascending row numbers); its size in `sizes` is 0, and frame 1 + k
-# holds the payload of the row large[k].
+# Payloads of a batch: `payload` is the concatenation of the rows' payloads, and `sizes` has the bytes of each. A large
+# payload travels in a frame of its own: `large` lists these rows (ascending row numbers), their size in `sizes` is 0,
+# and frame 1 + k has the payload of row large[k].
 
 const protocolVersion :UInt32 = 1;
 
 struct Message {
   union {
-    hello @0 :Hello;                      # any peer -> scheduler: who I am
-    welcome @1 :Welcome;                  # scheduler -> peer: accepted
-    refused @2 :Refused;                  # scheduler -> peer: not accepted, and why
-    helloWanted @3 :Void;                 # scheduler -> peer: I do not know you (any more): say hello
-    goodbye @4 :Goodbye;                  # any peer -> scheduler, scheduler -> any peer: I am leaving on purpose
+    hello @0 :Hello;                      # any peer -> scheduler: introduces the peer
+    welcome @1 :Welcome;                  # scheduler -> peer: the hello is accepted
+    refused @2 :Refused;                  # scheduler -> peer: the hello is refused, and why
+    helloWanted @3 :Void;                 # scheduler -> peer: the peer is unknown and must send a hello
+    goodbye @4 :Goodbye;                  # any peer -> scheduler, scheduler -> any peer: the sender leaves
     heartbeat @5 :Heartbeat;              # any peer -> scheduler: renews the lease
-    heartbeatEcho @6 :HeartbeatEcho;      # scheduler -> peer: the answer to one heartbeat
-    function @7 :Function;                # client -> scheduler -> worker; frame 1: its bytes
-    forgetFunctions @8 :ForgetFunctions;  # client -> scheduler -> worker: these numbers are free
-    submit @9 :Submit;                    # client -> scheduler; large payloads
-    dispatch @10 :Dispatch;               # scheduler -> worker; large payloads
-    results @11 :Results;                 # worker -> scheduler; large payloads
-    resolved @12 :Resolved;               # scheduler -> client; large payloads
-    started @13 :Started;                 # worker -> scheduler -> client: these tasks run now
-    cancel @14 :Cancel;                   # client -> scheduler: the user's wish
-    cancelRefused @15 :CancelRefused;     # scheduler -> client: these are past cancelling
-    workerDied @16 :WorkerDied;           # host agent -> scheduler: one of my workers ended
-    error @17 :Error;                     # scheduler -> peer: a message of yours was wrong and dropped
-    snapshot @18 :Snapshot;               # scheduler -> whoever subscribed to the monitor address
-    retract @19 :Tasks;                   # scheduler -> worker: give these back unless they have begun
-    retracted @20 :Retracted;             # worker -> scheduler: the answer, one row a task
-    stop @21 :Tasks;                      # scheduler -> worker: interrupt these if they run or are suspended
-    suspended @22 :Tasks;                 # nested client -> scheduler: these wait for their children, their slot is free
-    resumed @23 :Tasks;                   # nested client -> scheduler: these go on
-    endWorker @24 :EndWorker;             # scheduler -> host agent: end this worker if it still runs that task
-    credit @25 :Credit;                   # scheduler -> client: how much it may submit
-    received @26 :Received;               # client -> scheduler: how much of its results it has taken
-    object @27 :Object;                   # client -> scheduler -> worker or host agent -> scheduler; frames: its bytes
-    forgetObjects @28 :ForgetObjects;     # likewise; downwards: nobody needs these any more; an agent's: these are not here
-    shutdown @29 :Void;                   # client -> scheduler -> host agent: end yourself and your workers
+    heartbeatEcho @6 :HeartbeatEcho;      # scheduler -> peer: answers one heartbeat
+    function @7 :Function;                # client -> scheduler -> worker; frame 1: the function's bytes
+    forgetFunctions @8 :ForgetFunctions;  # client -> scheduler -> worker: no task calls these any more
+    submit @9 :Submit;                    # client -> scheduler: new tasks; large payloads
+    dispatch @10 :Dispatch;               # scheduler -> worker: tasks to run; large payloads
+    results @11 :Results;                 # worker -> scheduler: ended tasks; large payloads
+    resolved @12 :Resolved;               # scheduler -> client: answers of tasks; large payloads
+    started @13 :Started;                 # worker -> scheduler -> client: these tasks have begun
+    cancel @14 :Cancel;                   # client -> scheduler: cancel these tasks
+    cancelRefused @15 :CancelRefused;     # scheduler -> client: these tasks run and are not cancelled
+    workerDied @16 :WorkerDied;           # host agent -> scheduler: a worker of this host has ended
+    error @17 :Error;                     # scheduler -> peer: a message of the peer was wrong and was dropped
+    snapshot @18 :Snapshot;               # scheduler -> subscribers of its monitor address
+    retract @19 :Tasks;                   # scheduler -> worker: return these tasks, unless they have begun
+    retracted @20 :Retracted;             # worker -> scheduler: answers retract, one row per task
+    stop @21 :Tasks;                      # scheduler -> worker: interrupt these tasks if they run or are suspended
+    suspended @22 :Tasks;                 # nested client -> scheduler: these tasks wait for their children; their slots are free
+    resumed @23 :Tasks;                   # nested client -> scheduler: these tasks run again
+    endWorker @24 :EndWorker;             # scheduler -> host agent: end this worker if it still runs this task
+    credit @25 :Credit;                   # scheduler -> client: the bytes that it may submit
+    received @26 :Received;               # client -> scheduler: acknowledges results and output
+    object @27 :Object;                   # client -> scheduler -> worker, or host agent -> scheduler; further frames: its bytes
+    forgetObjects @28 :ForgetObjects;     # along the same ways: nobody needs these any more; from an agent: it does not have these
+    shutdown @29 :Void;                   # client -> scheduler -> host agent: end, with all workers
     output @30 :Output;                   # worker -> scheduler -> client: what tasks print
-    fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send what is in these files of your host
-    history @32 :History;                 # scheduler -> whoever subscribed to it at the monitor address
-    graphs @33 :Graphs;                   # likewise
-    notice @34 :Notice;                   # scheduler -> client: something that its user should know
+    fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send the contents of these files of the host
+    history @32 :History;                 # scheduler -> subscribers of its monitor address: what happened to tasks
+    graphs @33 :Graphs;                   # scheduler -> subscribers of its monitor address: nodes of graphs
+    notice @34 :Notice;                   # scheduler -> client: a text for the client's user
   }
 }
 
@@ -58,20 +58,20 @@ enum Role { client @0; worker @1; agent @2; }
 struct Hello {
   protocolVersion @0 :UInt32;
   role @1 :Role;
-  incarnation @2 :UInt64;     # drawn anew at every start of the peer; below 2^63
-  agent @3 :UInt64;           # a worker's: the incarnation of its host agent, 0 without one
-  language @4 :Text;          # for people: "python"
+  incarnation @2 :UInt64;     # a random number, new at every start of the peer; below 2^63
+  agent @3 :UInt64;           # of a worker: the incarnation of its host agent; 0: it has none
+  language @4 :Text;          # for display: "python"
   languageVersion @5 :Text;   # "3.11.7"
-  version @6 :Text;           # of the peer's own library
+  version @6 :Text;           # the version of the peer's library
   host @7 :Text;
   pid @8 :UInt32;
-  name @9 :Text;              # for people; need not be unique
-  worker @10 :UInt64;         # a nested client's: the incarnation of the worker whose tasks it serves; 0 for others
-  capabilities @11 :List(Capability);  # a worker's: what it has
-  running @12 :Tasks;         # of a worker that joins again: tasks that it runs or has suspended; of an agent: tasks whose results
-                              # are in its files
-  kinds @13 :List(Text);      # a worker's: the kinds of functions that it can run; empty: all
-  scheduler @14 :UInt64;      # the incarnation of the scheduler that has welcomed this peer last; 0: none did
+  name @9 :Text;              # for display; need not be unique
+  worker @10 :UInt64;         # of a nested client: the incarnation of the worker whose tasks it serves; else 0
+  capabilities @11 :List(Capability);  # of a worker: the resources that it offers
+  running @12 :Tasks;         # of a worker that joins again: the tasks that it runs or has suspended; of an agent: the tasks whose
+                              # results are in its files
+  kinds @13 :List(Text);      # of a worker: the kinds of functions that it can run; empty: all
+  scheduler @14 :UInt64;      # the incarnation of the scheduler that accepted this peer last; 0: none has
 }
 
 struct Capability {
@@ -81,12 +81,12 @@ struct Capability {
 
 struct Welcome {
   protocolVersion @0 :UInt32;
-  version @1 :Text;                 # of the scheduler
-  incarnation @2 :UInt64;           # the scheduler's restart epoch; another one: it has forgotten everything
-  leaseMilliseconds @3 :UInt64;     # a peer silent for longer is given up
-  credit @4 :UInt64;                # a client's: the first `credit`; the count begins anew with every welcome
-  resultWindow @5 :UInt64;          # a client's: say `received` at least once in so many bytes of results; 0: need not
-  messageSizeLimit @6 :UInt64;      # who sends a longer frame is cut off: do not; 0: not told
+  version @1 :Text;                 # the version of the scheduler
+  incarnation @2 :UInt64;           # the scheduler's incarnation; a different one means that it has lost all state
+  leaseMilliseconds @3 :UInt64;     # a peer that is silent for longer is lost
+  credit @4 :UInt64;                # of a client: the first `credit`; the count begins at 0 with every welcome
+  resultWindow @5 :UInt64;          # of a client: it must send `received` at least once per this many bytes of results; 0: never
+  messageSizeLimit @6 :UInt64;      # the scheduler cuts a connection that sends a longer frame; 0: no limit was announced
 }
 
 enum RefusedReason { protocolVersion @0; malformedHello @1; notAuthorized @2; }
@@ -94,19 +94,19 @@ enum RefusedReason { protocolVersion @0; malformedHello @1; notAuthorized @2; }
 struct Refused {
   reason @0 :RefusedReason;
   text @1 :Text;
-  protocolVersion @2 :UInt32;       # the scheduler's
+  protocolVersion @2 :UInt32;       # the scheduler's protocol version
   version @3 :Text;
 }
 
 struct Goodbye { reason @0 :Text; }
 
 struct Heartbeat {
-  sequence @0 :UInt64;              # comes back in the echo
-  residentBytes @1 :UInt64;         # of the sending process
+  sequence @0 :UInt64;              # the echo repeats it
+  residentBytes @1 :UInt64;         # resident size of the sending process
   cpuMilliseconds @2 :UInt64;       # user and system time since the process started
-  workers @3 :List(WorkerHeartbeat);  # a host agent's: each living worker, whose lease this renews as well
-  lagMicroseconds @4 :UInt64;       # from the last heartbeat to its echo; 0: there was none yet
-  isRetiring @5 :Bool;              # a host agent's: its workers are to end what they have begun, and get nothing new
+  workers @3 :List(WorkerHeartbeat);  # of a host agent: its living workers, whose leases this message renews, too
+  lagMicroseconds @4 :UInt64;       # from the last heartbeat to its echo; 0: no echo yet
+  isRetiring @5 :Bool;              # of a host agent: it drains; its workers finish what they have begun and get no new tasks
 }
 
 struct WorkerHeartbeat {
@@ -117,21 +117,21 @@ struct WorkerHeartbeat {
 
 struct HeartbeatEcho {
   sequence @0 :UInt64;
-  isDrained @1 :Bool;               # to a retiring agent: none of its workers holds a task any more
+  isDrained @1 :Bool;               # to a draining agent: none of its workers holds a task any more
 }
 
 struct Function {
-  number @0 :UInt32;                # the sender's; a worker is told the scheduler's own number
-  name @1 :Text;                    # for people: logs, errors, the monitor
-  kind @2 :Text;                    # what can run it: "cloudpickle 3.11", "named json price"
+  number @0 :UInt32;                # a client's number towards the scheduler, the scheduler's number towards workers
+  name @1 :Text;                    # for display in logs, errors and monitors
+  kind @2 :Text;                    # which workers can run it: "cloudpickle 3.11", "named json price"
 }
 
 struct ForgetFunctions { numbers @0 :List(UInt32); }
 
 struct Object {
-  client @0 :UInt64;                # whose it is; from a client: 0
-  id @1 :UInt64;                    # of the client's one counter of tasks and objects
-  name @2 :Text;                    # for people
+  client @0 :UInt64;                # the incarnation of the client that owns it; from a client: 0
+  id @1 :UInt64;                    # from the counter that the client uses for tasks and objects
+  name @2 :Text;                    # for display
 }
 
 struct ForgetObjects {
@@ -145,86 +145,86 @@ struct FetchObjects {
 }
 
 struct Submit {
-  ids @0 :List(UInt64);             # the client's own counter, below 2^63, ascending within a batch
+  ids @0 :List(UInt64);             # from the client's counter, below 2^63, ascending within a batch
   functions @1 :List(UInt32);       # the client's function numbers
   sizes @2 :List(UInt32);
   large @3 :List(UInt32);
   payload @4 :Data;
-  options @5 :Options;              # of every row; null: none but the defaults
-  inputs @6 :List(UInt64);          # objects that rows read, all rows' behind one another: ids of this client
-  inputCounts @7 :List(UInt32);     # how many of these each row has; empty: none has any
-  keep @8 :List(UInt8);             # Keep's ordinals; empty: no result is kept
+  options @5 :Options;              # of every row; null: the defaults
+  inputs @6 :List(UInt64);          # ids of this client's objects that the rows read, concatenated
+  inputCounts @7 :List(UInt32);     # number of inputs of each row; empty: all 0
+  keep @8 :List(UInt8);             # ordinals of Keep; empty: no result is kept
 }
 
 enum Keep {
   no @0;                            # the result goes to the client
-  yes @1;                           # it becomes an object with the row's id; the client gets outcome kept, no payload
-  both @2;                          # it becomes an object, and goes to the client
+  yes @1;                           # it becomes an object with the row's id; the client gets the outcome `kept` without a payload
+  both @2;                          # it becomes an object and goes to the client
 }
 
 struct Options {
-  priority @0 :Int32;               # higher goes first
-  depth @1 :UInt32;                 # tasks that wait for this one and for one another: 0 outside tasks; deeper goes first
-  retries @2 :Int32 = -1;           # further attempts when the worker dies or the outcome is retryable; -1: the scheduler's
-  timeoutMilliseconds @3 :UInt64;   # of run time; 0: none
-  profiling @4 :Bool;               # cpuTimes and peaks are wanted with the result
-  name @5 :Text;                    # for people, in place of the function's; empty: the function's
-  capabilities @6 :List(Capability);  # what the worker must have, at least
-  streamOutput @7 :Bool;            # what the task prints is wanted, in `output`
-  graph @8 :UInt64;                 # the client's number of the graph that the rows belong to, below 2^63; 0: they belong to none
-  keys @9 :Text;                    # for people: the keys of the graph whose values are wanted; at most 200 characters are kept
+  priority @0 :Int32;               # higher runs first
+  depth @1 :UInt32;                 # number of tasks in a chain that wait for this one; 0 outside of tasks; deeper runs first
+  retries @2 :Int32 = -1;           # further attempts if the worker dies or the outcome is retryable; -1: the scheduler's default
+  timeoutMilliseconds @3 :UInt64;   # limit of the run time; 0: none
+  profiling @4 :Bool;               # return cpuTimes and peaks with the result
+  name @5 :Text;                    # for display, in place of the function's name; empty: the function's name
+  capabilities @6 :List(Capability);  # resources that the worker must have, at least
+  streamOutput @7 :Bool;            # send what the task prints, in `output`
+  graph @8 :UInt64;                 # the client's number of the rows' graph, below 2^63; 0: no graph
+  keys @9 :Text;                    # for display: the keys of the graph whose values are wanted; at most 200 characters are kept
 }
 
 struct Dispatch {
-  clients @0 :List(UInt64);         # incarnations of clients; a task is named by (client, id)
+  clients @0 :List(UInt64);         # incarnations of clients; (client, id) identifies a task
   ids @1 :List(UInt64);
-  attempts @2 :List(UInt32);        # 1 for the first; comes back with the result
+  attempts @2 :List(UInt32);        # 1 for the first attempt; the result repeats it
   functions @3 :List(UInt32);       # the scheduler's function numbers
   sizes @4 :List(UInt32);
   large @5 :List(UInt32);
   payload @6 :Data;
-  flags @7 :List(UInt8);            # bit 0: profile it; 1: say `started` as it begins; 2: send its `output`; 3: its result is
-                                    # kept, and where it is large may be `stored`. Empty: no row has any
-  depths @8 :List(UInt32);          # its Options' depth and priority, for tasks that it submits; empty: all 0
-  priorities @9 :List(UInt32);      # as two's complement
-  inputs @10 :List(UInt64);         # as in Submit; ids of the row's client
+  flags @7 :List(UInt8);            # bit 0: profile the task; 1: send `started` when it begins; 2: send its `output`; 3: its result is
+                                    # kept, and a large one may be `stored`. Empty: all 0
+  depths @8 :List(UInt32);          # depth and priority of its Options, for the tasks that it submits; empty: all 0
+  priorities @9 :List(UInt32);      # in two's complement
+  inputs @10 :List(UInt64);         # as in Submit: ids of objects of the row's client
   inputCounts @11 :List(UInt32);
-  shared @12 :List(UInt8);          # an element an input. 0: came in an Object message before; 1: a file of the host agent, or
-                                    # will be in a moment; 2: a file that a worker of the host has made
-  inlined @13 :List(UInt32);        # likewise. n > 0: its n - 1 bytes are in the row's payload, behind the arguments; empty: all 0
-  names @14 :Data;                  # UTF-8: names given to rows by their Options, all rows' behind one another
-  nameSizes @15 :List(UInt32);      # bytes of each; 0: it has its function's. Empty: all 0
+  shared @12 :List(UInt8);          # one element per input. 0: an Object message has sent it before; 1: a file that the host agent
+                                    # has made or is about to make; 2: a file that a worker of the host has made
+  inlined @13 :List(UInt32);        # one element per input. n > 0: its n - 1 bytes follow the arguments in the row's payload. Empty: all 0
+  names @14 :Data;                  # UTF-8: names from the rows' Options, concatenated
+  nameSizes @15 :List(UInt32);      # bytes of each; 0: the function's name. Empty: all 0
 }
 
 enum Outcome {
   value @0;            # payload: the serialized return value
-  exception @1;        # payload: the serialized exception, remote traceback attached
-  functionFailed @2;   # payload: a serialized exception; the function could not be deserialized on the worker
-  resultFailed @3;     # payload: UTF-8 text; the result or exception could not be serialized on the worker
-  retryable @4;        # payload: as of exception; one that the task is to be tried again on. Towards a client: never
-  workerDied @5;       # payload: UTF-8 text, the attempts' history
+  exception @1;        # payload: the serialized exception with its remote traceback
+  functionFailed @2;   # payload: the serialized exception; the worker could not deserialize the function
+  resultFailed @3;     # payload: UTF-8 text; the worker could not serialize the result or exception
+  retryable @4;        # payload: as of `exception`; the task asks for another attempt. Never sent to a client
+  workerDied @5;       # payload: UTF-8 text: the history of its attempts
   cancelled @6;        # no payload
   timedOut @7;         # payload: UTF-8 text
-  kept @8;             # no payload: the result is an object now
-  inputLost @9;        # payload: UTF-8 text; an object that the row reads is not there
-  stored @10;          # payload: its size, 8 bytes, little-endian; the result is a file of the host. Towards a client: never
+  kept @8;             # no payload; the result is an object now
+  inputLost @9;        # payload: UTF-8 text; an object that the row reads is missing
+  stored @10;          # payload: the size, 8 bytes, little-endian; the result is a file of the host. Never sent to a client
 }
 
 struct Results {
   clients @0 :List(UInt64);
   ids @1 :List(UInt64);
   attempts @2 :List(UInt32);
-  outcomes @3 :List(UInt8);         # Outcome's ordinals
-  durations @4 :List(UInt64);       # nanoseconds, arguments read to result written
+  outcomes @3 :List(UInt8);         # ordinals of Outcome
+  durations @4 :List(UInt64);       # nanoseconds, from reading the arguments to writing the result
   sizes @5 :List(UInt32);
   large @6 :List(UInt32);
   payload @7 :Data;
   cpuTimes @8 :List(UInt64);        # nanoseconds of the process while the row ran; empty: no row is profiled
-  peaks @9 :List(UInt64);           # bytes, the largest resident size seen; empty like cpuTimes, 0 in a row: not profiled
-  errors @10 :Data;                 # UTF-8: one line for each failed row that says why it failed, concatenated
-  errorSizes @11 :List(UInt32);     # bytes of each; 0: none. Empty: all 0
-  tracebacks @12 :Data;             # UTF-8: the tracebacks of failed rows, concatenated; the scheduler keeps the last 4096 bytes of each
-  tracebackSizes @13 :List(UInt32); # bytes of each; 0: none. Empty: all 0
+  peaks @9 :List(UInt64);           # bytes, the largest resident size; empty like cpuTimes; 0: the row is not profiled
+  errors @10 :Data;                 # UTF-8: for each failed row one line that says why, concatenated
+  errorSizes @11 :List(UInt32);     # bytes of each; 0: no failure. Empty: all 0
+  tracebacks @12 :Data;             # UTF-8: tracebacks of failed rows, concatenated; the scheduler keeps the last 4096 bytes of each
+  tracebackSizes @13 :List(UInt32); # bytes of each; 0: no failure. Empty: all 0
 }
 
 struct Resolved {
@@ -233,7 +233,7 @@ struct Resolved {
   sizes @2 :List(UInt32);
   large @3 :List(UInt32);
   payload @4 :Data;
-  durations @5 :List(UInt64);       # these three as in Results; empty: no row is profiled
+  durations @5 :List(UInt64);       # this and the next two as in Results; empty: no row is profiled
   cpuTimes @6 :List(UInt64);
   peaks @7 :List(UInt64);
 }
@@ -254,34 +254,34 @@ struct Output {
   clients @0 :List(UInt64);         # towards a client: empty
   ids @1 :List(UInt64);
   streams @2 :List(UInt8);          # 0: standard output; 1: standard error
-  labels @3 :List(UInt32);          # so many bytes at the row's begin say, for people, which host, process and task
-  sizes @4 :List(UInt32);           # with the label
-  text @5 :Data;                    # UTF-8: each row's label and lines, all rows' behind one another
-  dropped @6 :List(UInt64);         # towards a client, one element: so many bytes were dropped before this; empty: none
+  labels @3 :List(UInt32);          # bytes of the label at the row's beginning: host, process and task, for display
+  sizes @4 :List(UInt32);           # bytes of each row, with its label
+  text @5 :Data;                    # UTF-8: label and lines of each row, concatenated
+  dropped @6 :List(UInt64);         # towards a client, one element: bytes that were dropped before this message; empty: none
 }
 
 struct Retracted {
   clients @0 :List(UInt64);
   ids @1 :List(UInt64);
   attempts @2 :List(UInt32);
-  given @3 :List(UInt8);            # 1: it never began here and never will; 0: it runs, is suspended, or is done
+  given @3 :List(UInt8);            # 1: returned, it has not begun and never will here; 0: it runs, is suspended, or is done
 }
 
 struct EndWorker {
-  incarnation @0 :UInt64;           # of the worker
-  client @1 :UInt64;                # the task that it must be running for its process to be ended
+  incarnation @0 :UInt64;           # the worker's
+  client @1 :UInt64;                # this and the next two: the worker is ended only if it runs this task
   id @2 :UInt64;
   attempt @3 :UInt32;
-  reason @4 :Text;                  # "cancelled", "time limit of 2 s": for the log, and part of WorkerDied's cause
+  reason @4 :Text;                  # "cancelled", "time limit of 2 s": for the log and for the cause in WorkerDied
 }
 
-struct Credit { bytes @0 :UInt64; } # submitted since the last welcome, in all; a task counts its payload and 128
+struct Credit { bytes @0 :UInt64; } # allowed in all since the last welcome; a task counts its payload and 128
 
-struct Received { bytes @0 :UInt64; } # of results' payloads and output since the last welcome, in all
+struct Received { bytes @0 :UInt64; } # of payloads of results and of output, in all since the last welcome
 
 struct Cancel {
   ids @0 :List(UInt64);
-  force @1 :List(UInt8);            # one element 1: stop what runs. Empty: what runs is refused
+  force @1 :List(UInt8);            # one element 1: interrupt tasks that run. Empty: tasks that run are refused
 }
 
 struct CancelRefused { ids @0 :List(UInt64); }
@@ -290,62 +290,62 @@ struct WorkerDied {
   incarnation @0 :UInt64;
   pid @1 :UInt32;
   cause @2 :Text;                   # "signal 9 (SIGKILL)", "exit code 1"
-  peakBytes @3 :UInt64;             # the largest resident size the process had; 0: not known
-  client @4 :UInt64;                # what it was running, where `attempt` is not 0
+  peakBytes @3 :UInt64;             # the largest resident size of the process; 0: unknown
+  client @4 :UInt64;                # this and the next two: the task that it was running; attempt 0: none
   id @5 :UInt64;
   attempt @6 :UInt32;
 }
 
 struct Error {
   text @0 :Text;
-  tasks @1 :List(UInt64);           # by their ids those of a submit that are not taken; the rest of it is
+  tasks @1 :List(UInt64);           # ids of the rejected tasks of a submit; the other tasks of it are accepted
 }
 
 struct Notice { text @0 :Text; }
 
 struct Snapshot {
-  protocolVersion @0 :UInt32;       # of another one than the reader's: nothing but this and the next three is to be read
+  protocolVersion @0 :UInt32;       # if it differs from the reader's, only this and the next three fields may be read
   version @1 :Text;
   incarnation @2 :UInt64;
   uptimeMilliseconds @3 :UInt64;
   address @4 :Text;
-  waiting @5 :UInt64;               # tasks that no worker holds yet
+  waiting @5 :UInt64;               # tasks that no worker holds
   dispatched @6 :UInt64;            # tasks that a worker holds
   resolved @7 :UInt64;              # since the start
   clients @8 :UInt32;
   workers @9 :UInt32;
   agents @10 :UInt32;
-  received @11 :List(Counter);      # messages by type
+  received @11 :List(Counter);      # number of messages by type
   sent @12 :List(Counter);
-  dropped @13 :List(Counter);       # by reason
-  sequence @14 :UInt64;             # of this scheduler's snapshots, from 1
-  unixMilliseconds @15 :UInt64;     # the time by its clock
-  blocked @16 :UInt64;              # tasks that read what is not there yet
-  running @17 :UInt64;              # of `dispatched`: known to run
-  suspended @18 :UInt64;            # of `dispatched`: wait for tasks of their own
-  outcomes @19 :List(UInt64);       # of `resolved`: how many ended so, by Outcome's ordinals
-  functions @20 :UInt32;            # there may be more than have a row below; and so of objects
+  dropped @13 :List(Counter);       # number of messages by reason
+  sequence @14 :UInt64;             # number of this snapshot since the scheduler's start, from 1
+  unixMilliseconds @15 :UInt64;     # the time of the scheduler's clock
+  blocked @16 :UInt64;              # tasks whose inputs are not there yet
+  running @17 :UInt64;              # of `dispatched`: tasks that are known to run
+  suspended @18 :UInt64;            # of `dispatched`: tasks that wait for their own children
+  outcomes @19 :List(UInt64);       # of `resolved`: number of tasks by ordinal of Outcome
+  functions @20 :UInt32;            # this and the next: all of them; the tables below may have fewer rows
   objects @21 :UInt64;
   process @22 :SchedulerProcess;
   texts @23 :Texts;
-  workerColumns @24 :WorkerColumns; # a row a worker; and so on
+  workerColumns @24 :WorkerColumns; # one row per worker; likewise below
   agentColumns @25 :AgentColumns;
   clientColumns @26 :ClientColumns;
   functionColumns @27 :FunctionColumns;
   objectColumns @28 :ObjectColumns;
-  deaths @29 :List(Counter);        # of workers, by cause: "signal 9", "exit 1", "memory limit", "lease"
-  retries @30 :UInt64;              # tasks given out again after an attempt that failed
-  dispatchLatencies @31 :List(UInt64);  # element k: dispatches of tasks that had waited less than 2^k microseconds, and not
-                                    # less than 2^(k - 1): since their batch came, what they read was there, or they came back
-  dispatchLatencyMicroseconds @32 :UInt64;  # that these have waited in all
-  waitingBytes @33 :UInt64;         # payload of open tasks that the scheduler keeps
-  objectBytes @34 :UInt64;          # of objects that it keeps, all clients' together
-  memoryLimitBytes @35 :UInt64;     # as it was configured
-  unschedulable @36 :UInt64;             # of the waiting tasks those that none of the workers there are could run
+  deaths @29 :List(Counter);        # deaths of workers by cause: "signal 9", "exit 1", "memory limit", "lease"
+  retries @30 :UInt64;              # dispatches after a failed attempt
+  dispatchLatencies @31 :List(UInt64);  # element k: dispatches after a wait of less than 2^k microseconds and at least 2^(k - 1),
+                                    # since the task was submitted, its inputs were there, or it was returned
+  dispatchLatencyMicroseconds @32 :UInt64;  # the sum of these waits
+  waitingBytes @33 :UInt64;         # payloads of open tasks in the scheduler's memory
+  objectBytes @34 :UInt64;          # objects of all clients in the scheduler's memory
+  memoryLimitBytes @35 :UInt64;     # the configured limit
+  unschedulable @36 :UInt64;             # of `waiting`: tasks that no connected worker can run
 }
 
-struct Texts {                      # what the columns below call a text is its number here, from 0
-  text @0 :Data;                    # UTF-8: all texts, behind one another
+struct Texts {                      # the columns below refer to these texts by number, from 0
+  text @0 :Data;                    # UTF-8: all texts, concatenated
   sizes @1 :List(UInt32);           # bytes of each
 }
 
@@ -353,36 +353,36 @@ struct SchedulerProcess {
   interpreter @0 :Text;             # "PyPy 7.3.11 (Python 3.9.16)"
   host @1 :Text;
   pid @2 :UInt32;
-  residentBytes @3 :UInt64;         # 0: not known
-  cpuMilliseconds @4 :UInt64;       # user and system time since it started
-  loopTurns @5 :UInt64;             # since the start: turns of its loop that had something to do
-  loopMicroseconds @6 :UInt64;      # spent in them
-  loopDurations @7 :List(UInt64);   # element k: turns that took less than 2^k microseconds, and not less than 2^(k - 1)
-  monitorMicroseconds @8 :UInt64;   # processor time spent on what is published, since the start
+  residentBytes @3 :UInt64;         # 0: unknown
+  cpuMilliseconds @4 :UInt64;       # user and system time since the process started
+  loopTurns @5 :UInt64;             # turns of the loop with work to do, since the start
+  loopMicroseconds @6 :UInt64;      # time spent in these turns
+  loopDurations @7 :List(UInt64);   # element k: turns that took less than 2^k microseconds and at least 2^(k - 1)
+  monitorMicroseconds @8 :UInt64;   # processor time for published messages, since the start
 }
 
 struct WorkerColumns {
   incarnations @0 :List(UInt64);
-  agents @1 :List(UInt64);          # of their host agents; 0: has none
+  agents @1 :List(UInt64);          # incarnations of their host agents; 0: none
   names @2 :List(UInt32);           # texts
   hosts @3 :List(UInt32);           # texts
   pids @4 :List(UInt32);
   languages @5 :List(UInt32);       # texts: "python 3.11.7"
   versions @6 :List(UInt32);        # texts
   capabilities @7 :List(UInt32);    # texts: "gpu=2 linux=1"
-  states @8 :List(UInt8);           # bit 0: its agent is here; 1: it holds a task; 2: it has run one for a second; 3: it was asked to
-                                    # give queued tasks back, and does not answer; 4: it gets nothing new, its agent retires
-  residentBytes @9 :List(UInt64);   # these two as its agent's heartbeat said last; 0: not known
+  states @8 :List(UInt8);           # bit 0: its agent is connected; 1: it holds a task; 2: its task has run for a second; 3: it does not
+                                    # answer a `retract`; 4: it gets no new tasks, its agent drains
+  residentBytes @9 :List(UInt64);   # this and the next from the last heartbeat of its agent; 0: unknown
   cpuMilliseconds @10 :List(UInt64);
-  free @11 :List(UInt32);           # tasks that it may be sent
-  held @12 :List(UInt32);           # tasks that it has: queued, running, suspended
-  running @13 :List(UInt32);        # of these, known to run
+  free @11 :List(UInt32);           # tasks that it may be sent now
+  held @12 :List(UInt32);           # tasks that it holds: queued, running, suspended
+  running @13 :List(UInt32);        # of `held`: tasks that are known to run
   suspended @14 :List(UInt32);
-  sent @15 :List(UInt64);           # tasks that it was sent since it joined
-  done @16 :List(UInt64);           # and results of it that somebody waited for
-  clients @17 :List(UInt64);        # what it is known to run: this task, under this name, for so long
+  sent @15 :List(UInt64);           # tasks sent to it since it joined
+  done @16 :List(UInt64);           # results from it that a client waited for
+  clients @17 :List(UInt64);        # this and the next four: the task that it is known to run, its name and its run time
   ids @18 :List(UInt64);
-  attempts @19 :List(UInt32);       # 0: it is not known to run any
+  attempts @19 :List(UInt32);       # 0: it is not known to run a task
   tasks @20 :List(UInt32);          # texts
   runMilliseconds @21 :List(UInt64);
 }
@@ -396,31 +396,31 @@ struct AgentColumns {
   versions @5 :List(UInt32);        # texts
   residentBytes @6 :List(UInt64);
   cpuMilliseconds @7 :List(UInt64);
-  lagMicroseconds @8 :List(UInt64); # from a heartbeat to its echo, as the agent has measured it
-  lastHeartbeatMilliseconds @9 :List(UInt64);  # uptime when its last heartbeat came, which has brought all figures of its host
+  lagMicroseconds @8 :List(UInt64); # from a heartbeat to its echo, measured by the agent
+  lastHeartbeatMilliseconds @9 :List(UInt64);  # the scheduler's uptime at its last heartbeat, which has all figures of its host
 }
 
 struct ClientColumns {
   incarnations @0 :List(UInt64);
   names @1 :List(UInt32);           # texts
-  workers @2 :List(UInt64);         # a nested client's: the worker that it lives in; 0 for others
+  workers @2 :List(UInt64);         # of a nested client: the worker that it runs in; else 0
   waiting @3 :List(UInt64);         # tasks that wait for a worker
-  others @4 :List(UInt64);          # its other open tasks: workers hold them, or they are blocked
+  others @4 :List(UInt64);          # its other open tasks: a worker holds them, or they are blocked
   objects @5 :List(UInt64);
-  objectBytes @6 :List(UInt64);     # of those that it has sent, with 128 for each
-  done @7 :List(UInt64);            # tasks that it was sent an answer to
+  objectBytes @6 :List(UInt64);     # of the objects that it has sent, with 128 for each
+  done @7 :List(UInt64);            # tasks that were answered
 }
 
 struct FunctionColumns {
-  numbers @0 :List(UInt32);         # the scheduler's
+  numbers @0 :List(UInt32);         # the scheduler's numbers
   names @1 :List(UInt32);           # texts
-  tasks @2 :List(UInt64);           # that are open
-  done @3 :List(UInt64);            # results since it came, and those of them whose outcome was no value
+  tasks @2 :List(UInt64);           # open tasks that call it
+  done @3 :List(UInt64);            # this and the next: all results, and results without a value, since the function was sent
   failed @4 :List(UInt64);
-  runNanoseconds @5 :List(UInt64);  # that these have taken in all
-  bytes @6 :List(UInt64);
-  clients @7 :List(UInt32);         # that may submit tasks of it
-  given @8 :List(UInt32);           # texts: names that Options have given to tasks of it lately
+  runNanoseconds @5 :List(UInt64);  # the sum of their run times
+  bytes @6 :List(UInt64);           # size of the serialized function
+  clients @7 :List(UInt32);         # number of clients that may submit tasks of it
+  given @8 :List(UInt32);           # texts: recent names from the Options of its tasks
 }
 
 struct ObjectColumns {
@@ -428,8 +428,8 @@ struct ObjectColumns {
   ids @1 :List(UInt64);
   names @2 :List(UInt32);           # texts
   bytes @3 :List(UInt64);
-  tasks @4 :List(UInt64);           # that read it and are not over
-  states @5 :List(UInt8);           # 0: a task's result, not there yet; 1: here; 2: on a host
+  tasks @4 :List(UInt64);           # open tasks that read it
+  states @5 :List(UInt8);           # 0: the result of an unfinished task; 1: in the scheduler's memory; 2: a file of a host
 }
 
 struct Counter {
@@ -438,54 +438,54 @@ struct Counter {
 }
 
 enum HistoryKind {
-  submitted @0;        # by its client; no worker, attempt 0
+  submitted @0;        # by its client; worker and attempt are 0
   dispatched @1;
-  started @2;          # it is known to run
+  started @2;          # the scheduler learns that it runs
   ended @3;
-  returned @4;         # it has left this worker without an end: lost, taken back, or to be tried again
-  reattached @5;          # this worker, which has joined again, has it since before: most often since the scheduler's restart
+  returned @4;         # it has left this worker unfinished: lost, retracted, or due for another attempt
+  reattached @5;          # its worker has joined again and still has it, usually after the scheduler's restart
 }
 
 struct History {
-  incarnation @0 :List(UInt64);     # one element: the scheduler's
-  first @1 :List(UInt64);           # one element: the number of the first row, counted from 0 since the scheduler's start
-  kinds @2 :List(UInt8);            # HistoryKind's ordinals
-  times @3 :List(UInt64);           # microseconds of its uptime
+  incarnation @0 :List(UInt64);     # one element: the scheduler's incarnation
+  first @1 :List(UInt64);           # one element: number of the first row, counted from 0 since the scheduler's start
+  kinds @2 :List(UInt8);            # ordinals of HistoryKind
+  times @3 :List(UInt64);           # microseconds of the scheduler's uptime
   clients @4 :List(UInt64);
   ids @5 :List(UInt64);
   attempts @6 :List(UInt32);
-  workers @7 :List(UInt64);         # 0: none has to do with it
-  names @8 :List(UInt32);           # the task's own, or else its function's: numbers of the texts below
-  outcomes @9 :List(UInt8);         # of ended: Outcome's ordinals, as its worker has said, or the scheduler where there is none; of
-                                    # returned: retryable, workerDied or inputLost, and value where it was taken back
-  durations @10 :List(UInt64);      # nanoseconds; of ended and returned, as in Results
-  text @11 :Data;                   # UTF-8: all texts, behind one another
+  workers @7 :List(UInt64);         # 0: no worker is involved
+  names @8 :List(UInt32);           # the task's own name, or else its function's: numbers of the texts below
+  outcomes @9 :List(UInt8);         # ordinals of Outcome. Of `ended`: from the worker, or else from the scheduler. Of `returned`:
+                                    # retryable, workerDied or inputLost; value: it was retracted
+  durations @10 :List(UInt64);      # nanoseconds, as in Results; of `ended` and `returned`
+  text @11 :Data;                   # UTF-8: all texts, concatenated
   sizes @12 :List(UInt32);          # bytes of each
-  errors @13 :List(UInt32);         # of ended or returned without a value: one line that says of what; texts. Empty: of none
-  functions @14 :List(UInt32);      # the function's name; texts. Empty: all as in names
-  tracebacks @15 :List(UInt32);     # in the answer about one task: the traceback of a failed attempt; texts. Empty: no row has one
+  errors @13 :List(UInt32);         # of `ended` or `returned` without a value: one line that says why; texts. Empty: no row has one
+  functions @14 :List(UInt32);      # names of functions; texts. Empty: the same as `names`
+  tracebacks @15 :List(UInt32);     # only in the answer about one task: tracebacks of failed attempts; texts. Empty: no row has one
 }
 
 enum GraphState {
-  blocked @0;          # what it reads is not there yet
-  waiting @1;          # for a worker
-  running @2;          # a worker has it
-  done @3;             # its result is there, and is read by others or kept
+  blocked @0;          # its inputs are not there yet
+  waiting @1;          # it waits for a worker
+  running @2;          # a worker holds it
+  done @3;             # its result is there, for its readers or because it is kept
   failed @4;
 }
 
 struct Graphs {
-  incarnation @0 :List(UInt64);     # one element: the scheduler's
-  total @1 :List(UInt64);           # one element: how many nodes there are, those without a row too
+  incarnation @0 :List(UInt64);     # one element: the scheduler's incarnation
+  total @1 :List(UInt64);           # one element: number of nodes, with a row or without
   clients @2 :List(UInt64);
-  ids @3 :List(UInt64);             # of nodes: the tasks', and those of the objects that these read
+  ids @3 :List(UInt64);             # of the nodes: tasks, and the objects that these read
   names @4 :List(UInt32);           # numbers of the texts below
-  states @5 :List(UInt8);           # GraphState's ordinals
-  inputs @6 :List(UInt64);          # ids of what the rows read, all rows' behind one another
-  inputCounts @7 :List(UInt32);     # of each row; empty: all 0
-  text @8 :Data;                    # UTF-8: all texts, behind one another
+  states @5 :List(UInt8);           # ordinals of GraphState
+  inputs @6 :List(UInt64);          # ids that the rows read, concatenated
+  inputCounts @7 :List(UInt32);     # number of inputs of each row; empty: all 0
+  text @8 :Data;                    # UTF-8: all texts, concatenated
   sizes @9 :List(UInt32);           # bytes of each
-  graphs @10 :List(UInt64);         # the graph's number, as in Options; 0: the row belongs to none
-  keys @11 :List(UInt32);           # the keys of the graph, as in Options; texts
-  submitMilliseconds @12 :List(UInt64);          # when the row was submitted, milliseconds of the scheduler's uptime; 0: not known
+  graphs @10 :List(UInt64);         # numbers of the rows' graphs, as in Options; 0: no graph
+  keys @11 :List(UInt32);           # keys of the graphs, as in Options; texts
+  submitMilliseconds @12 :List(UInt64);          # the scheduler's uptime when the row was submitted; 0: unknown
 }
