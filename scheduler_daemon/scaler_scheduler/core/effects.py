@@ -1,7 +1,7 @@
-"""What comes out of the core, as plain data: a class for each message that the scheduler sends, named as in the schema.
+"""The output of the core, as plain data: one class for each message that the scheduler sends, named as in the schema.
 
-`kind` is the message's ordinal in the schema; `route` is where it goes. Columns are lists or `array.array`s and have
-one element where it holds for every row.
+`kind` is the message's ordinal in the schema. `route` is the connection that it goes to. Columns are lists or
+`array.array`s, with one element if it holds for every row.
 """
 
 from typing import Dict, List, Sequence, Tuple
@@ -43,10 +43,10 @@ OUTCOME_KEPT = 8
 OUTCOME_INPUT_LOST = 9
 OUTCOME_STORED = 10
 OUTCOMES = 11
-"""How many there are."""
+"""The number of outcomes."""
 
 WORKER_OUTCOMES = 5
-"""Outcomes below this one are a worker's to give; and two more are: that an input is lost, that a result is stored."""
+"""Workers may send outcomes below this one, and two more: INPUT_LOST and STORED."""
 
 
 class Effect:
@@ -58,7 +58,7 @@ class Effect:
 
 
 class Welcome(Effect):
-    """All but the lease in bytes; `credit` and `result_window` are a client's, 0 for others."""
+    """The answer to a hello. `credit` and `result_window` are in bytes, for clients; other peers get 0."""
 
     __slots__ = ("credit", "lease_milliseconds", "message_size_limit", "result_window")
     kind = WELCOME
@@ -134,7 +134,7 @@ class ForgetFunctions(Effect):
 
 
 class Rows:
-    """Payloads of a batch that grows: sizes and runs of joined bytes for small ones, whole frames for large ones."""
+    """Payloads of a growing batch: sizes and runs of joined bytes for small ones, a frame for each large one."""
 
     __slots__ = ("large_frames", "large_rows", "parts", "sizes")
 
@@ -145,12 +145,12 @@ class Rows:
         self.large_frames: List[bytes] = []
 
     def append_run(self, sizes: Sequence[int], joined: bytes) -> None:
-        """Rows whose payloads lie behind one another in `joined`."""
+        """Add rows whose payloads follow one another in `joined`."""
         self.sizes.extend(sizes)
         self.parts.append(joined)
 
     def append_large(self, frame: bytes) -> None:
-        """A row whose payload travels in a frame of its own."""
+        """Add a row whose payload travels in a frame of its own."""
         self.large_rows.append(len(self.sizes))
         self.large_frames.append(frame)
         self.sizes.append(0)
@@ -164,13 +164,15 @@ FLAG_MAY_STORE = 8
 IN_MESSAGE = 0
 FILE_TO_COME = 1
 FILE_OF_WORKER = 2
-"""What Dispatch.shared says of an input."""
+"""The values of Dispatch.shared: where the worker finds an input."""
 
 
 class Dispatch(Effect):
-    """`special` names the rows that ask for anything: flags, depth and priority by row number. `inputs`, `shared` and
-    `inlined` have an element an object that a row reads; `input_counts` names the rows that read any. `names` has those
-    that were given, by row number."""
+    """Tasks for a worker.
+
+    `row_options` maps a row to its flags, depth and priority, for rows that have any. `inputs`, `shared` and `inlined`
+    have one element for each object that a row reads; `input_counts` maps a row to its number of inputs. `names` maps a
+    row to the name that the user gave the task."""
 
     __slots__ = (
         "attempts",
@@ -203,7 +205,7 @@ class Dispatch(Effect):
 
 
 class Resolved(Effect):
-    """`profiles` holds duration and CPU time in nanoseconds and peak in bytes, by row number."""
+    """Answers for a client. `profiles` maps a row to its duration and CPU time in nanoseconds, and its peak bytes."""
 
     __slots__ = ("ids", "outcomes", "profiles", "rows")
     kind = RESOLVED
@@ -226,7 +228,7 @@ class Started(Effect):
 
 
 class Output(Effect):
-    """What tasks have printed; `dropped` bytes of it before this were not sent."""
+    """Printed output of tasks. `dropped` bytes of output before this were not sent."""
 
     __slots__ = ("dropped", "ids", "labels", "sizes", "streams", "texts")
     kind = OUTPUT
@@ -251,7 +253,7 @@ class CancelRefused(Effect):
 
 
 class Tasks(Effect):
-    """Tasks by name: row i of each column."""
+    """Tasks by name: row i of each column is one task."""
 
     __slots__ = ("attempts", "clients", "ids")
 
@@ -273,7 +275,7 @@ class Stop(Tasks):
 
 
 class EndWorker(Effect):
-    """End the worker's process if it is running this task."""
+    """To a host agent: end this worker's process if it runs this task."""
 
     __slots__ = ("attempt", "client", "id", "incarnation", "reason")
     kind = END_WORKER
@@ -310,7 +312,7 @@ class ForgetObjects(Effect):
 
 
 class FetchObjects(Effect):
-    """To a host agent: send what is in the files of these."""
+    """To a host agent: send the contents of these objects' files."""
 
     __slots__ = ("clients", "ids")
     kind = FETCH_OBJECTS
@@ -322,7 +324,7 @@ class FetchObjects(Effect):
 
 
 class Shutdown(Effect):
-    """To host agents: end your workers and yourself."""
+    """To a host agent: end your workers and yourself."""
 
     __slots__ = ()
     kind = SHUTDOWN
@@ -347,7 +349,7 @@ class Notice(Effect):
 
 
 class Error(Effect):
-    """`tasks` are those of a submit that are not taken."""
+    """An error for the sender of a message. `tasks` are the ids of submitted tasks that are not accepted."""
 
     __slots__ = ("tasks", "text")
     kind = ERROR

@@ -1,14 +1,16 @@
-"""What can go wrong in the core."""
+"""The exceptions of the core."""
 
 from typing import Sequence
 
 
 class ProtocolError(Exception):
-    """A legal message that is wrong here, and changed nothing, unless `tasks` are only some; its sender is told so.
+    """A legal message that is wrong in the current state. The sender gets an error.
+
+    The message changed nothing. The exception is a submit of which some tasks are not accepted; `tasks` names them.
 
     Args:
         text: what is wrong, in one line.
-        tasks: those that it would have submitted, and that are not taken.
+        tasks: ids of the submitted tasks that are not accepted.
     """
 
     def __init__(self, text: str, tasks: Sequence[int] = ()) -> None:
@@ -17,10 +19,11 @@ class ProtocolError(Exception):
 
 
 class NotAdmittedError(Exception):
-    """A peer that may not join: it is told so, and does not try again.
+    """A peer that may not join. The peer is told so, and does not try again.
 
     Args:
-        reason: one of effects.REFUSED_...
+        text: why it may not join, in one line.
+        reason: one of the REFUSED_ constants of effects.
     """
 
     def __init__(self, text: str, reason: int) -> None:
@@ -29,4 +32,5 @@ class NotAdmittedError(Exception):
 
 
 class InvariantError(Exception):
-    """The core contradicts itself: a defect. The process ends with it, and clients submit all to the next."""
+    """The core contradicts itself, which is a defect. The process ends, and clients submit their open tasks to the next
+    one."""

@@ -1,8 +1,8 @@
-"""What goes into the core: one class a message that a peer may send, named like it in the schema.
+"""The input of the core: one class for each message that a peer may send, named as in the schema.
 
 `kind` is the message's ordinal in the schema, so that one list look-up finds the handler. Columns are `array.array`s of
-full length; `route` is the connection that the message came by. Every field is always set: PyPy's JIT compiles one
-shape.
+full length. `route` is the connection that the message came by. Every field is always set, because PyPy's JIT compiles
+one shape. All classes are in one module, so that a reader finds each by its message's name.
 """
 
 from array import array
@@ -47,15 +47,17 @@ class Event:
 
 
 Capabilities = FrozenSet[Tuple[str, int]]
-"""Names with amounts: what a worker has, or what a task asks for."""
+"""Names with amounts: what a worker has, or what a task needs."""
 
 Kinds = FrozenSet[str]
-"""The kinds of functions that a worker can run; none: it can run all."""
+"""The kinds of functions that a worker can run. Empty: it can run all."""
 
 
 class Options:
-    """What a Submit asks of every row. `retries` -1: the scheduler's own; `timeout_seconds` 0: no limit; `graph` 0: the
-    rows belong to no graph. `keys` name the graph for people."""
+    """The options of a Submit, which hold for every row.
+
+    `retries` -1: the scheduler's default. `timeout_seconds` 0: no limit. `graph` 0: the rows belong to no graph. `keys`
+    name the graph's nodes for people."""
 
     __slots__ = (
         "capabilities",
@@ -95,19 +97,23 @@ class Options:
         self.graph = graph
         self.keys = keys
         self.rank = (priority << 32) + depth
-        """The highest goes first: by priority, within one by depth."""
+        """The order of tasks: a higher number goes first. Priority decides, then depth."""
 
 
 DEFAULT_OPTIONS = Options()
 
 _NOTHING: "array[int]" = array("q")
-"""A column that is not there."""
+"""A column that is absent."""
 
 
 class Hello(Event):
-    """`worker` is the incarnation of the worker that a nested client lives in, 0 for others; `running` names, by
-    client, id and attempt, what a worker runs or has suspended already; `scheduler` is the incarnation of the scheduler
-    that has welcomed the peer last, 0 where none did."""
+    """A peer joins.
+
+    `worker` is a nested client's: the incarnation of the worker that it lives in, else 0. `running` names the tasks
+    that a
+    worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the scheduler that
+    welcomed
+    this peer last, or 0."""
 
     __slots__ = (
         "agent",
@@ -162,7 +168,8 @@ class Hello(Event):
         self.kinds = kinds
         self.scheduler = scheduler
         self.user = ""
-        """Who speaks on this connection, `role:key`, where peers have keys; not the peer's word. Else empty."""
+        """The authenticated user of this connection, `role:key`. The peer did not choose it. Empty where peers have no
+        keys."""
 
 
 class Goodbye(Event):
@@ -175,9 +182,13 @@ class Goodbye(Event):
 
 
 class Heartbeat(Event):
-    """`workers` holds the incarnations whose leases a host agent renews beside its own; `usage` what the sender uses,
-    and `usages` what each of these does: resident bytes, milliseconds of processor time; `is_retiring` that the agent's
-    workers are to end what they have begun and get nothing new."""
+    """A peer is alive.
+
+    `workers` are the workers whose leases a host agent renews beside its own. `usage` is what the sender uses, and
+    `usages`
+    what each of these workers uses: resident bytes, and milliseconds of processor time. `is_retiring`: the agent is
+    about
+    to end; its workers finish running tasks and get no new ones."""
 
     __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "workers")
     kind = HEARTBEAT
@@ -224,7 +235,7 @@ class ForgetFunctions(Event):
 
 
 class Submit(Event):
-    """`functions` has one element (all rows the same) or one a row; `large` maps a row to its payload."""
+    """New tasks. `functions` has one element for all rows, or one a row. `large` maps a row to its payload."""
 
     __slots__ = (
         "functions",
@@ -265,8 +276,10 @@ class Submit(Event):
 
 
 class Results(Event):
-    """`durations` and `cpu_times` in nanoseconds, `peaks` in bytes; these two are empty when no row is profiled, and
-    `errors` is when no row says of what it failed. `tracebacks` is UTF-8 text a row, or empty."""
+    """A worker's results.
+
+    `durations` and `cpu_times` are in nanoseconds, `peaks` in bytes. `cpu_times` and `peaks` are empty when no row is
+    profiled; `errors` is empty when no row has an error line. `tracebacks` has UTF-8 text for each row, or is empty."""
 
     __slots__ = (
         "attempts",
@@ -315,11 +328,11 @@ class Results(Event):
         self.errors = errors
         self.tracebacks = tracebacks
         self.short: Tuple[Sequence[int], Sequence[int], Sequence[int]] = (clients, attempts, outcomes)
-        """Clients, attempts and outcomes, of one element where that holds for all rows and the message says so."""
+        """Clients, attempts and outcomes. A column has one element if the message gives one value for all rows."""
 
 
 class Tasks(Event):
-    """Tasks by name: row i of each column."""
+    """Tasks by name: row i of each column is one task."""
 
     __slots__ = ("attempts", "clients", "ids")
 
@@ -346,7 +359,7 @@ class Resumed(Tasks):
 
 
 class Retracted(Event):
-    """`given`: 1 for a task that came back, 0 for one that the worker keeps."""
+    """The answer to a Retract. `given` is 1 for a task that the worker gives back, 0 for one that it keeps."""
 
     __slots__ = ("attempts", "clients", "given", "ids")
     kind = RETRACTED
@@ -362,7 +375,9 @@ class Retracted(Event):
 
 
 class Object(Event):
-    """`frames` are the object's bytes; `client` is whose it is, where a host agent sends what was fetched."""
+    """An object's bytes, from a client, or from a host agent that was asked for it.
+
+    `client` is the incarnation of the object's client; only a host agent sets it."""
 
     __slots__ = ("client", "frames", "id", "name")
     kind = OBJECT
@@ -380,7 +395,9 @@ class Object(Event):
 
 
 class ForgetObjects(Event):
-    """`clients` are a host agent's to say, which has not got these; of full length or empty."""
+    """Objects that a client no longer refers to, or that a host agent does not have.
+
+    Only a host agent sets `clients`: one element a row. Else it is empty."""
 
     __slots__ = ("clients", "ids")
     kind = FORGET_OBJECTS
@@ -392,7 +409,8 @@ class ForgetObjects(Event):
 
 
 class Output(Event):
-    """What tasks have printed. Of each row's `sizes` bytes of `text` the first `labels` name host, process and task."""
+    """Printed output of tasks. Each row has `sizes` bytes of `text`; the first `labels` of them name host, process and
+    task."""
 
     __slots__ = ("clients", "ids", "labels", "sizes", "streams", "text")
     kind = OUTPUT
@@ -422,7 +440,7 @@ class Shutdown(Event):
 
 
 class Received(Event):
-    """`bytes` of results since the client's last welcome, in all."""
+    """The bytes of results that a client has acknowledged since its last welcome, in total."""
 
     __slots__ = ("bytes",)
     kind = RECEIVED
@@ -433,7 +451,7 @@ class Received(Event):
 
 
 class Cancel(Event):
-    """`force`: what runs is to be stopped."""
+    """A client cancels tasks. `force`: running tasks are stopped too."""
 
     __slots__ = ("force", "ids")
     kind = CANCEL
@@ -445,7 +463,7 @@ class Cancel(Event):
 
 
 class WorkerDied(Event):
-    """`attempt` is 0 where the process ran nothing; `peak_bytes` is 0 where it is not known."""
+    """A worker's process has ended. `attempt` is 0 if it ran no task; `peak_bytes` is 0 if it is not known."""
 
     __slots__ = ("attempt", "cause", "client", "id", "incarnation", "peak_bytes", "pid")
     kind = WORKER_DIED

@@ -1,12 +1,13 @@
-"""Numbers that name things.
+"""Numbers that identify peers, tasks and attempts, and their limits.
 
-A peer is named by its incarnation: 63 bits, drawn by the peer at its start. A task is named by its client's incarnation
-and the client's own counter, so that the name outlives the scheduler. A route is ZeroMQ's name of a connection: it
-changes with every reconnect, so that no answer ever goes to a connection that has missed something.
+A peer is identified by its incarnation: 63 bits, drawn by the peer at its start. A task is identified by its client's
+incarnation and the client's own counter, so that the name stays valid when the scheduler restarts. A route is ZeroMQ's
+name of a connection. It changes with every reconnect, so no answer goes to a connection that has missed something.
 """
 
 INCARNATION_LIMIT = 1 << 63
 ATTEMPT_LIMIT = 1 << 31
-"""No task gets there; what a peer says of larger ones must not make a counter overflow on the wire."""
+"""No task has so many attempts. Larger numbers from a peer are rejected, because a counter would overflow on the wire.
+"""
 NAME_LIMIT = 256
-"""Longest name, in characters, that is kept of a peer or a function; the rest is cut off."""
+"""The most characters that are kept of the name of a peer or a function. The rest is cut off."""

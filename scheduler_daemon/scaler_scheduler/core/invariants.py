@@ -1,4 +1,4 @@
-"""What must hold between the tables after every event. Run by tests and the simulation; too slow for the daemon."""
+"""Checks what must hold between the tables after every event. For tests and the simulation; too slow for the daemon."""
 
 from typing import Dict, Iterable, List
 
@@ -21,7 +21,7 @@ from scaler_scheduler.core.state.transitions import (
 
 
 def check(scheduler: Scheduler) -> None:
-    """Recount everything.
+    """Recount all tables.
 
     Raises:
         InvariantError: a count or a link between two tables is wrong.
@@ -94,10 +94,10 @@ def _incarnations(workers: Iterable[Worker]) -> List[int]:
 
 
 def check_collected(scheduler: Scheduler) -> None:
-    """Besides `check`, after a collect: nothing waits that an idle worker could run.
+    """Check that no task waits that an idle worker could run. Holds after a collect.
 
     Raises:
-        InvariantError: something does.
+        InvariantError: such a task waits.
     """
     dispatcher = scheduler.dispatcher
     for lanes in dispatcher.lanes.values():
@@ -180,7 +180,7 @@ def _check_unclaimed(tables: Tables) -> None:
         counted[unclaimed.worker] = counted.get(unclaimed.worker, 0) + (not unclaimed.is_suspended)
         client = tables.clients.find(name)
         task = None if client is None else client.tasks.get(task_id)
-        # Of another attempt it may be: an old copy is being stopped where the task has come to meanwhile.
+        # The attempts may differ: an old copy is being stopped on the worker that got the task again.
         if task is not None and task.worker is unclaimed.worker and task.attempt == unclaimed.attempt:
             raise InvariantError(f"task {name}/{task_id} is held and unclaimed")
     known = set(tables.workers)
@@ -209,12 +209,13 @@ def _check_objects(tables: Tables) -> None:
     for client in clients:
         for task in client.tasks.values():
             name = f"task {client.incarnation}/{task.id}"
-            is_here = all(stored in blocked for stored in task.inputs)  # else it went with its client, given up
+            # else its client was given up, and its objects are gone
+            is_here = all(stored in blocked for stored in task.inputs)
             missing = sum(stored.producer is not None for stored in task.inputs)
             if task.state == BLOCKED or (task.worker is not None and is_here):
                 missing = sum(blocked[stored].count(task) for stored in set(task.inputs) if stored in blocked)
             elif task.worker is not None:
-                missing = task.missing_inputs  # of what is not here any more
+                missing = task.missing_inputs  # the missing inputs are gone
             if missing != (task.missing_inputs if task.state == BLOCKED or task.worker is not None else 0):
                 raise InvariantError(f"{name} is {STATE_NAMES[task.state]} and misses {missing} inputs")
             for stored in task.inputs:

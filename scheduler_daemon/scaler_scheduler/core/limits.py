@@ -1,4 +1,4 @@
-"""What the operator may set of the core's behaviour."""
+"""The settings of the core that the operator can change."""
 
 
 class Limits:
@@ -42,16 +42,17 @@ class Limits:
         self.task_retries = task_retries
         self.memory_limit_bytes = memory_limit_bytes
         self.is_protected = is_protected
-        """Whether clients are refused to end the scheduler and its clusters."""
+        """Whether a client's request to end the scheduler and its clusters is refused."""
         self.batch_rows = batch_rows
-        """Of one message."""
+        """The most rows of one message."""
         self.client_tasks = client_tasks
-        """Open ones of one client; likewise objects, the bytes of those that it has sent, and functions."""
+        """The most open tasks of one client. The next three limit its objects, the bytes of the objects that it sent,
+        and its functions."""
         self.client_objects = client_objects
         self.client_object_bytes = client_object_bytes
         self.client_functions = client_functions
         self.peers = peers
-        """Clients, workers and host agents together."""
+        """The most clients, workers and host agents together."""
         self.hellos_a_second = hellos_a_second
         self.message_size = message_size
-        """Bytes of the longest frame that peers may send, who are told so; 0: any."""
+        """The most bytes of a frame that a peer may send, as told in the welcome. 0: no limit."""

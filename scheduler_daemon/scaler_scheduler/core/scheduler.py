@@ -1,7 +1,7 @@
-"""The state machine: events in, effects out. Which part of the core takes which event.
+"""The state machine: events in, effects out. This module says which part of the core handles which event.
 
-`handle` takes one event and keeps what follows for later; `collect` returns all effects since the last call, one batch
-a peer. Time comes in as an argument, in seconds of a monotonic clock.
+`handle` takes one event and gathers its effects. `collect` returns all effects since the last call, one batch for each
+peer. The time is an argument, in seconds of a monotonic clock.
 """
 
 from typing import Callable, Container, Dict, List, Optional, Tuple
@@ -40,10 +40,10 @@ from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_FORCE
 from scaler_scheduler.core.submissions import Submissions
 
 LONG_TASK_NS = 10_000_000
-"""For how long a task runs at least when its worker says that it has begun, unless it was asked to say so."""
+"""If a worker says that a task has begun without being asked, the task runs for at least this long."""
 
 CUT_OFF_LINE_SECONDS = 10.0
-"""At most one line in this time about workers that can't be reached: those that are cut off come again and again."""
+"""The least time between two log lines about unreachable workers. Such workers may disconnect again and again."""
 
 
 class Scheduler:
@@ -55,8 +55,15 @@ class Scheduler:
         is_connected: Callable[[bytes], bool] = lambda route: False,
         incarnation: int = 0,
     ) -> None:
-        """`is_connected` says whether anybody is at the other end of a connection, as far as that is known;
-        `incarnation` is the scheduler's own, as its welcomes say it."""
+        """Make an empty scheduler.
+
+        Args:
+            limits: the operator's settings.
+            protocol_version: the version that peers must speak.
+            now: seconds of the monotonic clock.
+            is_connected: whether the connection of this route still exists, as far as ZeroMQ knows.
+            incarnation: the scheduler's own, as in its welcomes.
+        """
         core = CoreState(limits, now)
         self.limits = limits
         self.tables = tables = core.tables
@@ -102,9 +109,9 @@ class Scheduler:
         self._lease_timer = LeaseTimer(now)
         self._next_cut_off_line = now
         self.last_rejection: Optional[Exception] = None
-        """Why the last event that was not taken was not; whoever has told the log of it takes it away."""
+        """Why the last event was rejected. The daemon logs it and sets it to None."""
         self.is_shut_down = False
-        """Whether a client has asked that everything ends."""
+        """Whether a client has asked the scheduler and all clusters to end."""
         self._handlers: List[Optional[Callable[..., None]]] = [None] * events.KINDS
         self._handlers[events.HELLO] = self._hellos.hello
         self._handlers[events.GOODBYE] = self._leases.goodbye
@@ -132,10 +139,14 @@ class Scheduler:
     # ------------------------------------------------------------------------------------------------------- in and out
 
     def handle(self, event: events.Event, now: float) -> None:
-        """Take one event. A wrong one changes nothing, and its sender is told.
+        """Handle one event. A wrong event changes nothing, and its sender gets an error.
+
+        Args:
+            event: what a peer sent.
+            now: seconds of the monotonic clock.
 
         Raises:
-            InvariantError: the core is broken.
+            InvariantError: the core contradicts itself.
         """
         handler = self._handlers[event.kind]
         assert handler is not None
@@ -154,7 +165,7 @@ class Scheduler:
             self.outbox.add(effects.Error(event.route, str(error), error.tasks))
 
     def tick(self, now: float) -> None:
-        """Do what is due: give up peers whose lease has run out, stop tasks whose time is over."""
+        """Do what is due: give up peers whose lease has run out, stop tasks whose time limit is over."""
         self._clock.now = now
         if self._duplicate_hellos.contested:
             self._hellos.decide_duplicates(now)
@@ -179,17 +190,17 @@ class Scheduler:
 
     @property
     def next_deadline(self) -> float:
-        """When `tick` has something to do at the earliest."""
+        """When `tick` has something to do next, in seconds of the monotonic clock."""
         return min(self._lease_timer.next_check, self.tables.timers.next_deadline, self.restart_hold.deadline)
 
     def collect(self) -> List[effects.Effect]:
-        """Dispatch what can be, and hand over all effects since the last call."""
+        """Dispatch waiting tasks, and return all effects since the last call."""
         dispatcher = self.dispatcher
         if self._graphs.unneeded:
             self._cancellation.cancel_unneeded()
         if dispatcher.ranks:
             dispatcher.run()
-        if dispatcher.long_running and dispatcher.idle:  # what still waits is not for those that are idle
+        if dispatcher.long_running and dispatcher.idle:  # the idle workers cannot run what still waits
             self._cancellation.rebalance(work_stealing.tasks_to_steal(dispatcher))
         self._cancellation.flush()
         self._forget_unused_functions()
@@ -198,8 +209,11 @@ class Scheduler:
         return self.outbox.drain()
 
     def undelivered(self, effect: effects.Effect) -> None:
-        """There is no such connection any more. A worker may be kept by its agent's heartbeats for as long as it lives,
-        and never come back: what it was to be given goes to others, and its lease is its own from now on."""
+        """Take back an effect whose connection no longer exists.
+
+        The tasks of such a worker go to other workers. Its agent's heartbeats no longer renew its lease: the worker
+        might
+        live on and never come back."""
         worker = self.tables.workers.by_route.get(effect.route)
         if worker is None:
             return
@@ -214,13 +228,13 @@ class Scheduler:
             self._cancellation.return_undelivered(effect, worker)
 
     def goodbyes(self, reason: str) -> List[effects.Effect]:
-        """What to tell every peer when the scheduler stops on purpose."""
+        """Return a goodbye for every peer, for a scheduler that stops on purpose."""
         tables = self.tables
         routes = [*tables.clients.by_route, *tables.workers.by_route, *tables.agents.by_route]
         return [effects.Goodbye(route, reason) for route in routes]
 
     def revoke(self, users: Container[str], now: float) -> int:
-        """Keys were revoked: whoever has joined with one is lost, and told so. Returns how many peers that were."""
+        """Remove the peers that joined with a revoked key, and tell them. Returns the number of removed peers."""
         return self._leases.revoke(users, now)
 
     # -------------------------------------------------------------------------------------------------------- functions
@@ -326,7 +340,8 @@ class Scheduler:
                 self.counts.wasted_us += WASTED_ROW_US
                 continue
             if agent is not None:
-                # Its word is for workers that can't say so themselves; of the others it is old.
+                # An agent's word counts only for workers that cannot tell it themselves. For other workers it is
+                # outdated.
                 if task.worker.agent != agent.incarnation or task.state != DISPATCHED:
                     continue
             elif task.worker is not worker:
@@ -412,7 +427,7 @@ class Scheduler:
                 self.dispatcher.mark_busy(worker)
 
     def _nested(self, route: bytes) -> Optional[Tuple[Client, Optional[Worker]]]:
-        """The nested client on this connection, and its worker, where that has joined."""
+        """Return the nested client on this connection, and its worker if the worker has joined."""
         client = self._peers.client(route)
         if client is None:
             return None
@@ -423,7 +438,8 @@ class Scheduler:
     # ---------------------------------------------------------------------------------------------------------- notices
 
     def _steal_from_silent(self) -> None:
-        """Say of workers whose queue is taken away that it is: what they run keeps them from answering."""
+        """Take queued tasks away from workers that do not answer, and log it. What such a worker runs keeps it from
+        answering."""
         for tasks in work_stealing.tasks_of_silent_workers(self.tables.workers, self.dispatcher.idle):
             worker = tasks[0].worker
             assert worker is not None

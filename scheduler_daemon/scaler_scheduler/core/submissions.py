@@ -1,4 +1,4 @@
-"""Tasks that come from clients: plain ones wait as the columns that they came in, the others are the graphs'."""
+"""Submitted tasks. Plain tasks wait as columns of their message; those with inputs or kept results go to `Graphs`."""
 
 from array import array
 from typing import Container, List, Optional, Tuple
@@ -23,10 +23,10 @@ class Submissions:
         self._reattach = reattach
 
     def submit(self, client: Client, event: Submit, now: float) -> None:
-        """New tasks of the client's, or again those that it has no answer to.
+        """Accept new tasks of a client, or tasks that it submits again because it has no answer to them.
 
         Raises:
-            ProtocolError: some name a function that is not here. The others are taken, but of a graph none is.
+            ProtocolError: some rows name an unknown function. The other rows are accepted, except in a graph.
         """
         unknown = [number for number in dict.fromkeys(event.functions) if number not in client.functions]
         if unknown:
@@ -37,7 +37,8 @@ class Submissions:
             raise ProtocolError(self._quotas.unknown_function_text(client, unknown[0]), others)
         functions = []
         kinds: List[str] = []
-        """Those of neighbours that differ: one, but for clients that mix languages."""
+        """The kinds of the functions, without repetitions in a row. There is one, except for clients that mix
+        languages."""
         for number in event.functions:
             function = client.functions.get(number)
             if function is None:
@@ -68,7 +69,7 @@ class Submissions:
         client.highest_counted_id = max(client.highest_counted_id, event.ids[-1])
 
     def _enqueue(self, client: Client, batch: Batch, kind: str, now: float) -> None:
-        """What is left of the batch waits, by this kind of its functions."""
+        """Queue the remaining rows of the batch in the lane of this kind of functions."""
         rows = len(batch.ids) - len(batch.cancelled)
         if not rows:
             return
@@ -87,12 +88,12 @@ class Submissions:
             self._reattach.match_batch(client, lane, batch, now)
 
     def match_ready(self, now: float) -> None:
-        """Some may have just got what they read: perhaps they run already."""
+        """Tasks that just became ready may already run on a worker that joined again: match them."""
         if self._graphs.ready:
             self._reattach.match_ready(self._graphs.pop_ready(), now)
 
     def _drop_known_rows(self, client: Client, batch: Batch) -> None:
-        """A client that says again what it has no answer to: what is here already is not taken twice."""
+        """Leave out rows that the client submits again and that are known."""
         lanes = list(client.lanes.values())
         for row, task_id in enumerate(batch.ids):
             if row in batch.cancelled:
@@ -100,16 +101,20 @@ class Submissions:
             if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
                 batch.leave_out((row,))
             elif task_id <= client.highest_id:
-                client.skip_attempts(client.newest_attempt)  # it is over, and its answer was lost
+                client.skip_attempts(client.newest_attempt)  # the task is over, and its answer was lost
 
 
 def split_by_known_functions(event: Submit, functions: Container[int]) -> Tuple[Optional[Submit], List[int], int]:
-    """What of it can be taken, if anything; the ids of the other tasks, and the bytes that these count.
+    """Split a submit into the rows whose function is known and the others.
 
-    Of tasks that read others none is taken: what they are for would not come of it.
+    If rows read other rows, none is accepted: the graph could not finish.
 
     Args:
-        functions: the numbers of those that are here.
+        event: the submit.
+        functions: the numbers of the client's known functions.
+
+    Returns:
+        The acceptable part, if any; the ids of the other rows; the bytes that these count in the client's credit.
     """
     rows = range(len(event.ids))
     of_graph = bool(event.inputs or event.keep)

@@ -1,4 +1,4 @@
-"""How a task ends, or waits again, after it has left its worker."""
+"""What follows when an attempt of a task ends without a result: another attempt, or the end of the task."""
 
 from typing import Optional
 
@@ -37,7 +37,7 @@ class AttemptEnd:
         return task.failures <= (self._task_retries if limit < 0 else limit)
 
     def detach(self, task: Task) -> None:
-        """Its worker holds it no longer; what that worker still had to answer or to be told about it is void."""
+        """Take the task from its worker. The worker's open answers about it are void."""
         assert task.worker is not None
         task.worker.release(task)
         self._tables.timers.cancel(task)
@@ -52,12 +52,15 @@ class AttemptEnd:
         error: str = "",
         duration: int = 0,
     ) -> None:
-        """The task has left its worker without a result and is in state WAITING: what now follows from its intent.
+        """End a task that has left its worker without a result and is WAITING, or let it wait again, as its intent
+        says.
 
         Args:
-            worker: None where the task was on none.
-            outcome: of the attempt, with the line that says of what it failed, and the nanoseconds that it took; a
-                value where it was taken back.
+            task: the task.
+            worker: the worker that it has left. None if it was on none.
+            outcome: the outcome of the attempt. OUTCOME_VALUE if the task was taken back.
+            error: the line that says why the attempt failed.
+            duration: the run time of the attempt in nanoseconds.
         """
         intent, task.intent = task.intent, NO_INTENT
         if worker is not None:
@@ -82,14 +85,15 @@ class AttemptEnd:
             self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
 
     def end_stopped(self, task: Task) -> None:
-        """A task that was told to stop has ended without a value; it has left its worker and its state is final."""
+        """End a task that was told to stop and has ended without a value. It has left its worker and its state is
+        final."""
         if task.intent == INTENT_TIME_LIMIT:
             self._answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
         else:
             self._answer(task, effects.OUTCOME_CANCELLED, b"")
 
     def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
-        """Tell the client; the task is gone."""
+        """Tell the client, and end the tasks that wait for this one."""
         answer_task(self._tables, self._outbox, task, outcome, payload)
         if task.is_node:
             self._graphs.fail_readers(task, outcome, payload)

@@ -1,8 +1,8 @@
-"""Taking tasks back from workers and stopping them: for a cancel, a time limit, a client that is gone, balance.
+"""Takes tasks back from workers and stops them: for a cancel, a time limit, a client that is gone, or balance.
 
-A task that a worker holds is retracted first, unless it is known to have begun; the worker says whether it gives it
-back. What has begun is stopped, if that is wanted: its worker interrupts it, and when it has not ended after a while
-its host agent is asked to end the process, if that is what it runs. What is wanted of a task is its `intent`.
+A task that a worker holds is retracted first, unless it is known to have begun. The worker answers whether it gives
+the task back. If the task has begun and the intent is FORCE or higher, the worker is told to stop it. If the task has
+not ended after GRACE_SECONDS, its host agent is asked to end the worker's process, if this process runs the task.
 """
 
 from array import array
@@ -35,7 +35,8 @@ from scaler_scheduler.core.state.transitions import (
 )
 
 GRACE_SECONDS = 2.0
-"""From the interruption of a task to the end of its worker's process, and between two requests for that."""
+"""The time from the request to stop a task to the end of its worker's process, and between two requests for that end.
+"""
 
 
 _REASONS = {INTENT_ABANDON: "its client is gone", INTENT_RERUN: "its client was gone"}
@@ -50,7 +51,7 @@ class Cancellation:
         self._host_results = host_results
         self._attempt_end = attempt_end
         self._retracts: Dict[Worker, List[Name]] = {}
-        """Those that go out at the next collect: one message a worker."""
+        """Retracts until the next collect: one message for each worker."""
         self._stops: Dict[Worker, List[Name]] = {}
 
     # ------------------------------------------------------------------------------------------------ the user's cancel
@@ -68,7 +69,7 @@ class Cancellation:
                 touched.add(client.lane_of(task))
                 self._cancel_waiting(task)
             elif task.intent == INTENT_RERUN:
-                task.intent = INTENT_FORCE  # it is being stopped already
+                task.intent = INTENT_FORCE  # the task is being stopped already
             elif force:
                 self._set_intent(task, INTENT_FORCE, now)
             elif task.intent in (NO_INTENT, INTENT_BALANCE) and task.state != DISPATCHED:
@@ -81,7 +82,7 @@ class Cancellation:
             self._outbox.add(effects.CancelRefused(client.route, refused))
 
     def _cancel_row(self, client: Client, task_id: int, touched: Set[Lane]) -> None:
-        """A task that was never dispatched, or that is over: of that one the answer is on its way."""
+        """Cancel a task that was never dispatched. If the task is over, its answer is on its way."""
         for lane in client.lanes.values():
             found = lane.batches.find(task_id)
             if found is None:
@@ -113,30 +114,30 @@ class Cancellation:
         self._tables.counts.waiting -= 1
 
     def cancel_unneeded(self) -> None:
-        """Tasks whose kept results nobody is going to read; one that runs goes on."""
+        """Cancel tasks whose kept results no task is going to read. Running ones go on."""
         while self._graphs.unneeded:
             for task in self._graphs.pop_unneeded():
                 if task.worker is None or task.state == DISPATCHED:
-                    self.cancel(task.client, [task.id], False, 0.0)  # without force no time is looked at
+                    self.cancel(task.client, [task.id], False, 0.0)  # the time matters only with force
 
     # ---------------------------------------------------------------------------------------------------- other intents
 
     def abandon(self, client: Client, now: float) -> None:
-        """The client is gone, and nothing of it waits any more: what workers hold is to end."""
+        """End the tasks that workers hold for a client that is gone. Its waiting tasks are gone already."""
         for task in client.tasks.values():
             if task.intent == INTENT_RERUN:
-                task.intent = INTENT_ABANDON  # it was gone before, and came back
+                task.intent = INTENT_ABANDON  # the client had been gone before and came back
             else:
                 self._set_intent(task, INTENT_ABANDON, now)
 
     def restore_abandoned(self, client: Client) -> None:
-        """The client is back: what was abandoned is wanted again."""
+        """Rerun the abandoned tasks of a client that is back."""
         for task in client.tasks.values():
             if task.intent == INTENT_ABANDON:
                 task.intent = INTENT_RERUN
 
     def repeat_intent(self, task: Task, intent: int, now: float) -> None:
-        """The task runs, and its worker has a new connection: what was asked on the old one may not have arrived."""
+        """Repeat an intent for a task that runs on a worker with a new connection. The first request may be lost."""
         if task.worker is None:
             self._apply_to_waiting(task, intent)
         elif intent == INTENT_CANCEL:
@@ -145,7 +146,7 @@ class Cancellation:
             self._set_intent(task, intent, now)
 
     def _apply_to_waiting(self, task: Task, intent: int) -> None:
-        """The same of one that was not taken over: it is over, or what it reads is to be made anew."""
+        """Apply a repeated intent to a task that the worker no longer runs."""
         if task.client.tasks.get(task.id) is not task or intent not in (INTENT_CANCEL, INTENT_FORCE, INTENT_ABANDON):
             return
         if task.state == BLOCKED:
@@ -154,28 +155,29 @@ class Cancellation:
             self._cancel_waiting(task)
 
     def stop_copy(self, worker: Worker, name: Name) -> None:
-        """The worker runs a task that is over or that another one holds: whatever it answers counts no longer."""
+        """Tell a worker to stop a task that is over, or that another worker holds. Its answers do not count."""
         self._tables.counts.stopped += 1
         self._stops.setdefault(worker, []).append(name)
 
     def end_copy(self, worker: Worker, name: Name) -> None:
-        """The worker still runs such a task, although it was told to stop it."""
+        """Have the host agent end a worker that still runs such a copy, although it was told to stop it."""
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
             self._outbox.add(effects.EndWorker(agent.route, worker.incarnation, *name, "nobody waits for it any more"))
 
     def rebalance(self, tasks: Iterable[Task]) -> None:
-        """Have these dispatched tasks come back to be run elsewhere."""
+        """Ask for these dispatched tasks back, to run them elsewhere."""
         for task in tasks:
             if task.intent == NO_INTENT and task.state == DISPATCHED:
                 task.intent = INTENT_BALANCE
                 self._retract(task)
 
     def reassign(self, tasks: List[Task]) -> None:
-        """Have these queued tasks of one worker, which does not answer, run elsewhere.
+        """Run these queued tasks of one unresponsive worker elsewhere.
 
-        It is asked (again) not to begin them, which it reads before it goes on; what it says of them counts no longer.
-        """
+        The worker is asked again not to begin them. It reads this before it begins another task. Its answers about them
+        no
+        longer count."""
         worker = tasks[0].worker
         assert worker is not None
         for task in tasks:
@@ -188,7 +190,7 @@ class Cancellation:
             self._attempt_end.retry_or_end(task, worker)
 
     def check_timers(self, now: float) -> None:
-        """What the timers say."""
+        """Handle the timers that are due."""
         for task in self._tables.timers.pop_due(now):
             if task.is_stopping or task.intent >= INTENT_FORCE:
                 self._end_worker(task)
@@ -197,7 +199,7 @@ class Cancellation:
                 self._set_intent(task, INTENT_TIME_LIMIT, now)
 
     def _set_intent(self, task: Task, intent: int, now: float) -> None:
-        """Take the task back from its worker or, by an intent from FORCE on, stop it."""
+        """Set an intent, if it is higher than the present one: retract the task or, from INTENT_FORCE on, stop it."""
         if intent <= task.intent:
             return
         task.intent = intent
@@ -206,7 +208,7 @@ class Cancellation:
         if task.state == DISPATCHED:
             self._retract(task)
             if intent >= INTENT_FORCE and task.timer is None:
-                # It may run already, and hold the interpreter's lock so that its worker can't even answer.
+                # It may run already and hold the GIL, so that its worker cannot even answer.
                 self._tables.timers.set(task, now + GRACE_SECONDS)
         else:
             self._stop(task, now)
@@ -265,20 +267,20 @@ class Cancellation:
             self._outbox.add(effects.CancelRefused(client.route, ids))
 
     def return_undelivered(self, dispatch: effects.Dispatch, worker: Worker) -> None:
-        """The worker can't have these, nor anything else before it joins again."""
+        """Take back tasks of a Dispatch that could not be delivered. The worker gets nothing before it joins again."""
         for client, task_id, attempt in zip(dispatch.clients, dispatch.ids, dispatch.attempts):
             task = self._tables.find_held(worker, client, task_id, attempt)
             if task is not None and task.state == DISPATCHED:
                 self._return_task(worker, task)
 
     def _return_task(self, worker: Worker, task: Task) -> None:
-        """The task has not begun, and is this worker's no longer."""
+        """Take a task from this worker that has not begun."""
         self._attempt_end.detach(task)
         task.transition(RETRACT)
         self._attempt_end.retry_or_end(task, worker)
 
     def flush(self) -> None:
-        """Put what gathered into the outbox."""
+        """Put the gathered retracts and stops into the outbox."""
         for worker, names in self._retracts.items():
             clients, ids, attempts = zip(*names)
             self._outbox.add_last(effects.Retract(worker.route, clients, ids, attempts))
@@ -288,13 +290,13 @@ class Cancellation:
         self._retracts, self._stops = {}, {}
 
     def remove_worker(self, worker: Worker) -> None:
-        """The worker is gone."""
+        """Drop the requests for a worker that is gone."""
         self._retracts.pop(worker, None)
         self._stops.pop(worker, None)
 
 
 def mark_started(task: Task, now: float) -> None:
-    """The task is known to have begun."""
+    """Note that the task has begun."""
     worker = task.worker
     assert worker is not None
     if task.state == DISPATCHED:

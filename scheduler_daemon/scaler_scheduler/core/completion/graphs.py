@@ -1,7 +1,7 @@
-"""Tasks that read what others leave: inputs, kept results, and what follows when one fails.
+"""Tasks with inputs or kept results: their objects, and what follows when a task ends or fails.
 
-A row of a Submit that has inputs, or whose result is kept, is a task with an object of its own from the start: blocked
-while an input is not there, waiting once all are. A failure goes on to those that are blocked by it, and to no others.
+A row of a Submit that has inputs, or whose result is kept, gets a task record at once. It is blocked while an input is
+missing, and waits once all inputs are there. If a task fails, the tasks that are blocked by it fail too, and no others.
 """
 
 from typing import List, Optional, Sequence
@@ -27,7 +27,7 @@ from scaler_scheduler.core.state.transitions import (
 )
 
 CROWDED_SECONDS = 1.0
-"""In this time at most ENDED_NODES nodes that ended well are remembered."""
+"""At most ENDED_NODES nodes that ended well are remembered in this time."""
 
 
 class Graphs:
@@ -38,14 +38,14 @@ class Graphs:
         self._writer = core.writer
         self._outbox = core.outbox
         self.unneeded: List[Task] = []
-        """Tasks whose kept result nobody is going to read."""
+        """Tasks whose kept result no task is going to read."""
         self.ready: List[Task] = []
-        """Tasks that have what they read now, and that may run already at a worker that has joined again."""
+        """Tasks that just became ready and may already run on a worker that has joined again."""
 
     # ---------------------------------------------------------------------------------------------------------- objects
 
     def add_object(self, client: Client, event: events.Object) -> None:
-        """Bytes that the client sends; what is here already stays."""
+        """Store an object that the client sends. An object that is here already stays."""
         if self._tables.objects.find(client, event.id) is None:
             stored = StoredObject(client, event.id, event.name, None)
             self._tables.objects.fill(stored, event.frames)
@@ -53,7 +53,7 @@ class Graphs:
             self._tables.objects.add(stored)
 
     def release_objects(self, client: Client, ids: Sequence[int]) -> None:
-        """The client refers to these no longer."""
+        """Note that the client no longer refers to these objects."""
         for object_id in ids:
             stored = self._tables.objects.find(client, object_id)
             if stored is None:
@@ -63,7 +63,7 @@ class Graphs:
                 self.drop_unneeded(stored)
 
     def remove_client(self, client: Client) -> None:
-        """All of the client's objects go; its tasks are gone already, or abandoned."""
+        """Drop all objects of a client that has left. Its tasks are gone or abandoned."""
         for stored in list(client.objects.values()):
             stored.is_referenced = False
             stored.readers = 0
@@ -71,9 +71,9 @@ class Graphs:
         self.unneeded = [task for task in self.unneeded if task.client is not client]
 
     def pop_unneeded(self) -> List[Task]:
-        """Tasks to be cancelled, as nobody is going to read their results."""
+        """Return and forget the tasks that can be cancelled because no task is going to read their results."""
         unneeded, self.unneeded = self.unneeded, []
-        # Some may be submitted again by now.
+        # Some of them may have been submitted again.
         return [
             task for task in unneeded if task.client.tasks.get(task.id) is task and self._result_object(task) is None
         ]
@@ -102,7 +102,7 @@ class Graphs:
     # ----------------------------------------------------------------------------------------------------------- submit
 
     def submit(self, client: Client, event: events.Submit, functions: List[Function]) -> None:
-        """Rows of which some have inputs or are to be kept."""
+        """Accept rows of which some have inputs or are kept."""
         begin = position = 0
         for row, task_id in enumerate(event.ids):
             end = begin + event.input_counts[row] if event.input_counts else begin
@@ -111,8 +111,8 @@ class Graphs:
             keep = event.keep[row] if event.keep else events.KEEP_NO
             if self._is_known(client, task_id, keep):
                 if task_id <= client.highest_counted_id or not self._is_open(client, task_id):
-                    # The client counts it again, and there is no end to come that would return it: it is over, or its
-                    # end returns what was counted before.
+                    # The client counts the row again. No later end would return these bytes: the task is over, or its
+                    # end returns the bytes that were counted before.
                     client.returned_bytes += size + (0 if large is None else len(large)) + TASK_OVERHEAD
             else:
                 function = functions[row] if len(functions) > 1 else functions[0]
@@ -126,8 +126,9 @@ class Graphs:
             begin = end
 
     def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
-        """A client that says again what it has no answer to, and what that reads: what is here already is not taken
-        twice. The client refers to its result again."""
+        """Whether the row is known: the client submits again what it has no answer to, and the inputs of that.
+
+        A known row is not accepted twice. The client refers to its result again."""
         task = client.tasks.get(task_id)
         if task is not None:
             if task.keep:
@@ -151,7 +152,7 @@ class Graphs:
         return task_id in client.tasks or self._is_queued(client, task_id)
 
     def _reference_again(self, task: Task) -> None:
-        """Nobody needed the result of this task, or its client was given up, and now it comes back for it."""
+        """Keep the result of an open task that comes again. It was not needed, or its client had been given up."""
         stored = self._tables.objects.find(task.client, task.id)
         if stored is not None:
             stored.is_referenced = True
@@ -159,11 +160,13 @@ class Graphs:
         self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
         if task.intent == INTENT_CANCEL and task.keep == events.KEEP_YES:
             task.intent = (
-                INTENT_BALANCE  # it was to be cancelled as nobody needed its result: given back, it runs elsewhere
+                # It was being cancelled because nobody needed its result. If the worker gives it back, it runs
+                # elsewhere.
+                INTENT_BALANCE
             )
 
     def _is_queued(self, client: Client, task_id: int) -> bool:
-        """Whether it waits as a row of a batch in which none read anything."""
+        """Whether the task waits as a row of a batch without inputs."""
         return any(lane.batches.find(task_id) is not None for lane in client.lanes.values())
 
     def _admit(self, task: Task, keep: int, inputs: Sequence[int], begin: int, end: int) -> None:
@@ -183,11 +186,11 @@ class Graphs:
             self._make_ready(task)
 
     def requeue(self, task: Task) -> bool:
-        """The task, which has just left its worker, is to run again; returns False where what it reads is not there."""
+        """Let a task that has just left its worker run again. Returns False if its inputs no longer exist."""
         find = self._tables.objects.find
         if any(find(task.client, stored.id) is not stored for stored in task.inputs):
-            # They went with its client, which was given up and has come back, or some with a host: the client sends and
-            # submits them again.
+            # The inputs went with the client, which had been given up, or with a host. The client sends and submits
+            # them again.
             if not self._rebind(task):
                 return False
         if task.missing_inputs:
@@ -197,37 +200,38 @@ class Graphs:
         return True
 
     def _rebind_held(self, task: Task) -> None:
-        """Its client was given up and is back, and a worker has the task still. What it reads is made anew: it stays
-        until the task is over, as that may have to run again."""
+        """Bind a held task to inputs that its returned client sends again.
+
+        The new inputs stay until the task is over, because the task may have to run again."""
         find = self._tables.objects.find
         now = [find(task.client, stored.id) for stored in task.inputs]
         if all(there is not None and there is not stored for there, stored in zip(now, task.inputs)):
             self._rebind(task)
 
     def _rebind(self, task: Task) -> bool:
-        """Bind the task's inputs to what has their ids now; returns False where there is nothing."""
+        """Bind the task's inputs to the objects that have their ids now. Returns False if one does not exist."""
         before = task.inputs
-        if task.missing_inputs:  # it was bound again before, at a worker
+        if task.missing_inputs:  # it was bound again before, on a worker
             for stored in before:
                 stored.blocked_tasks = [other for other in stored.blocked_tasks if other is not task]
         ids = [stored.id for stored in before]
         task.missing_inputs = 0
         lost = self._bind(task, ids, 0, len(ids))
-        # What was read before is let go of only now: some of it may be read on.
+        # The former inputs are released after the binding, because some of them may be the same.
         bound, task.inputs = task.inputs, before
         self._release_inputs(task)
         task.inputs = bound
         return lost is None
 
     def _make_ready(self, task: Task) -> None:
-        """All that it reads is there."""
+        """Queue a task whose inputs are all there."""
         task.transition(READY)
         self._dispatcher.requeue(task)
         if self._tables.unclaimed:
             self.ready.append(task)
 
     def _bind(self, task: Task, inputs: Sequence[int], begin: int, end: int) -> Optional[int]:
-        """Find the task's inputs, which are these ones of a batch; returns the id of one that is not there."""
+        """Bind the task to its inputs, `inputs[begin:end]`. Returns the id of one that does not exist, or None."""
         bound = task.inputs = []
         for place in range(begin, end):
             stored = self._tables.objects.find(task.client, inputs[place])
@@ -243,7 +247,7 @@ class Graphs:
     # ------------------------------------------------------------------------------------------------------------- ends
 
     def complete(self, task: Task, outcome: int, payload: bytes, worker: Worker) -> bool:
-        """The task has left its worker with this; returns whether its client still is to be told."""
+        """Complete a task that left its worker with this outcome. Returns whether its client is still to be told."""
         if outcome == effects.OUTCOME_VALUE:
             self._store_value(task, payload)
         elif outcome == effects.OUTCOME_STORED:
@@ -281,12 +285,12 @@ class Graphs:
             self._evacuation.fetch(agent, [stored])
 
     def _result_object(self, task: Task) -> Optional[StoredObject]:
-        """What the task's result becomes, if anybody needs it."""
+        """Return the object that the task's result becomes, if it is needed."""
         stored = self._tables.objects.find(task.client, task.id) if task.keep else None
         return stored if stored is not None and stored.producer is task else None
 
     def object_available(self, stored: StoredObject) -> None:
-        """It is there, or its bytes have come here."""
+        """Make the readers ready for an object that has been produced, or whose bytes have been fetched."""
         blocked, stored.blocked_tasks = stored.blocked_tasks, ()
         for reader in blocked:
             reader.missing_inputs -= 1
@@ -296,7 +300,7 @@ class Graphs:
             self.drop_unneeded(stored)
 
     def fail_readers(self, task: Task, outcome: int, payload: bytes) -> None:
-        """The task has ended without a value: those that are blocked by it end as it did."""
+        """End the tasks that are blocked by a task without a value. They get the same outcome."""
         failing = [task]
         while failing:
             over = failing.pop()
@@ -306,7 +310,7 @@ class Graphs:
             if stored is None:
                 continue
             for reader in stored.blocked_tasks:
-                if reader.state == BLOCKED:  # and not over, or failed by another place where it stands
+                if reader.state == BLOCKED:  # not over, and not failed by another of its inputs
                     reader.transition(GIVE_UP)
                     self._answer(reader, outcome, payload)
                     failing.append(reader)
@@ -317,13 +321,13 @@ class Graphs:
             self.drop_unneeded(stored)
 
     def fail_input_lost(self, task: Task, text: str) -> None:
-        """The task, which is at no worker, can't read what it is to read."""
+        """Fail a task on no worker that cannot read an input."""
         task.transition(GIVE_UP)
         self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
         self.fail_readers(task, effects.OUTCOME_INPUT_LOST, text.encode())
 
     def cancel_blocked(self, task: Task) -> None:
-        """The user's cancel of a task whose inputs are not there yet."""
+        """Cancel a task whose inputs are not there yet."""
         task.transition(CANCEL)
         self._answer(task, effects.OUTCOME_CANCELLED, b"")
         self.fail_readers(task, effects.OUTCOME_CANCELLED, b"")
@@ -331,7 +335,7 @@ class Graphs:
     def _record_node_end(self, task: Task, has_failed: bool = False) -> None:
         """Remember the node's shape before its inputs are released."""
         ended, now = self._tables.ended_nodes, self._tables.clock.now
-        # A record costs about a microsecond. Of fast graphs, which would push out each other's nodes, not all are made.
+        # A record costs about a microsecond. Nodes of fast graphs would push out each other, so not all get one.
         if has_failed or len(ended) < ENDED_NODES or now - ended[0].ended_at >= CROWDED_SECONDS:
             ended.append(ended_node(task, now, has_failed))
 

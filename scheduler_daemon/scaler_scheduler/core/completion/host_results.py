@@ -1,6 +1,6 @@
-"""Large results that stay where they were made, as files of their host.
+"""Large kept results that stay on their host, as files.
 
-They are fetched when they are wanted elsewhere, lost when the host is, and removed where they do not count.
+They are fetched when they are needed on another host, lost when their host is lost, and removed if they do not count.
 """
 
 from typing import Iterable
@@ -25,15 +25,14 @@ class HostResults:
         return task.keep == events.KEEP_YES and self._tables.agents.find(worker.agent) is not None
 
     def fetch_unread(self, task: Task) -> None:
-        """The task, which waits, could not read some file of the host that it was on: what is only there comes here, or
-        is lost."""
+        """Fetch inputs that a waiting task could not read as files of its last host, or fail it if they are lost."""
         away = [stored for stored in task.inputs if stored.is_remote]
         if away:
             self._dispatcher.block_on_fetch(task, away)
             self._dispatcher.prune(task.client.lane_of(task))
 
     def receive_object(self, agent: Agent, event: events.Object) -> None:
-        """The host agent sends what it was asked for."""
+        """Store the bytes of an object that a host agent was asked for."""
         client = self._tables.clients.find(event.client)
         stored = None if client is None else client.objects.get(event.id)
         if stored is not None and stored.home is agent and stored.is_remote:
@@ -41,7 +40,7 @@ class HostResults:
             self._graphs.object_available(stored)
 
     def report_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
-        """The host agent has not got these."""
+        """Handle the objects that a host agent was asked for and does not have."""
         lost = []
         for name, object_id in zip(event.clients, event.ids):
             client = self._tables.clients.find(name)
@@ -51,12 +50,13 @@ class HostResults:
         self.lose_objects(lost)
 
     def lose_objects(self, lost: Iterable[StoredObject]) -> None:
-        """Nobody has the bytes of these any more: what has yet to read them fails, and the client can have them made
-        again. Tasks that workers hold may have them at hand."""
+        """Fail the waiting readers of objects whose bytes are lost. The client can have them made again.
+
+        Tasks on workers go on, because a worker may have a copy."""
         gone = dict.fromkeys(lost)
         for client in dict.fromkeys(stored.client for stored in gone):
             for task in list(client.tasks.values()):
-                if task.state == WAITING or task.state == BLOCKED:  # and not over, or failed by another one
+                if task.state == WAITING or task.state == BLOCKED:  # not over, and not failed by another of its inputs
                     for stored in task.inputs:
                         if stored in gone:
                             self._fail_reader(task, stored)
@@ -68,7 +68,7 @@ class HostResults:
                 self._graphs.drop_unneeded(stored)
 
     def _fail_reader(self, task: Task, lost: StoredObject) -> None:
-        """The task, which waits, can't read this one any more."""
+        """Fail a waiting task that can no longer read this object."""
         lane = None
         if task.state == WAITING:
             lane = task.client.lane_of(task)
@@ -80,15 +80,16 @@ class HostResults:
             self._dispatcher.prune(lane)
 
     def discard_file(self, worker: Worker, client_name: int, task_id: int) -> None:
-        """What this worker has stored, or may have, does not count: its host agent removes it, once no other attempt's
-        can be what is there."""
+        """Have a host agent remove a file of this worker that does not count, or may exist.
+
+        The file is removed once no other attempt can have written the one that is there."""
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
             self._discard_file(agent, client_name, task_id)
 
     def reconcile_files(self, agent: Agent, names: Iterable[Name]) -> None:
-        """The host agent, which has just joined again, has these files of its workers: those that do not count are
-        removed, as the message that said so may have been lost."""
+        """Remove files that do not count on the host of an agent that has joined again. The request to remove them may
+        be lost."""
         for client_name, task_id, _ in names:
             self._discard_file(agent, client_name, task_id)
 

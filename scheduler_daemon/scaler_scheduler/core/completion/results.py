@@ -1,4 +1,4 @@
-"""A worker's results: the hot half of the way back."""
+"""Handles a worker's results. The loop over their rows is a hot path."""
 
 from typing import List, Optional
 
@@ -32,12 +32,12 @@ from scaler_scheduler.core.state.transitions import (
 )
 
 _AGAIN = -1
-"""In place of an outcome: the task waits again. And: it has been answered already."""
+"""In place of an outcome: the task waits again (_AGAIN), or it has been answered already (_ANSWERED)."""
 _ANSWERED = -2
 
 
 class ResultHandler:
-    """Takes the results of workers."""
+    """Handles the results of workers."""
 
     def __init__(self, core: CoreState, attempt_end: AttemptEnd, graphs: Graphs, host_results: HostResults) -> None:
         self._tables = core.tables
@@ -47,7 +47,8 @@ class ResultHandler:
         self._host_results = host_results
 
     def handle(self, event: Results, worker: Worker) -> None:
-        """Resolve each row that is still waited for. Bytes of rows in a row for one client go on as one slice."""
+        """Resolve each row whose task waits for it. The bytes of neighbouring rows for one client are sent as one
+        slice."""
         tables, outbox, graphs, host_results = self._tables, self._outbox, self._graphs, self._host_results
         ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
         durations, sizes, payload = event.durations, event.sizes, event.payload
@@ -57,18 +58,18 @@ class ResultHandler:
         worker_tasks = worker.tasks
         client: Optional[Client] = None
         client_name = -1
-        position = 0  # where this row's bytes begin
-        begin = 0  # where the bytes begin that have not gone to the outbox yet
-        pending: Optional[Resolved] = None  # whose they are
+        position = 0  # the offset of this row's bytes
+        begin = 0  # the offset of the first bytes that are not in the outbox yet
+        pending: Optional[Resolved] = None  # the client's batch that these bytes go to
         function: Optional[Function] = None
-        name = ""  # of the tasks whose results come behind one another, where they have one of their own
+        name = ""  # the user-given name of the tasks of the present run of rows
         spent = 0
         count = 0
         freed = 0
         late_before = counts.late_results
         history = tables.history
         tracebacks = event.tracebacks
-        recorded = 0  # rows before this one are in the history, those in `skipped` do not belong there
+        recorded = 0  # rows before this one are in the history; rows in `skipped` do not belong there
         skipped: List[int] = []
         for row in range(len(ids)):
             if client_names[row] != client_name:
@@ -102,7 +103,7 @@ class ResultHandler:
             spent += durations[row]
             count += 1
             if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node:
-                if pending is not None:  # before anything that the scheduler answers itself gets into the same batch
+                if pending is not None:  # before an answer of the scheduler itself gets into the same batch
                     pending.rows.parts.append(payload[begin:position])
                     pending = None
                 outcome = self._process_special(task, event, row, worker)
@@ -162,7 +163,8 @@ class ResultHandler:
         worker.done_tasks += len(ids) - (counts.late_results - late_before)
 
     def _process_special(self, task: Task, event: Results, row: int, worker: Worker) -> int:
-        """A row that is not simply dispatched and done: the outcome to hand on, _AGAIN or _ANSWERED."""
+        """Handle a row whose task has an intent, a special outcome or a special state. Returns the outcome to hand on,
+        _AGAIN or _ANSWERED."""
         outcome, duration = event.outcomes[row], event.durations[row]
         error = event.errors[row] if event.errors else ""
         self._attempt_end.detach(task)
@@ -180,13 +182,13 @@ class ResultHandler:
         elif intent == INTENT_RERUN:
             return self._retry(task, worker, outcome, error, duration)
         elif intent >= INTENT_FORCE:
-            if task.may_store:  # it may have been interrupted when the file was there
+            if task.may_store:  # the task may have been interrupted after its file was written
                 self._host_results.discard_file(worker, task.client.incarnation, task.id)
             task.transition(RESULT)
             self._attempt_end.end_stopped(task)
             return _ANSWERED
         if outcome == OUTCOME_INPUT_LOST and task.reads_files:
-            # No space there for a file, or its host agent is gone, or was: what it reads is here.
+            # The host had no space for the file, or its agent was gone. The scheduler has the bytes and sends them.
             resend_unread(task.inputs, worker, self._outbox)
             outcome = self._retry(task, worker, outcome, error, duration)
             if task.state == WAITING:
@@ -202,14 +204,14 @@ class ResultHandler:
         return outcome
 
     def _retry(self, task: Task, worker: Worker, outcome: int, error: str, duration: int) -> int:
-        """If nothing else is wanted of it by now."""
+        """Let the task wait again, unless its intent says otherwise."""
         task.transition(RETRY)
         self._attempt_end.retry_or_end(task, worker, outcome, error, duration)
         return _AGAIN
 
 
 def drop_unclaimed(tables: Tables, worker: Worker, client: int, task_id: int) -> None:
-    """The worker is done with a task that nobody has asked for."""
+    """Forget an unclaimed task that the worker has ended."""
     unclaimed = tables.unclaimed.get((client, task_id))
     if unclaimed is not None and unclaimed.worker is worker:
         del tables.unclaimed[client, task_id]

@@ -1,7 +1,7 @@
-"""Tasks that wait for tasks of their own: while they do, their slot is free.
+"""Suspended tasks: while a task waits for its own tasks, its slot is free.
 
-It is the nested client that says so, on the connection by which it has submitted what is waited for: so the scheduler
-knows the children before it looks for something to put into the slot.
+The nested client reports a suspension on the connection by which it has submitted the children. So the scheduler knows
+the children before it fills the slot.
 """
 
 from typing import List, Optional, Tuple
@@ -13,11 +13,11 @@ from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import RESUME, RUNNING, SUSPEND, SUSPENDED
 
 Name = Tuple[int, int, int]
-"""A dispatched task's: client, id, attempt."""
+"""The name of a dispatched task: client, id, attempt."""
 
 
 def suspend(task: Task) -> None:
-    """The task's slot is free from now on."""
+    """Free the task's slot."""
     worker = task.worker
     assert worker is not None
     if task.state != SUSPENDED:
@@ -29,7 +29,7 @@ def suspend(task: Task) -> None:
 
 
 def resume(task: Task, now: float) -> None:
-    """The task has its slot again."""
+    """Give the task its slot again."""
     worker = task.worker
     if worker is None or task.state != SUSPENDED:
         return
@@ -42,7 +42,7 @@ def resume(task: Task, now: float) -> None:
 
 
 def suspend_named(event: Suspended, client: Client, worker: Optional[Worker], tables: Tables) -> None:
-    """The names stay with the client, for a worker that joins later than it."""
+    """Suspend the named tasks. The client keeps the names, for a worker that joins later."""
     for name in _names(event):
         client.suspended.add(name)
         if worker is None:
@@ -61,7 +61,7 @@ def resume_named(event: Resumed, client: Client, worker: Optional[Worker], table
 
 
 def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
-    """The client's worker, where that has joined, goes on with these."""
+    """Resume the named tasks on the client's worker, if it has joined."""
     for name in names:
         client.suspended.discard(name)
         if worker is None:
@@ -76,7 +76,7 @@ def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tabl
 
 
 def is_suspended(tables: Tables, worker: Worker, name: Name) -> bool:
-    """Whether the worker's nested client has said so of this task."""
+    """Whether a nested client of the worker has reported this task as suspended."""
     return any(name in client.suspended for client in tables.clients.nested_in(worker.incarnation))
 
 

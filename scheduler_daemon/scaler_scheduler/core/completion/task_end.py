@@ -1,4 +1,4 @@
-"""A task is over: what every end has in common."""
+"""The steps that every end of a task shares, and the texts of failed tasks."""
 
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.outbox import Outbox
@@ -8,7 +8,7 @@ from scaler_scheduler.core.state.tables import Tables
 
 
 def close_task(tables: Tables, task: Task) -> None:
-    """Drop the task, which has reached a final state and is no worker's, from its client and its function."""
+    """Remove a task in a final state, which no worker holds, from its client and its function."""
     client = task.client
     del client.tasks[task.id]
     client.returned_bytes += task.size + TASK_OVERHEAD
@@ -18,19 +18,19 @@ def close_task(tables: Tables, task: Task) -> None:
 
 
 def end_with_client(tables: Tables, task: Task) -> None:
-    """The task is cancelled because its client has left: count it and note it in the history."""
+    """Count and record a task that is cancelled because its client has left."""
     tables.counts.count_client_left(1)
     tables.history.record_client_left(task.client, (task.id,), (task.function,), task.options.name, task.attempt)
 
 
 def answer_task(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: bytes) -> None:
-    """Close a task that the scheduler itself has an answer to, and tell its client."""
+    """Close a task that the scheduler itself answers, and tell its client."""
     tables.counts.resolved += 1
     tables.counts.outcomes[outcome] += 1
     if outcome not in (OUTCOME_VALUE, OUTCOME_KEPT):
         task.function.failed_tasks += 1
     client = task.client
-    if outcome != OUTCOME_KEPT:  # of those that are kept a worker's results have told
+    if outcome != OUTCOME_KEPT:  # the worker's results recorded the end of a kept task
         tables.history.record_ended(client, task.id, task.attempt, task.function, task.options.name, outcome, payload)
     close_task(tables, task)
     if not client.is_gone:

@@ -1,6 +1,6 @@
-"""The objects that nearly every part of the core works on, held in one place.
+"""The objects that nearly every part of the core uses, held in one place.
 
-A part takes a `CoreState` and the few other parts that it calls. It keeps what its loops use as attributes of its own.
+The constructor of a part takes a `CoreState` and the few other parts that it calls.
 """
 
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
@@ -15,9 +15,10 @@ class CoreState:
     __slots__ = ("dispatcher", "limits", "operator_log", "outbox", "tables", "writer")
 
     def __init__(self, limits: Limits, now: float) -> None:
-        """
+        """Make the tables, the outbox and the dispatcher of one scheduler.
+
         Args:
-            limits: what the operator has set.
+            limits: the operator's settings.
             now: seconds of the monotonic clock.
         """
         self.limits = limits

@@ -1,9 +1,11 @@
-"""How much of the scheduler's memory a client may fill: with tasks that wait, and with results that it does not take.
+"""Credit-based flow control: how much memory of the scheduler a client may fill with waiting tasks and unread results.
 
-Both are windows in bytes, an equal share of the limit for each client. Objects count with the tasks, for a client that
-sends one with each task and lets go of it; those that it holds are in nobody's way until they fill the limit itself.
-A client counts what it submits, the scheduler what is over, and says from time to time how far it may go; nothing is
-said per task. (Credit-based flow control; the cumulative form makes a lost or repeated message harmless.)
+Both are windows in bytes. Each client has an equal share of the memory limit. A client's objects count with its tasks,
+so that a client which sends an object with each task is slowed down as any other. Objects that it holds for longer do
+not slow its tasks, until objects fill the limit itself.
+
+A client counts what it submits. The scheduler counts what has ended, and tells the client now and then how far it may
+go; nothing is sent per task. The counts are cumulative, so that a lost or repeated message does no harm.
 """
 
 from typing import List, Tuple
@@ -13,28 +15,30 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
 
 TASK_OVERHEAD = 128
-"""Bytes that a task counts beside its payload; PROTOCOL.md names it, as clients count too."""
+"""Bytes that a task counts beside its payload. PROTOCOL.md states it, because clients count too."""
 
 _WINDOWS_PART = 8
-"""All windows together are this part of the memory limit. A byte of a window may be there four times: as a task and as
-a result, each of them with a copy in a socket's queue; and PyPy's heap grows to nearly twice of what lives before it is
-collected. Six clients that push tasks of 1 MB through a limit of 500 MB have it at 570 MB at the most; with windows of
-twice the size it is 780 MB."""
+"""All windows together are this fraction of the memory limit.
+
+A byte of a window may exist four times: as a task and as a result, each with a copy in a socket's queue. PyPy's heap
+grows to nearly twice the live bytes before a collection. With a limit of 500 MB, six clients that push tasks of 1 MB
+use at most 570 MB; with windows of twice the size they use 780 MB.
+"""
 
 _SMALLEST_WINDOW = 64 * 1024
 
 _STEPS = 4
-"""A client is told of its credit in steps of this part of its window."""
+"""A client is told of its credit in steps of this fraction of its window."""
 
 UNLIMITED = 1 << 62
-"""For nested clients: a child that had to wait for room might be what makes room."""
+"""The credit of nested clients. A child that waits for credit might be what frees memory."""
 
 
 def _unreturnable_bytes(client: Client, window: int) -> int:
-    """What of the client's count is objects that it may hold for as long as it likes: its tasks must not wait for them.
+    """Return the bytes of objects in the client's count that the client may hold for as long as it likes.
 
-    As much as a window beside its tasks; all of it where no task of it is left, whose end might free any.
-    """
+    Its tasks must not wait for them. Beside open tasks this is at most a window. Without open tasks it is all objects,
+    because no end of a task might free any."""
     return client.object_bytes if not client.tasks and not client.waiting else min(client.object_bytes, window)
 
 
@@ -45,14 +49,14 @@ class Credits:
         self._outbox = core.outbox
         self._memory_limit_bytes = core.limits.memory_limit_bytes
         self._task_limit = core.limits.client_tasks
-        """Open ones, past which a client is granted nothing."""
+        """The most open tasks of a client. Beyond them no more credit is granted."""
 
     def window(self) -> int:
-        """Bytes for each client, of tasks and of results."""
+        """The window of each client in bytes, for tasks and for results."""
         return max(_SMALLEST_WINDOW, self._memory_limit_bytes // _WINDOWS_PART // max(1, len(self._tables.clients)))
 
     def reset(self, client: Client) -> Tuple[int, int]:
-        """The count of a client that was just welcomed begins anew: its credit and its result window."""
+        """Start the count of a client that was just welcomed. Returns its credit and its result window."""
         client.submitted_bytes = client.returned_bytes = client.sent_bytes = client.received_bytes = 0
         client.highest_counted_id = -1
         client.result_window = self.window()
@@ -63,7 +67,7 @@ class Credits:
         return client.granted_bytes, client.result_window
 
     def update_answered(self) -> None:
-        """Look at the clients that are about to be sent answers."""
+        """Update the clients that are about to be sent answers: pause slow ones, and grant credit."""
         for client in self._outbox.clients:
             if client.sent_bytes - client.received_bytes > client.result_window and not client.is_gone:
                 if not client.pause_reasons & PAUSE_SLOW_CONSUMER:
@@ -71,15 +75,15 @@ class Credits:
         self._grant(self._outbox.clients)
 
     def update_all(self) -> None:
-        """Others may have left room."""
+        """Grant credit to all clients, because others may have left room."""
         self._grant(list(self._tables.clients))
 
     def update(self, client: Client) -> None:
-        """Its objects are more, or less."""
+        """Grant credit to a client whose objects have changed."""
         self._grant([client])
 
     def has_room(self, client: Client, event: events.Object) -> bool:
-        """Whether the object may be kept. Where not, its bytes are given back."""
+        """Whether the object may be kept. If not, its bytes are returned to the client's credit."""
         weight = event.size + TASK_OVERHEAD
         if sum(each.object_bytes for each in self._tables.clients) + weight <= max(
             _SMALLEST_WINDOW, self._memory_limit_bytes
@@ -95,13 +99,13 @@ class Credits:
             more_tasks = self._task_limit - client.waiting - len(client.tasks)
             reach = client.returned_bytes + window + _unreturnable_bytes(client, window)
             reach = min(reach, client.submitted_bytes + more_tasks * TASK_OVERHEAD)
-            # Told in few steps, and never withdrawn: what was granted may be on its way already.
+            # In few steps, and never withdrawn: tasks within the granted credit may be on their way.
             if reach - client.granted_bytes >= step and not client.is_gone:
                 client.granted_bytes = reach
                 self._outbox.add(effects.Credit(client.route, reach))
 
     def acknowledge(self, client: Client, received: int) -> None:
-        """The client has taken so many bytes of results since its welcome."""
+        """Note how many bytes of results the client has acknowledged since its welcome."""
         client.received_bytes = max(client.received_bytes, min(received, client.sent_bytes))
         if client.sent_bytes - client.received_bytes <= client.result_window // 2:
             self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)

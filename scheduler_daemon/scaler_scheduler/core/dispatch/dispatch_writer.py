@@ -1,4 +1,4 @@
-"""How tasks come to be a worker's: rows and tasks go into the columns of its Dispatch, or it runs them already."""
+"""Assigns tasks to workers: writes rows into a Dispatch, or records that a worker runs a task already."""
 
 from typing import Tuple
 
@@ -25,7 +25,7 @@ class DispatchWriter:
         self._counts = counts
         self._agents = agents
         self._next_serial = 1
-        """Of the next task that gets an object of its own."""
+        """The serial number of the next task record."""
 
     def dispatch(self, worker: Worker, lane: Lane, function: Function, count: int) -> None:
         """Dispatch up to `count` of the lane's next tasks, all of `function`, to the worker."""
@@ -47,7 +47,7 @@ class DispatchWriter:
     def _dispatch_requeued(
         self, worker: Worker, lane: Lane, function: Function, count: int, outgoing: effects.Dispatch
     ) -> int:
-        """Dispatch tasks that have objects of their own."""
+        """Dispatch tasks that have a record of their own. Returns their number."""
         taken = 0
         while lane.requeued and taken < count:
             task = lane.first_requeued
@@ -97,7 +97,8 @@ class DispatchWriter:
         count: int,
         outgoing: effects.Dispatch,
     ) -> int:
-        """Dispatch rows from the front of a batch: their bytes lie behind one another and go as one slice."""
+        """Dispatch rows from the front of a batch. Their bytes follow one another and are sent as one slice. Returns
+        their number."""
         batch = batches.first
         first = batch.next
         count = batch.run_length(count)
@@ -177,7 +178,7 @@ class DispatchWriter:
         size: int,
         is_large: bool,
     ) -> Task:
-        """A task that may have to wait for what it reads: it is blocked, and on no worker."""
+        """Make the record of a task that may have to wait for inputs. The task is blocked and on no worker."""
         serial = self._next_serial
         self._next_serial += 1
         now = self._clock.now
@@ -188,7 +189,7 @@ class DispatchWriter:
     # --------------------------------------------------------------------------------------------------------- adopting
 
     def reattach(self, worker: Worker, lane: Lane, task: Task, attempt: int) -> None:
-        """A task of this lane that waits for another attempt is run by this worker already."""
+        """Record that this worker runs a task of this lane that waits for another attempt."""
         task.transition(REATTACH)
         task.attempt = attempt
         task.since = self._clock.now
@@ -197,7 +198,7 @@ class DispatchWriter:
         self._count_reattached(worker, task, lane)
 
     def reattach_row(self, worker: Worker, lane: Lane, batch: Batch, row: int, attempt: int) -> Task:
-        """A task that was never dispatched (as far as is known here) is run by this worker already."""
+        """Record that this worker runs a task whose row waits here and was not dispatched."""
         function = batch.function_at(row)
         payload, start, size, is_large = batch.take_row(row)
         serial = self._next_serial
@@ -234,7 +235,7 @@ class DispatchWriter:
 
 
 def _has_holders(task: Task) -> bool:
-    """Whether some workers have of what the task reads."""
+    """Whether some worker or host has an input of the task."""
     for stored in task.inputs:
         if stored.copies is not None:
             return True

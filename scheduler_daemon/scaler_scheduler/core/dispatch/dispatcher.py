@@ -1,4 +1,7 @@
-"""Who gets which waiting task: the highest rank first, within it clients in turn, workers as they have room."""
+"""Chooses which worker gets which waiting tasks.
+
+The highest rank goes first. Within a rank, lanes take turns. Workers get tasks as they have room.
+"""
 
 from bisect import insort
 from collections import OrderedDict, deque
@@ -17,15 +20,15 @@ from scaler_scheduler.core.state.transitions import UNREADY, WAITING
 class Dispatcher:
     def __init__(self, outbox: Outbox, counts: Counts, writer: DispatchWriter, clock: Clock, queue_size: int) -> None:
         self.ranks: List[int] = []
-        """Those of the lanes in `lanes`, ascending."""
+        """The ranks in `lanes`, ascending."""
         self.lanes: Dict[int, Deque[Lane]] = {}
-        """Lanes with waiting tasks, by rank; within one each gets its turn. None of a client that pauses."""
+        """Lanes with waiting tasks, by rank. Lanes of one rank take turns. Lanes of paused clients are not in it."""
         self.idle: List[Worker] = []
-        """Workers that hold nothing."""
+        """Workers that hold no task."""
         self.partial: OrderedDict[Worker, None] = OrderedDict()
-        """Workers that hold something and have room for more."""
+        """Workers that hold a task and have room for more."""
         self.long_running: Dict[Worker, None] = {}
-        """Workers that are known to run a task for long, and may have others queued behind it."""
+        """Workers that are known to run a long task, and may have other tasks queued behind it."""
         self._outbox = outbox
         self._counts = counts
         self._writer = writer
@@ -35,7 +38,7 @@ class Dispatcher:
     # ------------------------------------------------------------------------------------------ what waits, who is free
 
     def enqueue(self, lane: Lane, count: int) -> None:
-        """So many more of the lane's tasks wait."""
+        """Count `count` more waiting tasks of the lane, and queue the lane."""
         lane.waiting += count
         self._counts.waiting += count
         if not lane.is_queued and not lane.client.pause_reasons:
@@ -47,14 +50,14 @@ class Dispatcher:
             lanes.append(lane)
 
     def requeue(self, task: Task) -> None:
-        """The task, which has just been moved there, waits again: before those that never were dispatched."""
+        """Queue a task that was just moved to WAITING. It goes before tasks that were never dispatched."""
         lane = task.client.lane_of(task)
         lane.requeue(task)
         task.since = self._clock.now
         self.enqueue(lane, 1)
 
     def dequeue(self, lane: Lane) -> None:
-        """Nothing of this lane is to be dispatched, for now or for good."""
+        """Remove the lane from its queue, for now or for good."""
         if lane.is_queued:
             lane.is_queued = False
             lanes = self.lanes[lane.rank]
@@ -63,13 +66,13 @@ class Dispatcher:
                 self._drop_rank(lane.rank)
 
     def pause(self, client: Client, reason: int) -> None:
-        """Give out nothing more of the client's, until `go_on_with` for the same reason."""
+        """Dispatch none of the client's tasks until `resume` for the same reason."""
         client.pause_reasons |= reason
         for lane in client.lanes.values():
             self.dequeue(lane)
 
     def resume(self, client: Client, reason: int) -> None:
-        """The client pauses no more for that, if it did; where there is another reason it pauses on."""
+        """Remove a reason to pause. The client's tasks are dispatched again if no other reason is left."""
         if not client.pause_reasons & reason:
             return
         client.pause_reasons &= ~reason
@@ -78,14 +81,14 @@ class Dispatcher:
                 self.enqueue(lane, 0)
 
     def add_worker(self, worker: Worker) -> None:
-        """The worker can take more: put it where it is looked for, unless it retires or is cut off."""
+        """List a worker that can take more tasks, unless it retires or is unreachable."""
         if worker.is_retiring or worker.is_unreachable:
             return
         held = worker.task_count
         if worker.is_ready:
             if held or worker not in self.partial:
                 return
-            del self.partial[worker]  # it has run dry
+            del self.partial[worker]  # it has no task left
         worker.is_ready = True
         if held:
             self.partial[worker] = None
@@ -94,14 +97,14 @@ class Dispatcher:
             self.idle.append(worker)
 
     def mark_busy(self, worker: Worker) -> None:
-        """The worker goes on with a task that it was not thought to run: it is idle no longer, and perhaps for long."""
+        """Note that the worker resumes a suspended task: it is not idle, perhaps for long."""
         self.long_running[worker] = None
         if worker.is_ready and worker.task_count and worker not in self.partial:
             self.idle.remove(worker)
             self.partial[worker] = None
 
     def remove_worker(self, worker: Worker) -> None:
-        """The worker is gone: what stands in these lists shares the waiting tasks."""
+        """Remove the worker from all lists. The listed workers share the waiting tasks."""
         self.long_running.pop(worker, None)
         if worker.is_ready:
             worker.is_ready = False
@@ -117,7 +120,7 @@ class Dispatcher:
     # --------------------------------------------------------------------------------------------------------- choosing
 
     def run(self) -> None:
-        """Give out what waits, as far as workers want it."""
+        """Dispatch waiting tasks to the workers that have room."""
         declined: List[Worker] = []
         for rank in self.ranks[::-1]:
             self._run_rank(self.lanes[rank], declined)
@@ -140,7 +143,7 @@ class Dispatcher:
                 continue
             worker = self._worker_with_inputs(lane) or self._next_worker(lane)
             if worker is None:
-                # Nobody who is free can serve it: those behind it need not wait for that.
+                # No free worker can run this lane's tasks. The lanes behind it do not wait for that.
                 skipped += 1
                 lanes.rotate(-1)
                 continue
@@ -159,17 +162,17 @@ class Dispatcher:
                 self.add_worker(worker)
 
     def _worker_with_inputs(self, lane: Lane) -> Optional[Worker]:
-        """Of the free workers the one that has most of what the lane's next task reads, taken out of its list."""
+        """Take the free worker that has most bytes of the next task's inputs out of its list."""
         inputs = lane.first_requeued.inputs if lane.requeued else ()
         best: Optional[Worker] = None
         most = 0
         for stored in inputs:
             if stored.copies is None or stored.size <= most:
                 continue
-            # A partial one has other work: to wait for it could cost more than to send the bytes again.
+            # A worker in `partial` has other work. Waiting for it could cost more than sending the bytes again.
             worker = self._idle_with(stored.copies, lane)
             if worker is None and stored.home is not None and stored.frames is None and not self.idle:
-                # But nobody would begin at once where they are sent.
+                # No worker is idle, so no other worker would begin the task at once.
                 worker = _of_agent(self.partial, stored.home.incarnation, lane)
             if worker is not None:
                 best, most = worker, stored.size
@@ -178,7 +181,7 @@ class Dispatcher:
         return best
 
     def _idle_with(self, copies: Copies, lane: Lane) -> Optional[Worker]:
-        """A worker that holds nothing and has the object, or whose host has."""
+        """Return an idle worker that has the object, or whose host has it."""
         for worker in copies.holders:
             if worker.is_ready and not worker.task_count and _can_serve(worker, lane):
                 return worker
@@ -189,7 +192,8 @@ class Dispatcher:
         return None
 
     def _must_fetch(self, lane: Lane, worker: Worker) -> bool:
-        """Whether the lane's next task, which waits, can't run at this worker before something has been fetched."""
+        """Whether an input must be fetched before the lane's next task can run on this worker. Then the task is
+        blocked."""
         task = lane.first_requeued
         for stored in task.inputs:
             if stored.frames is None and not _is_home(stored, worker):
@@ -201,8 +205,7 @@ class Dispatcher:
         return True
 
     def block_on_fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
-        """The task, which waits, is to read these somewhere else than at their homes: it is blocked until they are
-        here."""
+        """Block a waiting task until these inputs are fetched from the hosts that have them."""
         lane = task.client.lane_of(task)
         lane.waiting -= 1
         self._counts.waiting -= 1
@@ -215,7 +218,7 @@ class Dispatcher:
             task.missing_inputs += 1
 
     def _next_worker(self, lane: Lane) -> Optional[Worker]:
-        """A free worker that can run the lane's tasks, taken out of its list."""
+        """Take a free worker that can run the lane's tasks out of its list."""
         idle = self.idle
         for position in range(len(idle) - 1, -1, -1):  # nearly always the last
             if _can_serve(idle[position], lane):
@@ -231,8 +234,7 @@ class Dispatcher:
         return worker
 
     def next_function(self, lane: Lane) -> Optional[Function]:
-        """The function of the task that this lane's next dispatch begins with; None, and the lane is gone, when nothing
-        waits."""
+        """Return the function of the lane's next task. None if no task waits; then the lane is forgotten."""
         while lane.requeued:
             task = lane.first_requeued
             if task.state == WAITING:
@@ -249,13 +251,13 @@ class Dispatcher:
         return None
 
     def prune(self, lane: Lane) -> None:
-        """Tasks of this lane wait no longer: what is over at its front is dropped now, as perhaps no worker comes."""
+        """Drop tasks at the lane's front that no longer wait, because no worker may come to take them."""
         if self.next_function(lane) is None:
             self.dequeue(lane)
 
 
 def _is_home(stored: StoredObject, worker: Worker) -> bool:
-    """Whether a worker of this one's host has made a file of it."""
+    """Whether a worker on this worker's host wrote the object as a file."""
     return stored.home is not None and stored.home.incarnation == worker.agent
 
 
@@ -265,7 +267,7 @@ def _can_serve(worker: Worker, lane: Lane) -> bool:
 
 
 def _of_agent(workers: Iterable[Worker], agent: int, lane: Lane) -> Optional[Worker]:
-    """The first of them that is this host agent's and can run the lane's tasks."""
+    """Return the first of these workers that belongs to this host agent and can run the lane's tasks."""
     for worker in workers:
         if worker.agent == agent and _can_serve(worker, lane):
             return worker

@@ -1,4 +1,4 @@
-"""How a worker comes to have the objects that a task reads: along with it, before it, or in a file of its host."""
+"""Delivers the inputs of tasks to workers: inside the row, in a message before it, or as a file of the host."""
 
 from typing import Sequence
 
@@ -9,17 +9,17 @@ from scaler_scheduler.core.state.records import Copies, StoredObject, Task, Work
 from scaler_scheduler.core.state.workers import AgentTable
 
 SHARED_BYTES = LARGE_BYTES
-"""Objects of at least this size go once to the host agent, which shares them as a file among its workers."""
+"""Objects of at least this size go once to the host agent, which shares them as a file with its workers."""
 
 SMALL_BYTES = 256
-"""Objects of up to this size go along with every task that reads them: a message of their own costs more."""
+"""Objects up to this size go inside every row that reads them, because a message of their own costs more."""
 
 INLINE_BYTES = 16 * 1024
-"""So do larger ones of which few tasks are left to read them, as long as these are no more bytes in all."""
+"""Larger objects also go inside the rows, if the bytes for all remaining readers are at most this."""
 
 
 def is_inlined(stored: StoredObject) -> bool:
-    """Whether the object's bytes go along with the task that reads it."""
+    """Whether the object's bytes go inside the row that reads it."""
     size = stored.size
     if size > SMALL_BYTES and size * stored.readers > INLINE_BYTES:
         return False
@@ -27,7 +27,7 @@ def is_inlined(stored: StoredObject) -> bool:
 
 
 def deliver_inputs(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: AgentTable, outbox: Outbox) -> None:
-    """Add the next row's payload to the worker's batch, with the columns of its inputs, and send what is missing."""
+    """Write the payload and the input columns of the worker's next row, and send inputs that the worker lacks."""
     inlined = []
     task.reads_files = False
     for stored in task.inputs:
@@ -53,7 +53,7 @@ def deliver_inputs(task: Task, worker: Worker, outgoing: effects.Dispatch, agent
 
 
 def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox: Outbox) -> int:
-    """Send the object where it is missing; where the worker finds it."""
+    """Send the object if the worker lacks it. Returns where the worker finds it."""
     copies = stored.copies
     if copies is None:
         copies = stored.copies = Copies()
@@ -78,7 +78,7 @@ def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbo
 
 
 def resend_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
-    """The worker could not read some of these: it gets the bytes of those that it was to find in files."""
+    """Send the bytes of inputs that the worker was told to read as files and could not read."""
     for stored in inputs:
         copies = stored.copies
         if copies is not None and worker in copies.file_readers and stored.frames is not None:
@@ -93,6 +93,6 @@ def _send_to_worker(stored: StoredObject, copies: Copies, worker: Worker, outbox
 
 
 def send_object(stored: StoredObject, route: bytes, outbox: Outbox) -> None:
-    """Send the object's bytes there."""
+    """Send the object's bytes to this route."""
     assert stored.frames is not None
     outbox.add(effects.Object(route, stored.client.incarnation, stored.id, stored.name, stored.frames))

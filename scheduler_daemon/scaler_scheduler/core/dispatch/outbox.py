@@ -1,4 +1,4 @@
-"""What goes out at the next collect: one growing batch a peer, everything else in order."""
+"""Outgoing effects until the next collect: one growing batch for each peer, all others in order."""
 
 from typing import Dict, List
 
@@ -13,15 +13,15 @@ class Outbox:
         self._forgotten: Dict[bytes, ForgetObjects] = {}
         self._fetched: Dict[bytes, FetchObjects] = {}
         self.clients: List[Client] = []
-        """Those with a batch of answers."""
+        """Clients with a batch of answers."""
         self._workers: List[Worker] = []
 
     def add(self, effect: Effect) -> None:
-        """An effect of its own; it goes before all batches."""
+        """Add an effect. It goes before all batches."""
         self._effects.append(effect)
 
     def forget_object(self, route: bytes, client: int, object_id: int) -> None:
-        """Nobody needs this object any more."""
+        """Tell a peer that an object is no longer needed."""
         batch = self._forgotten.get(route)
         if batch is None:
             batch = self._forgotten[route] = ForgetObjects(route, [], [])
@@ -29,7 +29,7 @@ class Outbox:
         batch.ids.append(object_id)
 
     def fetch_object(self, route: bytes, client: int, object_id: int) -> None:
-        """The host agent there is to send this object."""
+        """Ask a host agent for an object."""
         batch = self._fetched.get(route)
         if batch is None:
             batch = self._fetched[route] = FetchObjects(route, [], [])
@@ -37,12 +37,11 @@ class Outbox:
         batch.ids.append(object_id)
 
     def add_last(self, effect: Effect) -> None:
-        """An effect that goes behind all batches, as it names tasks that may be in one of them, or says that all was
-        sent that this peer is to know."""
+        """Add an effect that goes behind all batches, because it refers to tasks in them or says that all was sent."""
         self._last.append(effect)
 
     def resolved_batch(self, client: Client) -> Resolved:
-        """The batch of answers that grows for this client."""
+        """Return the growing batch of answers for this client."""
         batch = client.outgoing
         if batch is None:
             batch = client.outgoing = Resolved(client.route)
@@ -50,7 +49,7 @@ class Outbox:
         return batch
 
     def dispatch_batch(self, worker: Worker) -> Dispatch:
-        """The batch of tasks that grows for this worker."""
+        """Return the growing batch of tasks for this worker."""
         batch = worker.outgoing
         if batch is None:
             batch = worker.outgoing = Dispatch(worker.route)
@@ -58,7 +57,7 @@ class Outbox:
         return batch
 
     def answer(self, client: Client, task_id: int, outcome: int, payload: bytes) -> None:
-        """An answer of the scheduler's own."""
+        """Add an answer of the scheduler itself."""
         batch = self.resolved_batch(client)
         batch.ids.append(task_id)
         batch.outcomes.append(outcome)
@@ -68,7 +67,7 @@ class Outbox:
         client.sent_bytes += len(payload)
 
     def drain(self) -> List[Effect]:
-        """All of it."""
+        """Return all effects and empty the outbox."""
         taken = self._effects
         for worker in self._workers:
             if worker.outgoing is not None:
@@ -83,7 +82,8 @@ class Outbox:
             taken.extend(self._fetched.values())
             self._fetched = {}
         taken.extend(self._last)
-        # Behind all that may name them: what a lost worker was to be told, the same worker back again need not be.
+        # Behind all effects that may name these objects. They go by route: a worker that joins again does not need
+        # them.
         taken.extend(self._forgotten.values())
         self._forgotten = {}
         self._effects, self._last, self.clients, self._workers = [], [], [], []

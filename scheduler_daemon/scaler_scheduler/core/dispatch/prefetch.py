@@ -1,24 +1,27 @@
-"""How much work a worker gets: adaptive prefetch. Reads state, returns choices.
+"""Adaptive prefetch: how much work a worker gets. Reads state, returns choices.
 
-A worker holds about as much queued work as covers one round trip to it, measured in run time and not in tasks: hundreds
-of no-ops, one spare task of 10 ms, none behind a task of 10 s (ARCHITECTURE.md, decisions).
+A worker holds about as much queued work as covers one round trip to it. Work is measured in run time and not in tasks:
+hundreds of no-ops, one spare task of 10 ms, none behind a task of 10 s (see the decision about prefetch).
 """
 
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Worker
 
 TARGET_NS = 15_000_000
-"""Work that a worker may hold and still be given more."""
+"""A worker with more work than this gets no more."""
 
 TARGET_BYTES = 16 << 20
-"""Payload bytes that a worker may hold and still be given more: large arguments are not piled up ahead of their use,
-and a Dispatch stays below what a message can say (this, and one batch of at most 2^28 bytes)."""
+"""A worker with more payload bytes than this gets no more.
+
+Large arguments do not pile up ahead of their use, and a Dispatch stays below the limit of a message: this, and one
+batch of at most 2^28 bytes.
+"""
 
 GRAIN_NS = 200_000
-"""Work worth a message of its own: fewer tasks than this are not spread over more workers."""
+"""The least work that is worth a message. Fewer tasks are not spread over more workers."""
 
 UNKNOWN_COST_NS = TARGET_NS + 1
-"""Load of a task whose function never returned yet: nothing is queued behind it."""
+"""The load of a task whose function has not returned yet. Nothing is queued behind it."""
 
 
 def cost_ns(function: Function) -> int:
@@ -27,12 +30,14 @@ def cost_ns(function: Function) -> int:
 
 
 def prefetch_count(worker: Worker, function: Function, waiting: int, workers: int, queue_size: int) -> int:
-    """How many tasks of `function` this worker gets now.
+    """Return how many tasks of `function` this worker gets now.
 
     Args:
-        waiting: tasks that wait, of which it should not take more than its share.
-        workers: workers that share them, this one included.
-        queue_size: tasks that a worker may hold at most.
+        worker: a worker with room.
+        function: the function of the next tasks.
+        waiting: the number of waiting tasks, of which it gets at most its share.
+        workers: the number of workers that share them, with this one.
+        queue_size: the most tasks that a worker may hold.
     """
     held = worker.task_count
     if function.mean_ns < 0:
@@ -40,14 +45,14 @@ def prefetch_count(worker: Worker, function: Function, waiting: int, workers: in
     if held and (worker.load_ns > TARGET_NS or worker.payload_bytes > TARGET_BYTES):
         return 0
     if worker.running or worker.unclaimed:
-        return 0  # it takes longer than its function's mean says, nobody knows how long
+        return 0  # it takes longer than its function's mean, for an unknown time
     by_time = max(0, TARGET_NS - worker.load_ns) // function.mean_ns + 1
     share = max(-(-waiting // workers), GRAIN_NS // function.mean_ns)
     return max(0, min(by_time, share, queue_size - held))
 
 
 def wants_work(worker: Worker, queue_size: int) -> bool:
-    """Whether it is time to give this worker more: in large portions while it has much, at once when it has little."""
+    """Whether this worker gets more tasks now: large portions while it holds much, at once when it holds little."""
     held = worker.task_count
     if worker.payload_bytes > TARGET_BYTES:
         return not held

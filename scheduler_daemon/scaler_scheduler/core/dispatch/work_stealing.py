@@ -1,9 +1,8 @@
-"""Which queued tasks to take back, when workers are idle and nothing waits. Reads state, returns choices.
+"""Work stealing: which queued tasks to take back when workers are idle and no task waits. Reads state, returns choices.
 
-The adaptive prefetch (prefetch.py) leaves little to balance: what was queued behind a task that runs longer than its
-function's mean says. A worker that has told that it runs something for long is where such tasks are. One that can't
-say so, as what it runs never lets go of the interpreter's lock, or as its process is stopped, can't give them back
-either: its agent tells, and they are taken away.
+Prefetch leaves little to balance: tasks queued behind one that runs longer than its function's mean. The workers that
+reported a long task have such queues. A worker cannot report it if its task holds the GIL, or if its process is
+stopped, and then it cannot give tasks back either. In this case its agent reports, and the tasks are reassigned.
 """
 
 from typing import Iterable, List
@@ -13,31 +12,34 @@ from scaler_scheduler.core.state.records import Task, Worker
 from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_BALANCE, NO_INTENT
 
 SILENT_CHECKS = 2
-"""Looks, one a second, at which a worker that runs something, and was asked to give back what it has queued, has said
-nothing since the one before. Then its queue is taken away; what runs stays where it is."""
+"""Checks, one a second, at which a busy worker has not answered a Retract. Then its queued tasks go to other workers,
+and its running task stays."""
 
 
 QUIET_CHECKS = 5
-"""At so many looks in a row a worker has said nothing, whose heartbeats come every second or two. What it runs may keep
-it from that; or its connection is gone, which nobody notices where nothing is sent, as its agent's heartbeats go on."""
+"""Checks in a row without any message from a worker, which sends a heartbeat every second or two. Its task may block
+it, or its connection may be gone. ZeroMQ notices a lost connection only when a message is sent, so the worker is sent
+an echo."""
 
 
 def tasks_to_steal(dispatcher: Dispatcher) -> List[Task]:
-    """Tasks that idle workers should get."""
+    """Return tasks that idle workers should get."""
     chosen: List[Task] = []
     for worker in list(dispatcher.long_running):
         queue_length = len(worker.tasks) - worker.running - worker.suspended
         if not (worker.running or worker.unclaimed) or not queue_length:
-            del dispatcher.long_running[
-                worker
-            ]  # nothing is queued behind what runs; it comes back with its next long task
+            # Nothing is queued behind its running task. Its next long task lists it again.
+            del dispatcher.long_running[worker]
         else:
             chosen += _share(worker, dispatcher.idle)
     return chosen
 
 
 def tasks_of_silent_workers(workers: Iterable[Worker], idle: List[Worker]) -> List[List[Task]]:
-    """Call it once a second. What idle workers should get and its own worker can't give back, by worker."""
+    """Return tasks, by worker, that idle workers should get and their own workers cannot give back.
+
+    Call it once a second.
+    """
     chosen = []
     for worker in workers:
         is_busy = worker.running or worker.unclaimed
@@ -54,21 +56,22 @@ def tasks_of_silent_workers(workers: Iterable[Worker], idle: List[Worker]) -> Li
 
 
 def needs_probe(worker: Worker) -> bool:
-    """Whether it has been quiet for so long that it is to be looked, now, whether it still has its connection."""
+    """Whether a message must be sent now, to learn whether the worker's connection still exists."""
     return worker.quiet_checks > 0 and worker.quiet_checks % QUIET_CHECKS == 0 and not worker.is_unreachable
 
 
 def is_unresponsive(worker: Worker) -> bool:
-    """Whether it was asked to give queued tasks back, and has said nothing since: it can't."""
+    """Whether it was asked to give tasks back and has not answered."""
     return worker.silent_checks >= SILENT_CHECKS
 
 
 def _share(busy: Worker, idle: List[Worker]) -> List[Task]:
-    """Tasks from the end of the busy worker's queue: as many as leave everybody the same."""
+    """Return tasks from the end of the busy worker's queue, so that all workers get the same number."""
     queued = [task for task in busy.tasks.values() if task.state == DISPATCHED]
     if any(task.is_retracting for task in queued):
-        return []  # it has been asked, and how much it gives back is not known yet
-    # What runs holds its worker for unknown time: with one idle worker half goes, with seven seven of eight.
+        return []  # It has been asked, and the number of tasks that it gives back is not known yet.
+    # The running task blocks its worker for an unknown time. With one idle worker half of the queue goes, with seven
+    # idle workers seven eighths.
     count = -(-len(queued) * len(idle) // (len(idle) + 1))
     servable = [task for task in reversed(queued) if _is_servable(task, idle)]
     return servable[:count]

@@ -1,7 +1,7 @@
-"""What a key is good for, and to whom an incarnation belongs.
+"""Which peers may join: what a key allows, and which user an incarnation belongs to.
 
-Where peers have keys a hello comes with its connection's user, `role:key`, which the peer did not choose. Everything
-else that it says is its own word. Without keys all users are the empty one, and nobody is refused here.
+With keys, a hello has its connection's user, `role:key`, which the peer did not choose. Everything else in the hello
+is the peer's own claim. Without keys all users are empty, and no peer is refused here.
 """
 
 from typing import Optional, Union
@@ -29,8 +29,13 @@ class Admission:
     def check(self, event: events.Hello, now: float) -> None:
         """Check a hello.
 
+        Args:
+            event: the hello.
+            now: seconds of the monotonic clock.
+
         Raises:
-            NotAdmittedError: the peer may not join: of another protocol version, or with a key that does not allow it.
+            NotAdmittedError: the peer has another protocol version, or a key that does not allow its role or
+                incarnation.
             ProtocolError: too many hellos in this second, or too many peers.
         """
         self._quotas.check_hello(event, now)
@@ -46,14 +51,14 @@ class Admission:
 
 
 def _objection(event: events.Hello, tables: Tables) -> str:
-    """Why this peer may not join as what it says that it is; empty where it may."""
+    """Return why this peer may not join in its role. Empty if it may."""
     return (_wrong_role(event) if event.user else "") or _anothers(event, tables)
 
 
 def _wrong_role(event: events.Hello) -> str:
     role = events.ROLE_NAMES[event.role]
     if event.user.startswith(WORKER_USER):
-        # Tasks that submit tasks have their client in their worker, which has no other key.
+        # The client of a task that submits tasks lives in a worker and has only the worker's key.
         if event.role == events.CLIENT and not event.worker:
             return "its key is a worker's: clients but those of tasks need a client's (authorize --as client)"
         return ""
@@ -65,7 +70,8 @@ def _wrong_role(event: events.Hello) -> str:
 
 
 def _anothers(event: events.Hello, tables: Tables) -> str:
-    """Incarnations belong to the key that was first to use them, and so do workers and agents that others name."""
+    """Return why this user may not use an incarnation. It belongs to the first key that used it, as worker, agent or
+    client."""
     named = [("worker", _user(tables.workers.find(event.worker))), ("agent", _user(tables.agents.find(event.agent)))]
     if event.role == events.CLIENT:
         named.append(("client", _user(tables.clients.find(event.incarnation))))

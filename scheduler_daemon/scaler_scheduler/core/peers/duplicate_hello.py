@@ -1,8 +1,8 @@
-"""A hello in the name of a peer that is here already, on another connection: that peer again, or somebody else.
+"""A hello with the incarnation of a peer that has another connection: the same peer again, or another one.
 
-A peer that reconnects has lost its old connection: then the hello is taken at once. Where the old one is still there,
-its peer may just not be able to reach us by it (a cut cable), so that the hello waits for some seconds. When the old
-connection speaks meanwhile it is alive, and the newcomer has another's name: it is told so, and nothing changes.
+A peer that reconnects has lost its old connection, and its hello is accepted at once. If the old connection still
+exists, the peer may be unable to reach the scheduler by it (a cut cable), so the hello waits for some seconds. If the
+old connection sends a message meanwhile, its peer is alive: the new one is rejected, and nothing changes.
 """
 
 from typing import Callable, Dict, List, Optional
@@ -12,13 +12,13 @@ from scaler_scheduler.core.events import AGENT, CLIENT, Hello
 from scaler_scheduler.core.state.tables import Tables
 
 UNREAD_SECONDS = 1.0
-"""What the old connection has said before may be read so much later: it proves nothing."""
+"""Messages of the old connection may be read this much later than they were sent. Such messages prove nothing."""
 
 _LOOK_SECONDS = 0.25
-"""How often is looked whether the old connections are still there."""
+"""The time between two checks whether the old connections still exist."""
 
 WAIT_SECONDS = 4.0
-"""Heartbeats come every two seconds."""
+"""How long a hello waits for a message of the old connection. Heartbeats come every two seconds."""
 
 
 class DuplicateHello:
@@ -36,16 +36,16 @@ class DuplicateHellos:
         self._tables = tables
         self._is_connected = is_connected
         self._waiting: Dict[int, DuplicateHello] = {}
-        """By the incarnation that is claimed."""
+        """Waiting hellos by their incarnation."""
         self.contested: Dict[bytes, DuplicateHello] = {}
-        """The same by the connection of the peer that is here."""
+        """Waiting hellos by the old connection."""
         self._next_check = 0.0
 
     def defer(self, event: Hello, now: float) -> bool:
-        """Whether the hello is kept for later.
+        """Whether the hello must wait.
 
         Raises:
-            ProtocolError: another one of the same name waits already.
+            ProtocolError: another hello of this incarnation waits already.
         """
         old_route = self._route_of(event)
         if old_route is None or old_route == event.route or not self._is_connected(old_route):
@@ -60,13 +60,13 @@ class DuplicateHellos:
         return True
 
     def note_message(self, route: bytes, now: float) -> None:
-        """A contested connection has said something."""
+        """Note a message of an old connection."""
         duplicate = self.contested[route]
         if now >= duplicate.since + UNREAD_SECONDS:
             duplicate.is_old_alive = True
 
     def pop_decided(self, now: float) -> "List[DuplicateHello]":
-        """Those about which is decided."""
+        """Remove and return the hellos that are decided."""
         if now < self._next_check:
             return []
         self._next_check = now + _LOOK_SECONDS
@@ -82,7 +82,7 @@ class DuplicateHellos:
         return self._route_of(duplicate.event) != duplicate.old_route or not self._is_connected(duplicate.old_route)
 
     def _route_of(self, event: Hello) -> Optional[bytes]:
-        """Where the peer of this name is."""
+        """Return the connection of the peer with this incarnation."""
         tables = self._tables
         if event.role == CLIENT:
             client = tables.clients.find(event.incarnation)
@@ -95,5 +95,5 @@ class DuplicateHellos:
 
 
 def duplicate_text(duplicate: DuplicateHello) -> str:
-    """What the newcomer is told."""
+    """Return the error text for the new connection."""
     return f"incarnation {duplicate.event.incarnation} is here already, on another connection"

@@ -33,7 +33,7 @@ class Hellos:
             self._accept_hello(event, now)
 
     def decide_duplicates(self, now: float) -> None:
-        """Hellos that have waited until it is clear whose they are."""
+        """Accept or reject the waiting hellos that are decided."""
         for duplicate in self._duplicate_hellos.pop_decided(now):
             if duplicate.is_old_alive:
                 text = duplicate_text(duplicate)
@@ -54,7 +54,7 @@ class Hellos:
             self._welcomes.welcome_agent(event, now)
 
     def _leave_route(self, event: events.Hello, now: float) -> None:
-        """Whoever else spoke on this connection before has been replaced."""
+        """Remove other peers that spoke on this connection before."""
         tables, route = self._tables, event.route
         client = tables.clients.by_route.get(route)
         if client is not None and (client.incarnation != event.incarnation or event.role != events.CLIENT):

@@ -1,8 +1,8 @@
 """Leases: heartbeats renew them, and peers whose lease runs out are given up.
 
-Peers also end in other ways: by a goodbye, by a revoked key, or by a host agent that retires. Workers of a retiring
-agent finish their running tasks, queued tasks go to other workers, and the scheduler fetches the kept results that only
-this agent's host has.
+Peers also leave by a goodbye, by a revoked key, or because their host agent retires. Workers of a retiring agent
+finish their running tasks, queued tasks go to other workers, and the scheduler fetches the kept results that only this
+agent's host has.
 """
 
 from typing import Container, Iterator, List, Union
@@ -72,7 +72,7 @@ class Leases:
         if agent is None or not agent.is_retiring:
             self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence))
         else:
-            # Behind what is asked of it: an agent that ends waits for this echo, and for nothing that comes after it.
+            # Behind all requests to the agent: an agent that ends waits for this echo, and for nothing after it.
             echo = effects.HeartbeatEcho(event.route, event.sequence, _is_drained(agent, tables))
             self._outbox.add_last(echo)
 
@@ -95,7 +95,7 @@ class Leases:
                     self._peer_loss.worker_left(worker, now)
 
     def revoke(self, users: Container[str], now: float) -> int:
-        """These may not be here any more: they are lost, with all that they hold. Returns how many peers that were."""
+        """Remove the peers of these users, with all that they hold. Returns their number."""
         tables = self._tables
         peers: List[Union[Client, Worker, Agent]] = [*tables.agents, *tables.workers, *tables.clients]
         routes = [peer.route for peer in peers if peer.user in users]
@@ -113,10 +113,12 @@ class Leases:
         return len(routes)
 
     def expire(self, now: float, stall: float) -> None:
-        """Give up those whose lease has run out.
+        """Give up peers whose lease has run out.
 
         Args:
-            stall: seconds that the scheduler itself was stopped: what peers said meanwhile may still be unread.
+            now: seconds of the monotonic clock.
+            stall: seconds that the scheduler itself was stopped. Messages from that time may still be unread, so leases
+                are extended.
         """
         tables = self._tables
         for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
@@ -148,7 +150,7 @@ class Leases:
 
 
 def _is_drained(agent: Agent, tables: Tables) -> bool:
-    """Whether none of its workers holds a task."""
+    """Whether none of the agent's workers holds a task."""
     return not any(worker.tasks or worker.unclaimed for worker in _workers_of(agent, tables))
 
 

@@ -1,4 +1,4 @@
-"""What becomes of tasks when a worker or a client is gone."""
+"""What follows when a worker, a client or a host agent is lost."""
 
 from typing import Dict, Optional, Sequence, Set
 
@@ -55,10 +55,10 @@ class PeerLoss:
         now: float,
         is_worth_a_line: bool = True,
     ) -> None:
-        """The worker's process is gone, or was given up. Only the task that was running counts an attempt."""
+        """Handle a worker whose process has ended or was given up. Only its running task counts a failed attempt."""
         self._tables.counts.count_death(cause)
         peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
-        if running is not None and running.intent != INTENT_RERUN:  # that death was asked for
+        if running is not None and running.intent != INTENT_RERUN:  # the death of the worker was requested
             running.failures += 1
             death = f"attempt {running.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
             running.deaths = [*(running.deaths or []), death]
@@ -67,7 +67,7 @@ class PeerLoss:
         self.worker_left(worker, now, cause)
 
     def _log_death(self, worker: Worker, cause: str, running: Optional[Task]) -> None:
-        """The one warning of a worker's death: which function it ran, and what follows, is known here alone."""
+        """Log the one warning of a worker's death. Only this method knows the function that it ran and what follows."""
         text = f"worker {worker.name} of {worker.host} (process {worker.pid}) was lost: {cause}, while it ran "
         others = len(worker.tasks)
         tell = self._operator_log.warning
@@ -89,13 +89,13 @@ class PeerLoss:
         tell(text)
 
     def worker_left(self, worker: Worker, now: float, cause: str = "it has left") -> None:
-        """The worker is gone, and with it the clients of its tasks."""
+        """Handle a worker that is gone, with the nested clients of its tasks."""
         for client in self._tables.clients.nested_in(worker.incarnation):
             self.client_left(client, now)
         self.connection_lost(worker, cause=cause)
 
     def agent_left(self, agent: Agent) -> None:
-        """The host agent is gone, and what it alone had."""
+        """Handle a host agent that is gone, with the objects that only its host had."""
         self._tables.agents.remove(agent)
         lost = self._tables.objects.remove_agent(agent)
         if not lost:
@@ -107,8 +107,9 @@ class PeerLoss:
                 self._end_readers(worker, gone)
 
     def _end_readers(self, worker: Worker, gone: Set[StoredObject]) -> None:
-        """The worker's host has gone with these. Its own lease may run for longer, but what it holds of their readers
-        ends now: so the client is told of all of them at once."""
+        """Take the readers of lost objects from a worker whose host agent is gone.
+
+        The worker's own lease may run for longer. This way the client is told of all lost tasks at once."""
         for serial in sorted(worker.tasks):
             task = worker.tasks[serial]
             if not gone.isdisjoint(task.inputs):
@@ -121,10 +122,15 @@ class PeerLoss:
     def connection_lost(
         self, worker: Worker, running: Sequence[Name] = (), cause: str = "its connection was lost"
     ) -> Dict[Task, int]:
-        """Nothing says what this worker holds, beyond what it says that it runs: all of it waits again.
+        """Handle a worker whose connection is lost: the tasks that it holds wait again.
+
+        Args:
+            worker: the worker.
+            running: the tasks that it runs, as it said in its new hello.
+            cause: why the tasks come back.
 
         Returns:
-            Of the tasks that it runs those of which something was wanted, and what: they are not settled.
+            The intents of its running tasks. These intents are not applied yet.
         """
         self._tables.workers.remove(worker)
         worker.outgoing = None
@@ -148,7 +154,7 @@ class PeerLoss:
         return intents
 
     def client_left(self, client: Client, now: float) -> None:
-        """The client is gone: what waits is dropped, what workers hold is taken back or stopped."""
+        """Handle a client that is gone: drop its waiting tasks, retract or stop those that workers hold."""
         self._tables.clients.mark_gone(client)
         client.outgoing = None
         functions = self._tables.functions
@@ -184,8 +190,8 @@ class PeerLoss:
 
 
 def likely_running(worker: Worker) -> Optional[Task]:
-    """What a worker was busy with that can't be asked any more: a task that it said it began, else its oldest."""
-    # In the order that it was given them; serial numbers tell who was dispatched first, if only to another worker.
+    """Return the task that a lost worker probably ran: one that it reported as begun, else its oldest."""
+    # In the order of the worker's own table. Serial numbers give the order of dispatches to any worker.
     begun = [task for task in worker.tasks.values() if task.state == RUNNING]
     queued = [task for task in worker.tasks.values() if task.state == DISPATCHED]
     return next(iter(begun or queued), None)

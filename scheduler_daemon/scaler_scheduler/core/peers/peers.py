@@ -1,4 +1,4 @@
-"""The connected peers, found by the connection that a message came by."""
+"""The connected peers, found by the connection of a message."""
 
 from typing import Optional
 
@@ -15,21 +15,21 @@ class Peers:
         self._outbox = core.outbox
 
     def client(self, route: bytes) -> Optional[Client]:
-        """The client on this connection; None when its hello is wanted first."""
+        """Return the client on this connection. None if it must say hello first."""
         client = self._tables.clients.by_route.get(route)
         if client is None:
             self._check_stranger(route, "client")
         return client
 
     def worker(self, route: bytes) -> Optional[Worker]:
-        """The worker on this connection; None when its hello is wanted first."""
+        """Return the worker on this connection. None if it must say hello first."""
         worker = self._tables.workers.by_route.get(route)
         if worker is None:
             self._check_stranger(route, "worker")
         return worker
 
     def agent(self, route: bytes) -> Optional[Agent]:
-        """The host agent on this connection; None when its hello is wanted first."""
+        """Return the host agent on this connection. None if it must say hello first."""
         agent = self._tables.agents.by_route.get(route)
         if agent is None:
             self._check_stranger(route, "host agent")

@@ -1,4 +1,4 @@
-"""What one peer may ask for: beyond it a message is refused, with an error that names the limit."""
+"""Quotas of one peer. A message beyond a quota is rejected with an error that names the limit."""
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
@@ -8,14 +8,13 @@ from scaler_scheduler.core.state.records import Client
 from scaler_scheduler.core.state.tables import Tables
 
 SUBMIT_EXCESS_BYTES = 64 << 20
-"""Bytes that a client may submit beyond its credit. Nobody who counts does, but for what is submitted again as results
-were lost."""
+"""Bytes that a client may submit beyond its credit. A client that counts stays below, except after lost results."""
 
 NESTED_FACTOR = 4
-"""Times the memory limit that a nested client may have open, whose credit has no end."""
+"""A nested client may have this many times the memory limit open, because its credit is unlimited."""
 
 REMEMBERED_FUNCTIONS = 64
-"""Names of so many are kept of a client, for errors of the tasks that come behind them."""
+"""The number of rejected functions whose names are kept for a client, for the errors of their tasks."""
 
 
 class Quotas:
@@ -24,10 +23,10 @@ class Quotas:
         self._tables = tables
         self._second = 0
         self._hellos = 0
-        """In this second."""
+        """The number of hellos in this second."""
 
     def check_hello(self, event: events.Hello, now: float) -> None:
-        """Raises ProtocolError: too many hellos, or too many peers."""
+        """Check the rate of hellos and the number of peers. Raises ProtocolError."""
         if int(now) != self._second:
             self._second, self._hellos = int(now), 0
         self._hellos += 1
@@ -43,22 +42,22 @@ class Quotas:
             raise ProtocolError(f"{there}, the most that this scheduler serves (--peer-limit)")
 
     def check_rows(self, count: int) -> None:
-        """Raises ProtocolError: these are too many for one message."""
+        """Check the number of rows of one message. Raises ProtocolError."""
         if count > self._limits.batch_rows:
             raise ProtocolError(f"a batch of {count} rows, more than {self._limits.batch_rows} (--batch-limit)")
 
     def count_submit(self, client: Client, event: events.Submit) -> None:
-        """Count what the client submits.
+        """Count a submit.
 
         Raises:
-            ProtocolError: it is far beyond the client's credit, or too many tasks.
+            ProtocolError: the submit is far beyond the client's credit, or the client has too many open tasks.
         """
         rows = len(event.ids)
         weight = len(event.payload) + TASK_OVERHEAD * rows
         for payload in event.large.values():
             weight += len(payload)
         which = f"tasks {event.ids[0]} to {event.ids[-1]} are not taken"
-        # Not yet, where they are just at the limit: the client's last grant may have allowed for a batch more.
+        # At the limit itself one more batch is accepted: the client's last grant may have allowed for it.
         if client.waiting + len(client.tasks) >= self._limits.client_tasks + self._limits.batch_rows:
             most_tasks = f"{_plural(self._limits.client_tasks, 'open task')} (--client-task-limit)"
             raise ProtocolError(f"{which}: a client may have {most_tasks}", event.ids)
@@ -72,7 +71,7 @@ class Quotas:
         client.submitted_bytes += weight
 
     def check_object(self, client: Client, event: events.Object) -> None:
-        """Raises ProtocolError: the client has too many."""
+        """Check the number and the bytes of the client's objects. Raises ProtocolError."""
         limits = self._limits
         if len(client.objects) >= limits.client_objects:
             most = f"{_plural(limits.client_objects, 'object')} (--client-object-limit)"
@@ -84,14 +83,14 @@ class Quotas:
             )
 
     def object_refusal(self, event: events.Object) -> ProtocolError:
-        """Why this object is not taken, where all objects together are too large."""
+        """Return the error for an object that does not fit into the memory limit."""
         return ProtocolError(
             f"{_object(event)} is not taken: with its {event.size} bytes objects would fill more than the "
             f"scheduler's memory limit of {self._limits.memory_limit_bytes} bytes (--memory-limit)"
         )
 
     def check_function(self, client: Client, event: events.Function) -> None:
-        """Raises ProtocolError: the client has too many."""
+        """Check the number of the client's functions. Raises ProtocolError."""
         if len(client.functions) < self._limits.client_functions:
             return
         if len(client.rejected_functions) >= REMEMBERED_FUNCTIONS:
@@ -100,7 +99,7 @@ class Quotas:
         raise ProtocolError(self._function_too_many(client, event.number))
 
     def unknown_function_text(self, client: Client, number: int) -> str:
-        """Why there is no function of this number."""
+        """Return the error text for a function number that is not known."""
         if len(client.functions) >= self._limits.client_functions:
             return self._function_too_many(client, number)
         return f"submit names function {number}, which this client has not sent"

@@ -1,9 +1,9 @@
-"""Workers that join again with tasks running: what runs is taken over, not run again.
+"""Workers that join again with running tasks: their tasks are reattached and not run again.
 
 After a restart of the scheduler, or a broken connection, clients submit their open tasks again and workers say what
-they run. Whichever comes first waits for the other: a waiting task is taken out of its lane when a worker turns out to
-run it, a running one that no client has asked for is kept as unclaimed. What is over, or was given to another worker
-meanwhile, is stopped: whoever comes back serves on as new.
+they run. The first of the two waits for the other. A waiting task leaves its lane when a worker says that it runs the
+task. A running task that no client has submitted is kept as unclaimed. A task that is over, or that another worker got
+meanwhile, is stopped, and its worker goes on as a new one.
 """
 
 from typing import Iterable, Optional
@@ -27,17 +27,17 @@ class Reattach:
         self._client_timeout_seconds = core.limits.client_timeout_seconds
 
     def attach(self, worker: Worker, name: Name, now: float) -> None:
-        """The worker, which has just joined, runs this task or has suspended it."""
+        """Attach a task that a worker runs or has suspended, as its hello says."""
         client = self._tables.clients.find(name[0])
         task = None if client is None else client.tasks.get(name[1])
         if not 0 < name[2] < ATTEMPT_LIMIT or (task is not None and task.worker is worker):
-            return  # no scheduler's, or said twice
+            return  # not a number of a scheduler, or named twice
         suspended = is_suspended(self._tables, worker, name)
         task = None if client is None else self._attach_waiting(client, worker, name)
         if task is not None:
             self._resume(task, suspended, now)
             return
-        # Clients submit in the order of their ids, also after a restart: what is not here by now is over.
+        # Clients submit in the order of their ids, also after a restart. A lower id that is not here is over.
         is_over = client is not None and name[1] <= client.highest_id and not self._is_blocked(client, name[1])
         self._add_unclaimed(worker, name, suspended, is_over, now)
         if client is not None and is_over:
@@ -45,7 +45,7 @@ class Reattach:
             self._cancellation.stop_copy(worker, name)
 
     def match_batch(self, client: Client, lane: Lane, batch: Batch, now: float) -> None:
-        """The client has just submitted this batch: some of it may run already."""
+        """Attach the tasks of a newly submitted batch that workers already run."""
         for row, task_id in enumerate(batch.ids):
             unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
             if unclaimed is None or row in batch.cancelled:
@@ -61,7 +61,7 @@ class Reattach:
         self._dispatcher.prune(lane)
 
     def match_ready(self, tasks: Iterable[Task], now: float) -> None:
-        """These have just got what they read: some may run already."""
+        """Attach those of these newly ready tasks that workers already run."""
         for task in tasks:
             unclaimed = self._tables.unclaimed.get((task.client.incarnation, task.id))
             if unclaimed is None or task.state != WAITING:
@@ -75,7 +75,7 @@ class Reattach:
             self._resume(task, unclaimed.is_suspended, now)
 
     def expire(self, now: float) -> None:
-        """Clients that have not come for so long will not come any more."""
+        """Stop unclaimed tasks whose clients have not come in time."""
         for (client, task_id), unclaimed in self._tables.unclaimed.items():
             if unclaimed.deadline > now:
                 continue
@@ -88,20 +88,20 @@ class Reattach:
             unclaimed.deadline = now + GRACE_SECONDS
 
     def remove_worker(self, worker: Worker) -> None:
-        """The worker is gone, and what it ran with it."""
+        """Forget the unclaimed tasks of a worker that is gone."""
         gone = [key for key, unclaimed in self._tables.unclaimed.items() if unclaimed.worker is worker]
         for key in gone:
             del self._tables.unclaimed[key]
 
     def _add_unclaimed(self, worker: Worker, name: Name, suspended: bool, is_over: bool, now: float) -> None:
-        """What the worker runs takes its slot, whoever wants it."""
+        """Keep an unclaimed task. It occupies a slot of its worker."""
         if name[:2] not in self._tables.unclaimed:
             deadline = now + (GRACE_SECONDS if is_over else self._client_timeout_seconds)
             self._tables.unclaimed[name[:2]] = UnclaimedTask(worker, name[2], suspended, is_over, deadline)
             worker.unclaimed += not suspended
 
     def _attach_waiting(self, client: Client, worker: Worker, name: Name) -> Optional[Task]:
-        """The client's task, from where it waits; None where it does not wait."""
+        """Take the client's task from where it waits and attach it. Returns None if it does not wait."""
         task = client.tasks.get(name[1])
         if task is not None:
             if task.state != WAITING:
@@ -117,7 +117,7 @@ class Reattach:
         return None
 
     def _attach_task(self, worker: Worker, task: Task, attempt: int) -> None:
-        lane = task.client.lane_of(task)  # in whose `requeued` it stays for now, no longer waiting
+        lane = task.client.lane_of(task)  # the task stays in the lane's `requeued` for now, and no longer waits
         self._writer.reattach(worker, lane, task, attempt)
         self._dispatcher.prune(lane)
 
@@ -129,7 +129,7 @@ class Reattach:
     def _resume(self, task: Task, suspended: bool, now: float) -> None:
         assert task.worker is not None
         self._tables.history.record_reattached(task, task.worker)
-        task.worker.started_at[task] = now  # sooner, but who knows when
+        task.worker.started_at[task] = now  # it began earlier, at an unknown time
         if suspended:
             suspend(task)
         if task.options.timeout_seconds:

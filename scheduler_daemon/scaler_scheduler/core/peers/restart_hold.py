@@ -1,7 +1,8 @@
-"""After a restart: what clients submit again is not given out before workers have had the time to come back.
+"""After a restart, resubmitted tasks are held for a moment, until workers have had the time to come back.
 
-Some of it runs, on workers that say so in their hello. A free worker whose hello comes first would be given it to run
-once more. Only clients that another scheduler has welcomed before can have such tasks: what others submit is not held.
+Some of these tasks run on workers, which name them in their hello. Without the hold, a free worker that comes back
+first would get such a task and run it a second time. Only clients that another scheduler has welcomed can have such
+tasks; tasks of other clients are not held.
 """
 
 from typing import List
@@ -10,7 +11,7 @@ from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client
 
 HOLD_SECONDS = 1.0
-"""From the first client that comes back. Our workers try to connect every 250 ms, and look for it every 200 ms."""
+"""Counted from the first client that comes back. Workers try to connect every 250 ms, and check it every 200 ms."""
 
 
 class RestartHold:
@@ -19,16 +20,16 @@ class RestartHold:
         self._dispatcher = dispatcher
         self._incarnation = incarnation
         self._end = float("inf")
-        """When workers have had their time."""
+        """When the hold ends."""
         self._held: List[Client] = []
 
     @property
     def deadline(self) -> float:
-        """When `let_go` is due."""
+        """When `release` is due."""
         return self._end if self._held else float("inf")
 
     def hold(self, client: Client, scheduler: int, now: float) -> None:
-        """This client, which nobody here knew, was welcomed last by that scheduler; 0: by none."""
+        """Hold the tasks of a new client if another scheduler welcomed it last. `scheduler` 0: none did."""
         if scheduler in (0, self._incarnation):
             return
         self._end = min(self._end, now + HOLD_SECONDS)
@@ -37,7 +38,7 @@ class RestartHold:
             self._held.append(client)
 
     def release(self) -> None:
-        """What was held is given out from now on."""
+        """Dispatch the held tasks from now on."""
         held, self._held = self._held, []
         for client in held:
             self._dispatcher.resume(client, PAUSE_RESTART_HOLD)

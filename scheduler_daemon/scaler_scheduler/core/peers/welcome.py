@@ -1,4 +1,4 @@
-"""Peers that are admitted: their records, and what follows from what was known of them before."""
+"""Welcomes admitted peers: makes their records, and restores what is known of peers that join again."""
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
@@ -46,7 +46,7 @@ class Welcomes:
             clients.add(client)
             self._restart_hold.hold(client, event.scheduler, now)
         else:
-            # A new connection of a known client: it submits again what it has no answer to, which is told apart by id.
+            # A known client has a new connection. It submits its open tasks again; known ids are left out.
             if client.is_gone:
                 self._cancellation.restore_abandoned(client)
             clients.reconnect(client, event.route)
@@ -58,14 +58,15 @@ class Welcomes:
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
 
     def _name_of(self, event: events.Hello) -> str:
-        """What people see of a client that may have said no name: a nested one is called by its worker."""
+        """Return the name of a client for people. A nested client without a name is named by its worker."""
         worker = self._tables.workers.find(event.worker) if event.worker else None
         if not event.name and worker is not None:
             return f"tasks of {worker.name}"
         return event.name or f"client[{event.pid}]@{event.host}"
 
     def _resume_all(self, client: Client, now: float) -> None:
-        """A nested client says again which tasks are suspended: what it said last of them may have been lost."""
+        """Resume a nested client's tasks. Its new connection reports again which tasks are suspended, as the last
+        report may be lost."""
         worker = self._tables.workers.find(client.worker)
         resume_all(list(client.suspended), client, worker, self._tables, now)
         if worker is not None:
@@ -74,9 +75,10 @@ class Welcomes:
     def welcome_worker(self, event: events.Hello, now: float) -> None:
         known = self._tables.workers.find(event.incarnation)
         for client in self._tables.clients.nested_in(event.incarnation):
-            if client.user != event.user:  # it came first, and claimed to live there
+            if client.user != event.user:  # it joined before the worker and named the worker as its own
                 self._cut_off_client(client, "it doesn't live in the worker that it has named", now)
-        # A new connection of a known worker: what was on its way to it is lost, and nothing says what arrived.
+        # A known worker has a new connection. Messages on their way to it are lost, and nothing says which ones
+        # arrived.
         intents = {} if known is None else self._peer_loss.connection_lost(known, event.running)
         worker = Worker(
             event.incarnation,
@@ -123,8 +125,8 @@ class Welcomes:
                 if stored.is_remote and (stored.blocked_tasks or stored in agent.evacuated):
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
-        # What was on its way may be lost, and tasks that read it are queued at workers. Behind the welcome, as the
-        # agent keeps of what it has no more than comes with it.
+        # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, because
+        # the agent then drops its other files.
         for stored in self._tables.objects.shared_files(agent, self._tables.workers):
             self._tables.objects.add_agent_copy(stored, agent)
             send_object(stored, agent.route, self._outbox)

@@ -18,10 +18,10 @@ NODE_LIMIT = 2000
 """The most nodes that are shown."""
 
 INPUT_LIMIT = 100
-"""The most inputs that are shown of one node."""
+"""The most inputs that are shown for one node."""
 
 SCAN_LIMIT = 100_000
-"""The most tasks and objects of one client that are looked at: more would keep the loop from its work."""
+"""The most tasks and objects of one client that are scanned. A longer scan would block the loop."""
 
 ENDED_SECONDS = 30.0
 """A node is shown for this long after its end, and longer while its graph is shown."""
@@ -39,14 +39,13 @@ class Node(NamedTuple):
     options: Options = DEFAULT_OPTIONS
     """The options of its submit, which name its graph."""
     submitted_at: float = 0.0
-    """The time of its submit, by the monotonic clock."""
+    """When it was submitted, in seconds of the monotonic clock."""
 
 
 def graph_nodes(tables: Tables, limit: int = NODE_LIMIT) -> Tuple[int, List[Node]]:
-    """The number of all nodes, and at most `limit` of them: those that workers have, then a share of each other state.
+    """Return the number of all nodes, and at most `limit` of them: running nodes, then a share of each other state.
 
-    Of a client with more than LOOKED_AT tasks, every further task is counted as a node. The same holds for objects.
-    """
+    If a client has more than SCAN_LIMIT tasks, every further task is counted as a node. The same holds for objects."""
     found: List[List[Node]] = [[], [], [], [], []]
     names: Set[Name] = set()
     total = sum([_find_tasks(client, found, names, limit) for client in tables.clients])
@@ -74,7 +73,7 @@ def _find_tasks(client: Client, found: List[List[Node]], names: Set[Name], limit
 
 
 def _find_ended(tables: Tables, found: List[List[Node]], names: Set[Name]) -> int:
-    """Add nodes that ended recently, or whose graph has other nodes that are shown: so a graph keeps its shape."""
+    """Add nodes that ended recently, or whose graph has other shown nodes. So a graph keeps its shape."""
     now = tables.clock.now
     shown = {(node.client, node.options.graph) for nodes in found for node in nodes}
     shown |= {_graph_of(each) for each in tables.ended_nodes if _is_recent(each, now)}
@@ -101,7 +100,7 @@ def _is_recent(node: EndedNode, now: float) -> bool:
 
 
 def _find_objects(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
-    """Add kept results whose tasks are forgotten. Returns their number."""
+    """Add kept results whose tasks have no record any more. Returns their number."""
     objects = client.objects
     total = max(0, len(objects) - SCAN_LIMIT)
     for stored in islice(reversed(objects.values()), SCAN_LIMIT):
@@ -114,7 +113,7 @@ def _find_objects(client: Client, found: List[List[Node]], names: Set[Name], lim
 
 
 def _chosen(found: List[List[Node]], limit: int) -> List[Node]:
-    """Running nodes first; the other states share the remaining room."""
+    """Return running nodes first. The other states share the remaining room."""
     chosen = found[NODE_RUNNING][:limit]
     others = [found[NODE_WAITING], found[NODE_FAILED], found[NODE_DONE], found[NODE_BLOCKED]]
     for left, there in zip((4, 3, 2, 1), sorted(others, key=len)):
@@ -133,7 +132,7 @@ def _inputs_of(task: Task) -> List[int]:
 
 
 def ended_node(task: Task, seconds: float, has_failed: bool) -> EndedNode:
-    """The record of a task that has just ended and still has its inputs."""
+    """Return the record of a task that has just ended and still has its inputs."""
     inputs = _inputs_of(task)
     client = task.client.incarnation
     return EndedNode(client, task.id, task.name, inputs, seconds, has_failed, task.options, task.submitted_at)

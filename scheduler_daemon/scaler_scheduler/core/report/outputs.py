@@ -1,7 +1,7 @@
-"""What tasks print, on its way from their workers to their clients: passed on at once or dropped, never kept.
+"""Printed output on its way from workers to clients: forwarded at once or dropped, never kept.
 
-It counts in the client's window of results, of which it may fill a part: a client that takes nothing still gets its
-results, and whoever prints without end costs the scheduler no more memory than that.
+Output counts in the client's result window and may fill a part of it. A client that acknowledges nothing still gets
+its results, and a task that prints without end costs the scheduler no more memory than this part.
 """
 
 from typing import Dict
@@ -12,11 +12,11 @@ from scaler_scheduler.core.state.records import Client
 from scaler_scheduler.core.state.tables import Tables
 
 _WINDOW_PART = 2
-"""Output may fill one in so many of the window. A client says what it has taken at every quarter: it can keep up."""
+"""Output may fill this fraction of the window. A client acknowledges at every quarter, so it can keep up."""
 
 
 def forward_output(event: events.Output, tables: Tables, outbox: Outbox) -> None:
-    """Send each client what its tasks have printed, as far as it has room."""
+    """Send each client the output of its tasks, as far as its window has room."""
     batches: Dict[Client, effects.Output] = {}
     position = 0
     for row, size in enumerate(event.sizes):
@@ -44,7 +44,7 @@ def forward_output(event: events.Output, tables: Tables, outbox: Outbox) -> None
 
 
 def report_dropped(client: Client, outbox: Outbox) -> None:
-    """Where output was dropped, the client is told, once it takes what is sent again."""
+    """Tell a client that output was dropped, once its window has room again."""
     if client.dropped_output_bytes and _has_room(client, 0):
         outbox.add(_new_batch(client))
 

@@ -1,6 +1,7 @@
-"""Clients that were sent a window of results and do not say that they take them: their tasks wait, so they are told.
+"""Slow consumers: clients that were sent a window of results and do not acknowledge them.
 
-A client that was written without `received` would else wait for ever, and nothing would say why.
+Their tasks wait, so the client and the operator are told why. A client program that never sends `received` would
+otherwise wait for ever without a reason.
 """
 
 from typing import Dict, Tuple
@@ -10,7 +11,8 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
 
 SLOW_SECONDS = 10.0
-"""How long a client says nothing of its results until it is told: one that is slow to read says it now and then."""
+"""A client that acknowledges nothing for this long is told. A client that only reads slowly acknowledges now and then.
+"""
 
 _REPORTED = float("inf")
 
@@ -21,10 +23,10 @@ class SlowConsumer:
         self._outbox = core.outbox
         self._operator_log = core.operator_log
         self._since: Dict[int, Tuple[int, float]] = {}
-        """By client: how much it has taken, and since when no more."""
+        """By client: the acknowledged bytes, and since when they have not changed."""
 
     def check(self, now: float) -> None:
-        """Tell clients that wait so, once until they go on."""
+        """Tell paused clients that acknowledge nothing, once until they go on."""
         known, self._since = self._since, {}
         for client in self._tables.clients:
             if not client.pause_reasons & PAUSE_SLOW_CONSUMER or not client.waiting:

@@ -1,4 +1,4 @@
-"""All that is known of one task: of what has happened what is kept, and what the tables say of one that is open."""
+"""The story of one task: its kept history, and for an open task what the tables say of it."""
 
 from typing import Iterable, List, Optional, Tuple
 
@@ -17,20 +17,19 @@ from scaler_scheduler.core.state.records import Client, Task
 from scaler_scheduler.core.state.tables import Tables
 
 ROW_LIMIT = 10_000
-"""The newest of a story: thousands of clients may have a task of the same id."""
+"""The most rows of a story, of which the newest are kept. Thousands of clients may have a task of the same id."""
 
 
 def story(tables: Tables, client_name: int, task_id: int) -> List[Rows]:
-    """Rows of this task, one by one, the oldest first; none where it is not known.
+    """Return the history rows of this task, one by one, the oldest first. Empty if the task is not known.
 
-    For ANY_CLIENT: of the tasks with this id of all clients.
-    """
+    ANY_CLIENT: rows of the tasks with this id of all clients."""
     rows = tables.history.rows_of_task(client_name, task_id)
     known = {(each.clients[0], each.kinds[0], each.attempts[0]) for each in rows}
     for client in _clients(tables, client_name):
         for row in _of_tables(client, task_id):
             whose, kind, attempt = client.incarnation, row.kinds[0], row.attempts[0]
-            # A worker that has joined again has begun it, who knows when.
+            # A worker that joined again has begun the task at an unknown time.
             if (whose, kind, attempt) not in known and (kind == SUBMITTED or (whose, REATTACHED, attempt) not in known):
                 rows.append(row)
     return sorted(rows, key=lambda row: row.seconds[0])[-ROW_LIMIT:]
@@ -44,7 +43,7 @@ def _clients(tables: Tables, name: int) -> Iterable[Client]:
 
 
 def story_tracebacks(tables: Tables, task_id: int, rows: List[Rows]) -> List[str]:
-    """Of each of the story's rows the traceback of the attempt that it ends; empty where it ends none, or is none."""
+    """Return the traceback for each row that ends a failed attempt. Empty for other rows, and if none is known."""
     of = tables.history.tracebacks.find
     return [
         of(row.clients[0], task_id, row.attempts[0]) if row.kinds[0] in (ENDED, RETURNED) and row.outcomes[0] else ""
@@ -53,7 +52,7 @@ def story_tracebacks(tables: Tables, task_id: int, rows: List[Rows]) -> List[str
 
 
 def _of_tables(client: Client, task_id: int) -> List[Rows]:
-    """What must have happened to the task, if it is open, as far as it is known when."""
+    """Return rows of an open task that the tables imply."""
     task = client.tasks.get(task_id)
     if task is None:
         waiting = _waiting(client, task_id)
@@ -69,7 +68,7 @@ def _of_tables(client: Client, task_id: int) -> List[Rows]:
 
 
 def _waiting(client: Client, task_id: int) -> Optional[Tuple[float, str, str]]:
-    """When the row came, its name and its function's, of one that waits as a row of a batch."""
+    """Return the arrival, the task's name and the function's name of a task that waits as a row of a batch."""
     for lane in client.lanes.values():
         found = lane.batches.find(task_id)
         if found is not None:

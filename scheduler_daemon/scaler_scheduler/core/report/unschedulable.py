@@ -1,4 +1,4 @@
-"""Tasks that wait and that no worker there is could serve: the log and their client are told, once, until one could."""
+"""Waiting tasks that no connected worker can run. The operator log and the client are told once, until a worker can."""
 
 from typing import Dict, List, Optional, Set, Tuple
 
@@ -8,7 +8,7 @@ from scaler_scheduler.core.events import Capabilities
 from scaler_scheduler.core.state.records import Lane, Worker
 
 NO_WORKER_SECONDS = 5.0
-"""How long tasks wait without any worker until the log says so: a cluster may be just starting."""
+"""If tasks wait for this long without any worker, the log says so. Before that, a cluster may be starting."""
 
 Requirement = Tuple[int, Capabilities, str]
 """A client, and the capabilities and the kind of functions that its tasks need."""
@@ -21,14 +21,14 @@ class Unschedulable:
         self._outbox = core.outbox
         self._operator_log = core.operator_log
         self.task_count = 0
-        """Tasks that wait for a worker that is not there among others that are, when it was looked last."""
+        """The number of waiting tasks that no worker could run at the last check, while there were workers."""
         self._reported: Set[Requirement] = set()
-        """What was said, by client."""
+        """The requirements that were reported."""
         self._no_worker_since: Optional[float] = None
-        """Since when there were tasks and no worker at all."""
+        """When tasks began to wait without any worker. None: there are workers; infinity: it was reported."""
 
     def check(self, now: float) -> None:
-        """Say of tasks that no worker could serve that they wait; once, until one could."""
+        """Report waiting tasks that no worker can run, once until a worker can."""
         workers = [worker for worker in self._tables.workers if not worker.is_retiring]
         if workers or not self._tables.counts.waiting:
             self._no_worker_since = None
@@ -51,14 +51,14 @@ class Unschedulable:
         self.task_count = sum(lacking.values())
 
     def _report(self, incarnation: int, text: str) -> None:
-        """Operators and whoever waits for the tasks."""
+        """Tell the operator and the client."""
         self._operator_log.warning(text)
         client = self._tables.clients.find(incarnation)
         if client is not None:
             self._outbox.add(effects.Notice(client.route, text))
 
     def _unservable_lanes(self, workers: List[Worker]) -> List[Lane]:
-        """Lanes with tasks that none of these can run."""
+        """Return lanes with waiting tasks that none of these workers can run."""
         return [
             lane
             for lanes in self._dispatcher.lanes.values()
@@ -68,7 +68,7 @@ class Unschedulable:
 
 
 def _described(capabilities: Capabilities, kind: str, workers: List[Worker]) -> str:
-    """What it would have to have."""
+    """Describe the missing worker."""
     parts = []
     if capabilities:
         parts.append("with " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))

@@ -1,7 +1,7 @@
-"""Waiting tasks as the columns that they came in.
+"""Waiting tasks, kept as the columns of their message.
 
-A million waiting tasks must not be a million objects: a `Batch` keeps a Submit's columns as they are (12 bytes a task
-beyond the payload) and hands rows out from its front.
+A million waiting tasks must not be a million objects. A `Batch` keeps a Submit's columns as they are (12 bytes a task
+beyond the payload) and hands out rows from its front.
 """
 
 from array import array
@@ -13,11 +13,11 @@ from scaler_scheduler.core.events import Options
 from scaler_scheduler.core.state.functions import Function
 
 _BLOCK_BITS = 10
-"""Ids alike but for these last bits share an entry of the index."""
+"""Ids that differ only in these lowest bits share an entry of the index."""
 
 
 class Batch:
-    """The columns of one Submit, taken from the front."""
+    """The columns of one Submit. Rows are taken from the front."""
 
     __slots__ = ("arrived", "cancelled", "functions", "ids", "large", "next", "options", "payload", "position", "sizes")
 
@@ -32,10 +32,10 @@ class Batch:
         arrived: float,
     ) -> None:
         self.arrived = arrived
-        """When it came, in seconds of the monotonic clock."""
+        """When the batch arrived, in seconds of the monotonic clock."""
         self.ids = ids
         self.functions = functions
-        """One, which then is every row's, or one a row."""
+        """One function for all rows, or one a row."""
         self.sizes = sizes
         self.payload = payload
         self.large = large
@@ -43,12 +43,12 @@ class Batch:
         self.next = 0
         """The first row that has not been taken."""
         self.position = 0
-        """Where that row's bytes begin in `payload`."""
+        """The offset of that row's bytes in `payload`."""
         self.cancelled: Set[int] = set()
-        """Rows not to be taken any more; those before `next` are no longer in it."""
+        """Rows that must not be taken. Rows before `next` are removed from it."""
 
     def leave_out(self, rows: Iterable[int]) -> None:
-        """These rows are not to be taken."""
+        """Exclude these rows."""
         for row in rows:
             self.cancelled.add(row)
             self.large.pop(row, None)
@@ -57,9 +57,9 @@ class Batch:
         return self.functions[row] if len(self.functions) > 1 else self.functions[0]
 
     def run_length(self, limit: int) -> int:
-        """How many rows from `next` on, at most `limit`, are of one function and can be taken in one slice.
+        """Return how many rows from `next` on, at most `limit`, have one function and can be taken as one slice.
 
-        A cancelled row or one with a payload of its own ends the run, and is a run of one where it comes first.
+        A cancelled row, or a row whose payload has its own frame, ends the run. If it comes first, it is a run of one.
         """
         row = self.next
         limit = min(limit, len(self.ids) - row)
@@ -79,7 +79,7 @@ class Batch:
         return end - row
 
     def row_of(self, task_id: int) -> int:
-        """The waiting row of this task, or -1."""
+        """Return the waiting row of this task, or -1."""
         ids = self.ids
         if task_id < ids[self.next] or task_id > ids[-1]:
             return -1
@@ -96,12 +96,13 @@ class Batch:
             self.next += 1
 
     def size_of(self, row: int) -> int:
-        """Bytes of the row's payload."""
+        """The bytes of the row's payload."""
         large = self.large.get(row)
         return self.sizes[row] if large is None else len(large)
 
     def take_row(self, row: int) -> Tuple[bytes, int, int, bool]:
-        """Take a row out of turn: what holds its bytes, where they begin, how many they are, if they travel alone."""
+        """Take a row out of turn. Returns the buffer with its bytes, their offset, their number, and whether they have
+        a frame of their own."""
         self.cancelled.add(row)
         large = self.large.pop(row, None)
         if large is not None:
@@ -120,13 +121,13 @@ class Batch:
 
 
 class BatchQueue:
-    """A client's batches in the order that they came in, and an index by task."""
+    """A lane's batches in the order of their arrival, with an index by task id."""
 
     def __init__(self) -> None:
         self._queue: Deque[Batch] = deque()
         self._blocks: Dict[int, List[Batch]] = {}
-        """Batches with an id in a block of ids. A scan of all batches for each id of a cancel or of a resubmission
-        would block the scheduler for seconds (20,000 single-row batches: 8 s)."""
+        """Batches by block of ids. Without it, each id of a cancel or a resubmission would scan all batches (20,000
+        single-row batches: 8 s)."""
 
     def __iter__(self) -> Iterator[Batch]:
         return iter(self._queue)
@@ -156,7 +157,7 @@ class BatchQueue:
         self._blocks.clear()
 
     def find(self, task_id: int) -> Optional[Tuple[Batch, int]]:
-        """The batch in which this task waits, and its row."""
+        """Return the batch in which this task waits, and its row."""
         for batch in self._blocks.get(task_id >> _BLOCK_BITS, ()):
             row = -1 if batch.is_empty else batch.row_of(task_id)
             if row >= 0:

@@ -8,10 +8,10 @@ from scaler_scheduler.core.state.records import Client
 class ClientTable:
     def __init__(self) -> None:
         self.by_incarnation: Dict[int, Client] = {}
-        """Those that are gone and have tasks at workers among them."""
+        """All clients, with those that have left and still have tasks on workers."""
         self.by_route: Dict[bytes, Client] = {}
         self._nested: Dict[int, Dict[int, Client]] = {}
-        """By the incarnation of their worker, then by their own."""
+        """Nested clients by the incarnation of their worker, then by their own."""
 
     def __iter__(self) -> Iterator[Client]:
         return iter(list(self.by_route.values()))
@@ -23,7 +23,7 @@ class ClientTable:
         return self.by_incarnation.get(incarnation)
 
     def nested_in(self, worker: int) -> List[Client]:
-        """The clients of tasks of this worker."""
+        """The nested clients of this worker's tasks."""
         return list(self._nested.get(worker, {}).values())
 
     def add(self, client: Client) -> None:
@@ -31,7 +31,7 @@ class ClientTable:
         self._connect(client)
 
     def reconnect(self, client: Client, route: bytes) -> None:
-        """The client has a new connection, if only after it was gone."""
+        """Move the client to a new connection. It may have been gone."""
         if client.is_gone:
             client.is_gone = False
         else:
@@ -45,7 +45,7 @@ class ClientTable:
             self._nested.setdefault(client.worker, {})[client.incarnation] = client
 
     def mark_gone(self, client: Client) -> None:
-        """The client is gone; it stays under its incarnation, for answers that are still on their way, until `bury`."""
+        """Mark the client as gone. Its record stays until `remove_if_done`, as workers may still hold its tasks."""
         client.is_gone = True
         del self.by_route[client.route]
         if client.worker:
@@ -55,7 +55,7 @@ class ClientTable:
                 del self._nested[client.worker]
 
     def remove_if_done(self, client: Client) -> None:
-        """Drop the record of a client that has left once no worker holds a task of it."""
+        """Drop the record of a client that has left, once no worker holds a task of it."""
         if client.is_gone and not client.tasks:
             del self.by_incarnation[client.incarnation]
 

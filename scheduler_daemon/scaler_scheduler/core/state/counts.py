@@ -1,34 +1,34 @@
-"""How many tasks are where, of all clients, and what became of them."""
+"""Counters of all clients' tasks: where they are, and how they ended."""
 
 from typing import Dict, List
 
 from scaler_scheduler.core.effects import OUTCOME_CANCELLED, OUTCOMES
 
-# What messages cost that change nothing, and the rows of others that are in vain, in microseconds, about.
+# Estimated cost of messages and rows that change nothing, in microseconds.
 WASTED_MESSAGE_US = 50
 WASTED_HELLO_US = 500
 WASTED_ROW_US = 1
 
 _DURATIONS = 32
-"""Powers of two in microseconds that durations are told apart by; the last one has all that are longer."""
+"""Buckets of a histogram by powers of two in microseconds. The last one has all longer durations."""
 
 _CAUSES = 100
-"""Most causes of deaths that are told apart: agents may say anything."""
+"""The most distinct causes of worker deaths. Agents send the causes, so their number must be bounded."""
 
 _OTHER_CAUSES = ("memory limit", "time limit", "cancelled", "lease")
 
 
 class Durations:
-    """How long something took, each time."""
+    """A histogram of durations."""
 
     __slots__ = ("buckets", "total_us", "count")
 
     def __init__(self) -> None:
         self.count = 0
         self.total_us = 0
-        """In all."""
+        """The sum of all durations."""
         self.buckets = [0] * _DURATIONS
-        """Element k: times that took less than 2^k microseconds, and not less than 2^(k - 1)."""
+        """Element k counts durations below 2^k microseconds, and not below 2^(k - 1)."""
 
     def add(self, seconds: float, times: int = 1) -> None:
         microseconds = max(0, int(seconds * 1e6))
@@ -57,53 +57,53 @@ class Counts:
 
     def __init__(self) -> None:
         self.waiting = 0
-        """That no worker holds."""
+        """Tasks that no worker holds."""
         self.dispatched = 0
-        """That some worker holds."""
+        """Tasks that a worker holds."""
         self.resolved = 0
-        """Answered since the start, or cancelled as their client has left."""
+        """Tasks that were answered since the start, or cancelled because their client left."""
         self.outcomes = [0] * OUTCOMES
-        """Of those how many ended so, by Outcome's ordinals; that of values is not kept, it is what is left of them."""
+        """Resolved tasks by Outcome's ordinal. Element 0 is not kept: values are the remainder of `resolved`."""
         self.late_results = 0
-        """Results that nobody waits for any more: of an attempt, a worker or a client given up."""
+        """Results that no task waits for: the attempt, the worker or the client was given up."""
         self.dropped_output_rows = 0
-        """Rows of output that nobody was sent: their client has no room for them, or is gone."""
+        """Rows of output that were not sent: their client has no room for them, or is gone."""
         self.rejected_messages = 0
-        """Messages that were legal and wrong, or too much."""
+        """Legal messages that were wrong or exceeded a limit."""
         self.wasted_us = 0
-        """What messages that change nothing have cost, by the estimates below; some are in order, as heartbeats."""
+        """The estimated cost of messages that changed nothing. Some of these are in order, as heartbeats are."""
         self.retracted = 0
         """Tasks that workers gave back."""
         self.stopped = 0
         """Tasks that workers were told to stop."""
         self.payload_bytes = 0
-        """Of all open tasks."""
+        """Bytes of the payloads of all open tasks."""
         self.deaths: Dict[str, int] = {}
-        """Of workers, by cause."""
+        """Deaths of workers, by cause."""
         self.retries = 0
-        """Tasks given out again after an attempt that failed."""
+        """Dispatches of tasks that had failed before."""
         self.dispatch_latencies = Durations()
-        """How long tasks waited before they were given out: since their batch came, or what they read was there."""
+        """How long tasks waited for their dispatch, since their batch arrived or their inputs were there."""
 
     def count_death(self, cause: str) -> None:
-        """A worker did, by what its agent says, or the scheduler."""
+        """Count the death of a worker, by the cause that its agent or the scheduler gives."""
         kind = _kind_of_death(cause)
         if kind not in self.deaths and len(self.deaths) >= _CAUSES:
             kind = "other"
         self.deaths[kind] = self.deaths.get(kind, 0) + 1
 
     def count_client_left(self, tasks: int) -> None:
-        """So many tasks are cancelled, as their client has left."""
+        """Count tasks that are cancelled because their client has left."""
         self.resolved += tasks
         self.outcomes[OUTCOME_CANCELLED] += tasks
 
     def by_outcome(self) -> List[int]:
-        """Of all that were answered since the start how many ended so, by Outcome's ordinals."""
+        """The number of resolved tasks by Outcome's ordinal, since the start."""
         return [self.resolved - sum(self.outcomes[1:]), *self.outcomes[1:]]
 
 
 def _kind_of_death(cause: str) -> str:
-    """A few words for all deaths of one kind, without what is peculiar to each."""
+    """Return a short cause that is the same for all deaths of one kind."""
     words = cause.split(None, 3)
     if len(words) > 1 and words[0] == "signal" and words[1].isdigit():
         return f"signal {words[1][:3]}"

@@ -1,26 +1,27 @@
-"""Functions and their table: each once, named by the digest of its bytes, whoever brought it."""
+"""Functions and their table. Each function is kept once, under the digest of its bytes, whichever client sent it."""
 
 from typing import Dict, Iterator, List, Tuple
 
 UNKNOWN_NS = -1
-"""Mean run time of a function that has not returned yet."""
+"""The mean run time of a function that has not returned yet."""
 
 MINIMUM_NS = 500
-"""What a task costs a worker at least, whatever its clock said."""
+"""The least cost of a task for a worker, whatever its clock measured."""
 
 UNKNOWN_SIZE = 0
 SMALL = 1
 LARGE = 2
-"""How large the kept results of a function are: none was seen yet; all were small; one was large."""
+"""The size class of a function's kept results: none seen yet; all small; one was large."""
 
 LARGE_BYTES = 256 * 1024
-"""From this size on bytes that workers share are a file of their host."""
+"""Shared bytes of at least this size are a file on the host."""
 
 TASK_NAMES = 4
-"""Names given to its tasks that a function remembers."""
+"""The number of user-given task names that a function remembers."""
 
 _HISTORY = 64
-"""Results that the mean remembers: a function's run time may drift, and one odd task must not mislead for long."""
+"""The weight limit of the mean. A function's run time may drift, and one odd task must not distort the mean for long.
+"""
 
 
 class Function:
@@ -46,33 +47,34 @@ class Function:
         self.digest = digest
         self.name = name
         self.kind = kind
-        """Which workers can run it: those that have named this kind, and those that have named none."""
+        """The kind of function. Workers that list this kind can run it, and workers that list none."""
         self.payload = payload
         self.clients: Dict[int, int] = {}
-        """Clients that may still submit tasks of it, by incarnation, with how many of their own numbers name it."""
+        """Clients that may still submit tasks of it, by incarnation, with the number of their function numbers that
+        name it."""
         self.tasks = 0
-        """Its unresolved tasks."""
+        """Its open tasks."""
         self.done_tasks = 0
-        """Results of it that somebody waited for."""
+        """Its results that a task waited for."""
         self.run_ns = 0
-        """Nanoseconds that these have taken in all."""
+        """The total run time of these results in nanoseconds."""
         self.failed_tasks = 0
-        """Tasks of it that ended without a value."""
+        """Its tasks that ended without a value."""
         self.task_names: Tuple[str, ...] = ()
-        """Names of their own that tasks of it came with, the newest first."""
+        """User-given names of its tasks, the newest first."""
         self.mean_ns = UNKNOWN_NS
         self.sample_count = 0
         self.kept_size = UNKNOWN_SIZE
-        """Of its results that are kept: one of the three sizes."""
+        """The size class of its kept results."""
 
     def add_task_name(self, name: str) -> None:
-        """Tasks of it have come with a name of their own."""
+        """Remember a user-given name of its tasks."""
         if not self.task_names or self.task_names[0] != name:
             others = [given for given in self.task_names if given != name]
             self.task_names = (name, *others[: TASK_NAMES - 1])
 
     def count_results(self, total_ns: int, count: int) -> None:
-        """So many results have come, which took that much together."""
+        """Count results and learn from their total run time."""
         self.done_tasks += count
         self.run_ns += total_ns
         self.observe(total_ns, count)
@@ -89,7 +91,7 @@ class Function:
         self.sample_count = min(weight, _HISTORY)
 
     def observe_kept_size(self, size: int) -> None:
-        """Learn from a result that is kept."""
+        """Learn from the size of a kept result."""
         if size >= LARGE_BYTES:
             self.kept_size = LARGE
         elif not self.kept_size:
@@ -113,7 +115,7 @@ class FunctionTable:
         return len(self._by_digest)
 
     def add(self, digest: bytes, name: str, kind: str, payload: bytes) -> Function:
-        """The function of this digest, kept from now on."""
+        """Return the function of this digest, and keep it from now on."""
         function = self._by_digest.get(digest)
         if function is None:
             function = Function(self._next_number, digest, name, kind, payload)
@@ -122,11 +124,11 @@ class FunctionTable:
         return function
 
     def add_client(self, function: Function, client: int) -> None:
-        """One more number of the client, which is named by its incarnation, names this function."""
+        """Note that one more number of this client names the function."""
         function.clients[client] = function.clients.get(client, 0) + 1
 
     def remove_client(self, function: Function, client: int) -> None:
-        """One of these names it no longer."""
+        """Note that one number of this client no longer names the function."""
         held = function.clients.pop(client) - 1
         if held:
             function.clients[client] = held
@@ -134,16 +136,16 @@ class FunctionTable:
             self._unused.append(function)
 
     def remove_task(self, function: Function) -> None:
-        """One of its tasks is over."""
+        """Note that one of its tasks is over."""
         function.tasks -= 1
         if function.is_unused:
             self._unused.append(function)
 
     def remove_unused(self) -> List[Function]:
-        """Drop, and return, the functions that no client holds and no task names any more."""
+        """Drop and return the functions that no client holds and no open task names."""
         if not self._unused:
             return []
-        # Once each: a function may have been unused, taken up and unused again meanwhile.
+        # A function may be in the list twice: unused, used, and unused again.
         removed = [function for function in dict.fromkeys(self._unused) if function.is_unused]
         self._unused = []
         for function in removed:

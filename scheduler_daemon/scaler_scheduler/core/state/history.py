@@ -1,7 +1,7 @@
-"""What has happened to tasks lately, for whoever watches or asks: the newest rows, always kept.
+"""The newest rows of what happened to tasks, for monitors and for `scaler_client task`.
 
-It is noted in runs, as it happens: rows of one message or dispatch with the same function, by reference to columns that
-are there anyway, so that a task of a long batch costs next to nothing. Short runs are packed.
+History is recorded in runs: the rows of one message or dispatch that have the same function. A run refers to columns
+that exist anyway, so a task in a long batch costs next to nothing. Short runs are packed.
 """
 
 from collections import deque
@@ -27,34 +27,34 @@ DISPATCHED = 1
 STARTED = 2  # it is known to run
 ENDED = 3
 RETURNED = 4  # it has left its worker without an end
-REATTACHED = 5  # a worker that has joined again has it already
+REATTACHED = 5  # a worker that joined again has it already
 
 NO_WORKER = 0
 ANY_CLIENT = 0
-"""In a question: incarnations begin at 1."""
+"""In a query: any client. Incarnations begin at 1."""
 
 CLIENT_LEFT = "its client has left"
 
 SHORT = 16
-"""Runs of fewer rows are packed."""
+"""Runs with fewer rows are packed."""
 
 _RUNS = 10_000
-"""Most runs that are kept, of however few rows: each is an object or ten."""
+"""The most runs that are kept, however short. A run is up to ten objects."""
 
 _ZERO = (0,)
 
 _TEXTS = (OUTCOME_WORKER_DIED, OUTCOME_TIMED_OUT, OUTCOME_INPUT_LOST)
-"""Outcomes whose payload is a text."""
+"""Outcomes whose payload is text."""
 
 
 def _compact(ids: Sequence[int]) -> Sequence[int]:
-    """The same ids, which ascend: most often they are those from one to another, and nothing more need be kept."""
+    """Return ascending ids as a range if they are consecutive, which needs no list."""
     first, rows = ids[0], len(ids)
     return range(first, first + rows) if ids[-1] - first == rows - 1 else ids
 
 
 def _line(outcome: int, payload: bytes) -> str:
-    """Of what a task failed that the scheduler has answered."""
+    """Return the error line of a task that the scheduler itself has answered."""
     if outcome in _TEXTS:
         return printable_line(payload)
     return "cancelled" if outcome == OUTCOME_CANCELLED else "what it reads has failed"
@@ -62,23 +62,29 @@ def _line(outcome: int, payload: bytes) -> str:
 
 class History:
     def __init__(self, clock: Clock, limit: int) -> None:
-        """`limit`: so many of the newest rows are kept at least, in long runs."""
+        """Make an empty history.
+
+        Args:
+            clock: the time that rows get.
+            limit: at least so many of the newest rows are kept, in long runs.
+        """
         self._clock = clock
         self.first_row = 0
-        """The number of the oldest row that is kept; rows are counted since the scheduler's start."""
+        """The number of the oldest kept row, counted since the scheduler's start."""
         self.next_row = 0
         """The number of the next row."""
         self.limit = limit
-        """The publisher raises it while somebody listens."""
+        """The publisher raises it while a monitor listens."""
         self._runs: Deque[Rows] = deque()
         self.tracebacks = Tracebacks()
-        """Of failed attempts. They are published only in the story of one task."""
+        """The tracebacks of failed attempts. They are published only in the story of one task."""
         self._packed: Optional[PackedRows] = None
-        """What the last short run was added to, if no long one has come since."""
+        """The packed rows to which the next short run is added, unless a long run came since."""
 
     def rows(self, begin: int, limit: int) -> Tuple[int, List[Rows]]:
-        """At most `limit` rows from the one of this number on, and the number of the first of them: what is not kept
-        any more is left out."""
+        """Return at most `limit` rows, beginning with row number `begin`, and the number of the first one returned.
+
+        Rows that are no longer kept are left out."""
         begin = max(begin, self.first_row)
         end = min(begin + limit, self.next_row)
         found: List[Rows] = []
@@ -93,7 +99,7 @@ class History:
         return begin, found
 
     def rows_of_task(self, client: int, task_id: int) -> List[Rows]:
-        """The rows of one task, one by one; of this id's tasks of all clients where `client` is ANY_CLIENT."""
+        """Return the rows of one task, one by one. ANY_CLIENT: of this id's tasks of all clients."""
         found: List[Rows] = []
         is_any = client == ANY_CLIENT
         for run in self._runs:
@@ -110,7 +116,14 @@ class History:
         return found
 
     def record_submitted(self, client: Client, ids: Sequence[int], functions: Sequence[Function], name: str) -> None:
-        """`functions` has one for all rows, or one a row; `name` is the tasks' own, if they have one."""
+        """Record a submit.
+
+        Args:
+            client: the client.
+            ids: ascending task ids.
+            functions: one for all rows, or one a row.
+            name: the user-given name of the tasks, or empty.
+        """
         clients = (client.incarnation,)
         if len(functions) == 1:
             function = functions[0].name
@@ -126,7 +139,7 @@ class History:
     def record_dispatched(
         self, worker: Worker, client: Client, function: Function, name: str, ids: Sequence[int], attempt: int
     ) -> None:
-        """`ids` ascend; `name` is the tasks' own, if they have one."""
+        """Record a dispatch. `ids` ascend; `name` is the user-given name of the tasks, or empty."""
         function_name, clients = function.name, (client.incarnation,)
         self._add(
             DISPATCHED, worker.incarnation, name or function_name, function_name, clients, _compact(ids), (attempt,)
@@ -139,13 +152,14 @@ class History:
         self._add_task(REATTACHED, worker, task)
 
     def record_returned(self, task: Task, worker: Worker, outcome: int, duration: int, error: str) -> None:
-        """By this worker, after so many nanoseconds; the line says of what its attempt failed, if it did."""
+        """Record that a task left its worker without an end, after `duration` nanoseconds. `error` says why the attempt
+        failed."""
         self._add_task(RETURNED, worker, task, (outcome,), (duration,), (error,))
 
     def record_ended(
         self, client: Client, task_id: int, attempt: int, function: Function, name: str, outcome: int, payload: bytes
     ) -> None:
-        """The scheduler itself has this answer to the task, whose own name this is, if it has one."""
+        """Record an answer of the scheduler itself. `name` is the user-given name of the task, or empty."""
         error = "" if outcome == OUTCOME_VALUE else _line(outcome, payload)
         names, clients = (name or function.name, function.name), (client.incarnation,)
         self._add(ENDED, NO_WORKER, *names, clients, (task_id,), (attempt,), (outcome,), _ZERO, (error,))
@@ -153,8 +167,9 @@ class History:
     def record_client_left(
         self, client: Client, ids: Sequence[int], functions: Sequence[Function], name: str, attempt: int = 0
     ) -> None:
-        """These tasks are cancelled, as their client has left; `functions` has one a row. A run for each function, so
-        that a million waiting tasks cost no more than their ids."""
+        """Record tasks that are cancelled because their client has left. `functions` has one element a row.
+
+        Each function's rows are one run, so that a million waiting tasks cost no more than their ids."""
         clients = (client.incarnation,)
         begin, rows = 0, len(ids)
         for row in range(1, rows + 1):
@@ -178,8 +193,9 @@ class History:
     def record_results(
         self, event: Results, worker: Worker, function: Function, name: str, begin: int, end: int, skipped: List[int]
     ) -> None:
-        """Results of this function, of tasks of this name, in these rows, have come; rows in `skipped`, which is
-        emptied, are none."""
+        """Record results of one function and one task name, in the rows from `begin` up to `end`.
+
+        Rows in `skipped` are left out, and the list is emptied."""
         own, function_name = name or function.name, function.name
         if not skipped and end - begin == len(event.ids):
             clients, attempts, outcomes = event.short
@@ -243,6 +259,6 @@ class History:
         self.next_row += count
         while self.next_row - self.first_row - len(runs[0].ids) >= self.limit or len(runs) > _RUNS:
             self.first_row += len(runs.popleft().ids)
-        if count > self.limit:  # and so it is the only one
+        if count > self.limit:  # the run is the only one
             runs[0] = runs[0].slice(count - self.limit, count)
             self.first_row = self.next_row - self.limit

@@ -1,18 +1,23 @@
-"""Rows of what has happened to tasks, by column: one run of them, and short runs packed into columns that grow, as an
-object each would be ten times their size."""
+"""History rows by column: one run, and packed rows.
+
+Short runs are packed into growing columns. An object for each would be ten times as large.
+"""
 
 from array import array
 from typing import List, Sequence, TypeVar
 
 PACKED_ROWS = 1024
-"""Rows that are packed together."""
+"""The most rows that are packed together."""
 
 _ZERO = (0,)
 
 
 class Rows:
-    """Rows by column; columns have one element that holds for all, or one a row. `ids` have one a row, `errors` may be
-    empty. `seconds` are of the monotonic clock; `names` are the tasks' own, or those of their `functions`."""
+    """Rows by column.
+
+    A column has one element for all rows, or one a row. `ids` always has one a row, and `errors` may be empty.
+    `seconds`
+    are of the monotonic clock. `names` are the user-given names of the tasks, or those of their `functions`."""
 
     __slots__ = (
         "attempts",
@@ -55,7 +60,7 @@ class Rows:
         self.errors = errors
 
     def slice(self, begin: int, end: int) -> "Rows":
-        """Those from `begin` up to `end`."""
+        """Return the rows from `begin` up to `end`."""
         rows = len(self.ids)
         if end - begin == rows:
             return self
@@ -82,7 +87,7 @@ def _cut(column: Sequence[_T], rows: int, begin: int, end: int) -> Sequence[_T]:
 
 
 class PackedRows:
-    """Rows that short runs are added to."""
+    """Columns that short runs are appended to."""
 
     __slots__ = (
         "_attempts",
@@ -135,7 +140,7 @@ class PackedRows:
         errors: Sequence[str],
     ) -> None:
         if self._names and self._names[-1] == name:
-            name = self._names[-1]  # a name comes with each submit anew: kept once
+            name = self._names[-1]  # a name arrives anew with each submit: keep one object
         for row in range(len(ids)):
             self._kinds.append(kind)
             self._seconds.append(seconds)

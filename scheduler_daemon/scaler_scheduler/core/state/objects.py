@@ -1,7 +1,7 @@
-"""The table of objects: bytes that clients have sent, and results that are kept for the tasks that read them.
+"""The table of objects: bytes that clients sent, and results that are kept for tasks that read them.
 
-An object lives while its client refers to it or a task that reads it is not over. Its bytes go once to each host agent
-or worker that needs them.
+An object lives while its client refers to it, or while an open task reads it. Its bytes go once to each host agent or
+worker that needs them.
 """
 
 from typing import Iterable, List, Optional, Set, Tuple
@@ -10,12 +10,12 @@ from scaler_scheduler.core.state.records import Agent, Client, Copies, StoredObj
 
 
 class ObjectTable:
-    """The objects themselves stand in their clients' records."""
+    """Counts objects and keeps them in step with the peers that have copies. Client records hold the objects."""
 
     def __init__(self) -> None:
         self._count = 0
         self.bytes = 0
-        """Of those that are here."""
+        """The bytes of the objects that the scheduler has."""
 
     def __len__(self) -> int:
         return self._count
@@ -28,7 +28,7 @@ class ObjectTable:
         self._count += 1
 
     def fill(self, stored: StoredObject, frames: List[bytes]) -> None:
-        """The object's bytes have come: it is in the table, or about to be."""
+        """Store the bytes of an object, which is in the table or about to be added."""
         stored.fill(frames)
         self.bytes += stored.size
 
@@ -44,7 +44,7 @@ class ObjectTable:
                 agent.objects.discard(stored)
 
     def shared_files(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
-        """What workers of this host agent were told to find as files that it makes."""
+        """Return the objects that this agent's workers expect as files that the agent writes."""
         found: Set[StoredObject] = set()
         for worker in workers:
             if worker.agent == agent.incarnation:
@@ -52,20 +52,20 @@ class ObjectTable:
         return sorted((stored for stored in found if stored.home is not agent), key=_name)
 
     def add_agent_copy(self, stored: StoredObject, agent: Agent) -> None:
-        """The host agent is sent the object."""
+        """Note that the object is sent to this host agent."""
         _copies_of(stored).stale_agents.discard(agent)
         _copies_of(stored).agents.add(agent)
         agent.objects.add(stored)
 
     def remove_worker(self, worker: Worker) -> None:
-        """What the worker had is gone."""
+        """Forget the copies of a worker that is gone."""
         for stored in worker.objects:
             _copies_of(stored).workers.discard(worker)
             _copies_of(stored).file_readers.discard(worker)
         worker.objects = set()
 
     def remove_agent(self, agent: Agent) -> List[StoredObject]:
-        """What the host agent had is gone. Returns what nobody else has."""
+        """Forget the copies of a host agent that is gone. Returns the objects that no other peer has."""
         for stored in agent.objects:
             _copies_of(stored).agents.discard(agent)
             _copies_of(stored).stale_agents.discard(agent)
@@ -77,8 +77,9 @@ class ObjectTable:
         return sorted(lost, key=_name)
 
     def reconnect_agent(self, agent: Agent) -> List[StoredObject]:
-        """What the host agent was sent may not have arrived; what it has from its workers it has still, and that is
-        returned."""
+        """Note that a host agent has a new connection. Objects on their way to it may be lost.
+
+        Returns the objects whose files its workers made, which it still has."""
         for stored in agent.objects:
             if stored.home is not agent:
                 _copies_of(stored).agents.discard(agent)
@@ -92,6 +93,6 @@ def _name(stored: StoredObject) -> Tuple[int, int]:
 
 
 def _copies_of(stored: StoredObject) -> Copies:
-    """Of an object that stands in the record of somebody who was sent it."""
+    """The copies of an object that some peer was sent."""
     assert stored.copies is not None
     return stored.copies

@@ -1,4 +1,4 @@
-"""What operators should read in the log."""
+"""Log lines of the core, for operators."""
 
 from typing import List, Tuple
 
@@ -14,6 +14,6 @@ class OperatorLog:
         self._texts.append((True, text))
 
     def drain(self) -> List[Tuple[bool, str]]:
-        """Those since the last call: whether each is a warning, and its text."""
+        """Return the lines since the last call: whether each is a warning, and its text."""
         texts, self._texts = self._texts, []
         return texts

@@ -1,4 +1,4 @@
-"""What the tables hold: one record a task, object, client, worker and host agent.
+"""One record for each task, object, client, worker and host agent.
 
 They stand in one module because they refer to one another: a task to its client, its worker and its inputs, and these
 to their tasks. Several modules would be a circle of imports.
@@ -18,7 +18,7 @@ _GONE_WORKERS = 1000
 
 
 class Task:
-    """One task that has been dispatched, or taken over from a worker, or that reads objects or leaves one."""
+    """A task that was dispatched or found running on a worker, or that reads objects, or whose result is kept."""
 
     __slots__ = (
         "attempt",
@@ -70,45 +70,45 @@ class Task:
         self.function = function
         self.options = options
         self.payload = payload
-        """What holds the task's bytes: its batch's joined payload, or its own frame."""
+        """The buffer with the task's bytes: its batch's joined payload, or its own frame."""
         self.start = start
         self.size = size
         self.is_large = is_large
         self.serial = serial
-        """Scheduler-wide number, the key in its worker's table."""
+        """The key in its worker's table: a number that no other task of this scheduler has."""
         self.cost = cost
         """Nanoseconds that it adds to its worker's load."""
         self.attempt = attempt
-        """The number of its last dispatch; 0: there was none."""
+        """The number of its last dispatch. 0: it was not dispatched."""
         self.submitted_at = submitted
-        """When its batch came, in seconds of the monotonic clock."""
+        """When its batch arrived, in seconds of the monotonic clock."""
         self.since = since
-        """When it was dispatched, or came to wait for that."""
+        """When it was dispatched, or began to wait for its dispatch."""
         self.state = DISPATCHED
         self.worker: Optional[Worker] = worker
         self.intent = NO_INTENT
         self.is_retracting = False
-        """Whether the worker owes an answer to a Retract."""
+        """Whether the worker still has to answer a Retract."""
         self.is_stopping = False
         """Whether the worker was told to stop it."""
         self.timer: Optional[Timer] = None
         self.failures = 0
         """Attempts that count against its retries."""
         self.deaths: Optional[List[str]] = None
-        """What became of the workers that died while they ran it."""
+        """The causes of death of workers that ran it."""
         self.inputs: Sequence[StoredObject] = ()
-        """What it reads; one may be there twice."""
+        """The objects that it reads. One may be there twice."""
         self.reads_files = False
-        """Whether its worker was told to find some of these in files of its host, as far as is known here."""
+        """Whether its worker was told to find some inputs in files of its host."""
         self.missing_inputs = 0
-        """Of those, how many are not there yet; what it reads twice counts twice."""
+        """The number of inputs that are not there yet. An input that it reads twice counts twice."""
         self.keep = 0
-        """One of the events' KEEP_ numbers: what becomes of its result."""
+        """Whether its result is kept: one of the KEEP_ constants of events."""
 
     @property
     def may_store(self) -> bool:
-        """Whether its result, where it is large, is to stay on its worker's host. Not asked of those that are likely
-        small: what goes with each row has its price."""
+        """Whether a large result is to stay on its worker's host. False if the function's results are small, because
+        the flag costs a column."""
         return self.keep == KEEP_YES and self.function.kept_size != SMALL
 
     @property
@@ -117,17 +117,17 @@ class Task:
         return self.keep != 0 or len(self.inputs) > 0
 
     def transition(self, action: int) -> None:
-        """Take the transition that `action` is in the task's state; InvariantError where there is none."""
+        """Take a transition of the table. InvariantError if there is none for `action` in the task's state."""
         self.state = next_state(self.state, action)
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name for people: the user's, or the function's."""
         return self.options.name or self.function.name
 
 
 class Timer:
-    """A task's; it has at most one."""
+    """A timer of a task. A task has at most one."""
 
     __slots__ = ("task",)
 
@@ -136,28 +136,28 @@ class Timer:
 
 
 class Copies:
-    """Who has an object at hand, and is to be told when nobody needs it any more."""
+    """The peers that have a copy of an object, and must be told when it is no longer needed."""
 
     __slots__ = ("agents", "file_readers", "stale_agents", "workers")
 
     def __init__(self) -> None:
         self.workers: Set[Worker] = set()
-        """Which have been sent its bytes."""
+        """Workers that were sent its bytes."""
         self.agents: Set[Agent] = set()
-        """Which have a file of it that all workers of the host read: from bytes that were sent, or from a worker."""
+        """Host agents with a file that all workers of the host read. The agent or a worker wrote it."""
         self.file_readers: Set[Worker] = set()
-        """Which have been given a task that reads it there."""
+        """Workers that were given a task that reads this file."""
         self.stale_agents: Set[Agent] = set()
-        """Which may have a file of it from an attempt that does not count, to be removed with the object."""
+        """Host agents that may have a file of an attempt that does not count. It is removed with the object."""
 
     @property
     def holders(self) -> "Set[Worker]":
-        """Workers that have it at hand."""
+        """Workers that have a copy."""
         return self.workers | self.file_readers
 
 
 class StoredObject:
-    """Bytes that a client has sent, or the result of a task that is kept for others."""
+    """Bytes that a client sent, or a kept result of a task."""
 
     __slots__ = (
         "blocked_tasks",
@@ -179,26 +179,26 @@ class StoredObject:
         self.id = object_id
         self.name = name
         self.producer = producer
-        """The task whose result it is to be; None once it is there."""
+        """The task that produces it. None once the object exists."""
         self.home: Optional[Agent] = None
-        """The host agent whose worker has made a file of it."""
+        """The host agent whose worker wrote a file of it."""
         self.is_from_client = producer is None
-        """Whether the client sent it, and counts its bytes."""
+        """Whether the client sent it. Then its bytes count in the client's credit."""
         self.frames: Optional[List[bytes]] = None
-        """None until it is there, and as long as it is only at its home."""
+        """The bytes. None until the object exists, and while only its home has the bytes."""
         self.size = 0
         self.is_referenced = True
         """Whether its client refers to it."""
         self.readers = 0
-        """Tasks that read it and are not over."""
+        """The number of open tasks that read it."""
         self.blocked_tasks: Sequence[Task] = ()
-        """Those of them that wait for it, once for each time they read it. May hold tasks that are over. Where it has a
-        home, there are some as long as it is being fetched from there for a task."""
+        """Tasks that wait for it, once for each time that they read it. Some may be over. An object with a home has
+        some while its bytes are being fetched."""
         self.copies: Optional[Copies] = None
-        """Where its bytes were sent; None: they have only gone along with tasks that read it."""
+        """The peers that have a copy. None: its bytes were only sent inside rows."""
 
     def block(self, task: Task) -> None:
-        """The task waits for it."""
+        """Note that the task waits for this object."""
         if self.blocked_tasks:
             self.blocked_tasks.append(task)  # type: ignore[attr-defined]  # a list from the first one on
         else:
@@ -210,7 +210,7 @@ class StoredObject:
 
     @property
     def is_remote(self) -> bool:
-        """Whether its bytes are at its home and nowhere else."""
+        """Whether only its home has the bytes."""
         return self.frames is None and self.home is not None
 
     def fill(self, frames: List[bytes]) -> None:
@@ -222,7 +222,7 @@ class StoredObject:
         self.size = size
 
     def store_at(self, agent: "Agent", size: int) -> None:
-        """It is there, in a file of this agent's host."""
+        """Note that a worker of this agent's host has written it as a file of `size` bytes."""
         self.producer = None
         self.home = agent
         self.size = size
@@ -237,7 +237,8 @@ LaneKey = Tuple[int, Capabilities, str]
 
 
 class Lane:
-    """A client's waiting tasks of one rank, in need of the same capabilities, of functions of the same kind."""
+    """The waiting tasks of one client that have the same rank, need the same capabilities, and have functions of one
+    kind."""
 
     __slots__ = ("_order", "batches", "capabilities", "client", "is_queued", "kind", "rank", "requeued", "waiting")
 
@@ -248,15 +249,15 @@ class Lane:
         self.kind = kind
         self.batches = BatchQueue()
         self.requeued: Dict[int, Task] = {}
-        """Tasks that came back from a worker, or have got what they read, by their ids: they go before the batches. May
-        hold tasks that wait no more."""
+        """Tasks by id that came back from a worker or became ready. They go before the batches. Some may no longer
+        wait."""
         self._order: List[int] = []
-        """A heap of their ids: a graph's come in an order in which what is read by few is read, and freed, early. Of
-        numbers alone: PyPy compares them five times as fast as tuples that begin with them."""
+        """A heap of their ids: the ids of a graph ascend in an order that frees results early. PyPy compares numbers
+        five times as fast as tuples that begin with them."""
         self.waiting = 0
-        """Tasks in `batches` and `requeued`."""
+        """The number of tasks that wait, in `batches` and `requeued`."""
         self.is_queued = False
-        """Whether it stands in the dispatcher's queue."""
+        """Whether the lane stands in the dispatcher's queue."""
 
     def requeue(self, task: Task) -> None:
         if task.id not in self.requeued:
@@ -265,24 +266,24 @@ class Lane:
 
     @property
     def key(self) -> LaneKey:
-        """Under which the client has it."""
+        """The key in its client's table of lanes."""
         return self.rank, self.capabilities, self.kind
 
     @property
     def first_requeued(self) -> Task:
-        """The one with the lowest id; there must be one."""
+        """The requeued task with the lowest id. There must be one."""
         return self.requeued[self._order[0]]
 
     def pop_requeued(self) -> None:
-        """Drop that one."""
+        """Remove the requeued task with the lowest id."""
         del self.requeued[heappop(self._order)]
 
 
 PAUSE_SLOW_CONSUMER = 1
-"""Of a client: too much is on its way to it."""
+"""A reason to pause a client: too many bytes of results are on their way to it."""
 
 PAUSE_RESTART_HOLD = 2
-"""Some of its tasks may run already, on workers that have not come back yet."""
+"""A reason to pause a client: some of its tasks may run on workers that have not rejoined yet."""
 
 
 class Client:
@@ -322,77 +323,81 @@ class Client:
         self.route = route
         self.name = name
         self.user = user
-        """Whose it is, as in its first hello; empty where nobody has keys."""
+        """The user of its first hello. Empty where peers have no keys."""
         self.worker = worker
-        """A nested client's: the incarnation of the worker that it lives in; 0 for others."""
+        """The incarnation of the worker that a nested client lives in. 0: it is not nested."""
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.functions: Dict[int, Function] = {}
-        """By the client's own numbers."""
+        """Its functions, by the client's own numbers."""
         self.rejected_functions: Dict[int, str] = {}
-        """Names of some that are not taken, by the same numbers."""
+        """Names of some functions that were not accepted, by the client's own numbers."""
         self.tasks: Dict[int, Task] = {}
-        """Every task that has an object: those that a worker holds, and those that wait for another attempt."""
+        """Its tasks that have a record: those that a worker holds, those that wait for another attempt, and graph
+        tasks."""
         self.lanes: Dict[LaneKey, Lane] = {}
-        """Those with waiting tasks."""
+        """The lanes with waiting tasks."""
         self.objects: Dict[int, StoredObject] = {}
-        """By id."""
+        """Its objects, by id."""
         self.answered_tasks = 0
         """Tasks that it was sent an answer to."""
         self.highest_id = -1
         self.newest_attempt = 0
-        """Highest number of any attempt of a task of its, here or as far as workers tell."""
+        """The highest attempt number of any of its tasks, here or as told by workers."""
         self.stale_attempt = 0
-        """Attempts with numbers up to this one may be of earlier lives of tasks, which are over, or are not known here:
-        what is dispatched from now on has higher numbers, so that what is still said of those is passed over."""
+        """Attempts up to this number may belong to earlier lives of tasks. New dispatches get higher numbers, so that
+        late messages about the earlier ones are ignored."""
         self.is_gone = False
-        """It has left; the record stays until no worker holds a task of it any more."""
+        """It has left. The record stays while a worker holds a task of it."""
         self.outgoing: Optional[Resolved] = None
         self.dropped_output_bytes = 0
-        """Bytes of its tasks' output that were not sent, and that it was not told of."""
+        """Bytes of its tasks' output that were dropped, and that it was not told of."""
         self.granted_bytes = 0
-        """Bytes that it may submit since its welcome, in all, as it was told last."""
+        """Bytes that it may submit since its welcome, in total, as it was told last."""
         self.submitted_bytes = 0
-        """Bytes that it has submitted since its welcome, as far as they were taken."""
+        """Bytes that it has submitted since its welcome and that were accepted."""
         self.returned_bytes = 0
-        """Bytes of its tasks that are over since its welcome, and of its objects that nobody needs any more."""
+        """Bytes of tasks that have ended since its welcome, and of objects that are no longer needed."""
         self.highest_counted_id = -1
-        """The highest id among the tasks that it has submitted since its welcome: `submitted` has those up to it."""
+        """The highest id of a task that it submitted since its welcome. `submitted_bytes` counts tasks up to this id.
+        """
         self.object_bytes = 0
-        """Bytes of the objects that it has sent and that are kept."""
+        """Bytes of the objects that it sent and that are kept."""
         self.sent_bytes = 0
-        """Bytes of results and output since its welcome."""
+        """Bytes of results and output that it was sent since its welcome."""
         self.received_bytes = 0
-        """Of those what it said that it has taken."""
+        """Bytes of these that it has acknowledged."""
         self.result_window = 0
-        """Bytes that may be on their way to it; 0: any number."""
+        """Bytes that may be on their way to it. 0: no limit."""
         self.pause_reasons = 0
-        """Why nothing of it is dispatched for now: STALLED, SETTLING, both; 0: it is."""
+        """Why none of its tasks is dispatched: PAUSE_SLOW_CONSUMER, PAUSE_RESTART_HOLD or both. 0: they are dispatched.
+        """
         self.suspended: Set[Tuple[int, int, int]] = set()
-        """A nested client's: tasks of its worker that wait for tasks of it, by client, id and attempt."""
+        """Suspended tasks of a nested client's worker, by client, id and attempt. They wait for tasks of this client.
+        """
 
     @property
     def waiting(self) -> int:
         return sum(lane.waiting for lane in self.lanes.values())
 
     def next_attempt(self, last: int) -> int:
-        """The number of a task's next dispatch, where this was the one of its last."""
+        """Return the number of a task's next dispatch. `last` is the number of its last one."""
         attempt = max(last, self.stale_attempt) + 1
         if attempt > self.newest_attempt:
             self.newest_attempt = attempt
         return attempt
 
     def skip_attempts(self, attempt: int) -> None:
-        """A worker is still busy with this attempt of some task, which counts no longer."""
+        """Number later dispatches above this attempt, which does not count and which a worker may still run."""
         self.stale_attempt = max(self.stale_attempt, attempt)
         self.newest_attempt = max(self.newest_attempt, attempt)
 
     def lane_of(self, task: Task) -> Lane:
-        """The lane that this task of the client's waits in, or would, made where there is none."""
+        """Return the lane for this task of the client. It is made if there is none."""
         return self.lane(task.options, task.function.kind)
 
     def lane(self, options: Options, kind: str) -> Lane:
-        """The lane of these options and functions of this kind, made where there is none."""
+        """Return the lane for these options and this kind of functions. It is made if there is none."""
         key = options.rank, options.capabilities, kind
         lane = self.lanes.get(key)
         if lane is None:
@@ -461,61 +466,61 @@ class Worker:
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.tasks: Dict[int, Task] = {}
-        """What it holds, by serial number."""
+        """The tasks that it holds, by serial number."""
         self.running = 0
-        """Of those, how many are known to run."""
+        """How many of these are known to run."""
         self.started_at: Dict[Task, float] = {}
-        """Those that are known to have begun, suspended ones among them, and since when."""
+        """The tasks that are known to have begun, with suspended ones, and when they began."""
         self.suspended = 0
-        """And how many are suspended."""
+        """How many tasks are suspended."""
         self.unclaimed = 0
-        """Tasks that it runs and that no client has asked for since it joined again."""
+        """Running tasks that no client has submitted since it joined again."""
         self.message_count = 0
         """Messages that came from it."""
         self.checked_message_count = 0
-        """Of those, how many there were when it was looked at last; and at how many looks it was silent."""
+        """`message_count` at the last check. `silent_checks` counts checks in a row without an answer to a Retract."""
         self.silent_checks = 0
         self.quiet_checks = 0
-        """At how many looks in a row it had said nothing at all."""
+        """Checks in a row without any message."""
         self.load_ns = 0
-        """Nanoseconds of work that it holds, by the functions' mean run times at dispatch; none for suspended tasks."""
+        """Nanoseconds of work that it holds, by the functions' mean run times at dispatch. Suspended tasks count 0."""
         self.payload_bytes = 0
-        """Payload bytes of what it holds."""
+        """Payload bytes of the tasks that it holds."""
         self.functions: Set[Function] = set()
-        """What it has been sent and not told to forget."""
+        """Functions that it was sent and not told to forget."""
         self.objects: Set[StoredObject] = set()
-        """Likewise."""
+        """Objects that it was sent or told to read, and not told to forget."""
         self.is_ready = False
-        """Whether it stands in the dispatcher's list."""
+        """Whether it stands in one of the dispatcher's lists."""
         self.is_retiring = False
-        """Whether it gets nothing new, as its agent is about to end it."""
+        """Whether it gets no new tasks because its agent is about to end."""
         self.is_unreachable = False
-        """Whether its connection is gone, as far as is known: it gets nothing before it joins again, and its agent's
-        word does not keep it."""
+        """Whether its connection is known to be gone. It gets nothing before it joins again, and its agent's heartbeats
+        do not renew its lease."""
         self.outgoing: Optional[Dispatch] = None
         self.sent_tasks = 0
         """Tasks that it was sent since it joined."""
         self.done_tasks = 0
-        """Results of it that somebody waited for."""
+        """Its results that a task waited for."""
         self.language = ""
         self.version = ""
         self.usage = (0, 0)
-        """Resident bytes and milliseconds of processor time, as its agent said last."""
+        """Resident bytes, and milliseconds of processor time, as its agent told last."""
 
     @property
     def task_count(self) -> int:
-        """How many tasks stand between it and a new one."""
+        """How many tasks it holds or runs. Suspended tasks do not count: their slots are free."""
         return len(self.tasks) - self.suspended + self.unclaimed
 
     def can_serve(self, capabilities: Capabilities, kind: str) -> bool:
-        """Whether it can run functions of this kind and has these."""
+        """Whether it can run functions of this kind and has these capabilities."""
         if self.kinds and kind not in self.kinds:
             return False
         own = self.capabilities
         return not capabilities or all(own.get(name, 0) >= amount for name, amount in capabilities)
 
     def hold(self, task: Task) -> None:
-        """The task is this worker's from now on; it is dispatched or runs."""
+        """Add a task, which is dispatched or runs."""
         task.worker = self
         self.tasks[task.serial] = task
         self.load_ns += task.cost
@@ -524,7 +529,7 @@ class Worker:
             self.running += 1
 
     def release(self, task: Task) -> None:
-        """The task is this worker's no longer; call it before the task moves on."""
+        """Remove a task, before the task takes its next transition."""
         task.worker = None
         del self.tasks[task.serial]
         self.payload_bytes -= task.size
@@ -566,19 +571,19 @@ class Agent:
         self.deadline = deadline
         self.user = user
         self.objects: Set[StoredObject] = set()
-        """What it has been sent, for all workers of its host, or has from these, and was not told to forget."""
+        """Objects that it has for all workers of its host, sent by the scheduler or written by a worker."""
         self.dead_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)
-        """Incarnations whose death was told before they said hello: two connections keep no common order."""
+        """Workers whose death came before their hello. Two connections have no common order."""
         self.pid = 0
         self.language = ""
         self.version = ""
         self.usage = (0, 0)
-        """Resident bytes and milliseconds of processor time of its own process, as it said last."""
+        """Resident bytes, and milliseconds of processor time, of the agent's own process, as it told last."""
         self.lag_us = 0
-        """From a heartbeat of its to the echo, as it has measured that; 0: not yet."""
+        """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
         self.last_message_at = 0.0
-        """When its last heartbeat came, or its hello, in seconds of the monotonic clock."""
+        """When its last heartbeat or its hello came, in seconds of the monotonic clock."""
         self.is_retiring = False
-        """Whether it is about to end, and its workers get nothing new."""
+        """Whether it is about to end. Its workers get no new tasks."""
         self.evacuated: Set[StoredObject] = set()
-        """What it was asked for because it retires; some of it may have come, or be gone, by now."""
+        """Objects that it was asked for because it retires. Some may have arrived or be gone."""

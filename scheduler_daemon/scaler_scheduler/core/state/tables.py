@@ -1,4 +1,4 @@
-"""All tables together, for those parts of the core that keep several of them in step."""
+"""All tables together, for parts of the core that keep several of them in step."""
 
 from collections import deque
 from typing import Deque, Dict, NamedTuple, Optional, Sequence, Tuple
@@ -14,28 +14,30 @@ from scaler_scheduler.core.state.timers import Clock, TimerQueue
 from scaler_scheduler.core.state.workers import AgentTable, WorkerTable
 
 HISTORY_ROWS = 100_000
-"""What is kept of what happens to tasks: the newest so many rows."""
+"""The number of newest history rows that are kept."""
 
 ENDED_NODES = 2000
-"""Nodes of graphs that are remembered after their end: as many as a Graphs message shows."""
+"""The number of ended graph nodes that are remembered. A Graphs message shows as many."""
 
 
 class EndedNode(NamedTuple):
-    """A node that has ended, kept for drawings of its graph."""
+    """A graph node that has ended, kept for drawings of its graph."""
 
     client: int
     id: int
     name: str
     inputs: Sequence[int]
     ended_at: float
-    """When it ended, by the monotonic clock."""
+    """When it ended, in seconds of the monotonic clock."""
     has_failed: bool
     options: Options
     submitted_at: float
 
 
 class UnclaimedTask:
-    """What a worker runs and does not hold: its client has not submitted it (again) yet, or it is over or elsewhere."""
+    """A task that a worker runs and that is not in the worker's table.
+
+    Its client has not submitted it again yet, or the task is over, or another worker has it."""
 
     __slots__ = ("attempt", "deadline", "is_over", "is_suspended", "worker")
 
@@ -44,9 +46,10 @@ class UnclaimedTask:
         self.attempt = attempt
         self.is_suspended = is_suspended
         self.is_over = is_over
-        """It is not wanted any more, and its worker was told to stop it."""
+        """Whether the task is no longer wanted. Its worker was told to stop it."""
         self.deadline = deadline
-        """Until when its client may come, or what is over may take to end, in seconds of the monotonic clock."""
+        """When its client must have come, or when the stopped task must have ended, in seconds of the monotonic clock.
+        """
 
 
 class Tables:
@@ -75,17 +78,17 @@ class Tables:
         self.counts = Counts()
         self.history = History(clock, HISTORY_ROWS)
         self.ended_nodes: Deque[EndedNode] = deque(maxlen=ENDED_NODES)
-        """The newest of them."""
+        """The newest ended nodes of graphs."""
         self.unclaimed: Dict[Tuple[int, int], UnclaimedTask] = {}
-        """By client and id."""
+        """Unclaimed tasks, by client and id."""
 
     def find_held(self, worker: Worker, client: int, task_id: int, attempt: int) -> Optional[Task]:
-        """The task that this worker holds under this name."""
+        """Return the task with this name that this worker holds."""
         task = self.find_task(client, task_id, attempt)
         return task if task is not None and task.worker is worker else None
 
     def find_task(self, client: int, task_id: int, attempt: int) -> Optional[Task]:
-        """The task of this name, on whichever worker, if any."""
+        """Return the task with this name, on any worker or none."""
         found = self.clients.by_incarnation.get(client)
         task = None if found is None else found.tasks.get(task_id)
         return task if task is not None and task.attempt == attempt else None

@@ -1,4 +1,4 @@
-"""What is due when: leases, and what single tasks wait for. Reads deadlines, returns when to look again."""
+"""The core's clock, the check of leases, and the timers of tasks."""
 
 from heapq import heapify, heappop, heappush
 from typing import List, Tuple
@@ -6,21 +6,20 @@ from typing import List, Tuple
 from scaler_scheduler.core.state.records import Task, Timer
 
 LEASE_CHECK_SECONDS = 1.0
-"""How often leases are looked at: a peer may live this much longer than its lease."""
+"""The time between two checks of leases. A peer may live this much longer than its lease."""
 
 
 STALL_SECONDS = 3.0
-"""A check that comes this much too late means that the scheduler was stopped, and not that everybody else was."""
+"""If a check is late by more than this, the scheduler was stopped. Then leases are extended."""
 
 _FEWEST_STALE = 1000
-"""Cancelled timers that are let lie before the heap is cleared of them."""
+"""Cancelled timers stay in the heap up to this number, before the heap is rebuilt."""
 
 
 class Clock:
     """The core's time: when the event or tick that is being handled came in.
 
-    Only the scheduler sets `now`. All parts of the core that handle one event read the same time.
-    """
+    Only the scheduler sets `now`. All parts of the core that handle one event read the same time."""
 
     __slots__ = ("now",)
 
@@ -35,7 +34,7 @@ class LeaseTimer:
         self._lateness = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Whether to look at the leases; then it is set for the next time."""
+        """Whether leases are to be checked now. If so, the next check is scheduled."""
         if now < self.next_check:
             return False
         self._lateness = now - self.next_check
@@ -43,12 +42,12 @@ class LeaseTimer:
         return True
 
     def stall_seconds(self) -> float:
-        """How long the scheduler was stopped before the check that is due, in seconds; 0 when it was not."""
+        """Return how long the scheduler was stopped before the check that is due, in seconds. 0: it was not."""
         return self._lateness if self._lateness > STALL_SECONDS else 0.0
 
 
 class TimerQueue:
-    """Timers of tasks by deadline. A cancelled one lets go of its task at once and leaves the heap some time."""
+    """Timers of tasks by deadline. A cancelled timer drops its task at once and leaves the heap later."""
 
     def __init__(self) -> None:
         self._heap: List[Tuple[float, int, Timer]] = []
@@ -63,10 +62,10 @@ class TimerQueue:
         return self._heap[0][0] if self._heap else float("inf")
 
     def set(self, task: Task, deadline: float) -> None:
-        """Have the task be due then, and not when it was to be before."""
+        """Set the task's timer to this deadline, instead of an earlier setting."""
         self.cancel(task)
         timer = task.timer = Timer(task)
-        self._number += 1  # of two with one deadline the first set comes first; timers are not compared
+        self._number += 1  # equal deadlines keep their order, and timers are not compared
         heappush(self._heap, (deadline, self._number, timer))
 
     def cancel(self, task: Task) -> None:
@@ -81,7 +80,7 @@ class TimerQueue:
             self._stale = 0
 
     def pop_due(self, now: float) -> List[Task]:
-        """The tasks whose time has come; their timers are gone."""
+        """Remove and return the tasks whose deadline has passed."""
         due = []
         while self._heap and self._heap[0][0] <= now:
             task = heappop(self._heap)[2].task

@@ -1,4 +1,4 @@
-"""The tracebacks of failed attempts, as their workers sent them: the newest ones, within a bound in bytes."""
+"""The newest tracebacks of failed attempts, as their workers sent them, up to a limit in bytes."""
 
 from collections import OrderedDict
 from typing import Tuple
@@ -31,7 +31,7 @@ class Tracebacks:
         return len(self._texts)
 
     def add(self, client: int, task_id: int, attempt: int, text: bytes) -> None:
-        """Remember the traceback of an attempt."""
+        """Keep the traceback of an attempt."""
         text = text[-TRACEBACK_BYTES:]
         before = self._texts.pop((client, task_id, attempt), None)
         if before is not None:
@@ -43,6 +43,6 @@ class Tracebacks:
             self.bytes -= len(oldest) + ENTRY_BYTES
 
     def find(self, client: int, task_id: int, attempt: int) -> str:
-        """The traceback of an attempt, as lines that are safe to show; empty where none is known."""
+        """Return the traceback of an attempt as printable lines. Empty if there is none."""
         text = self._texts.get((client, task_id, attempt))
         return "" if text is None else printable_text(text)

@@ -7,27 +7,27 @@ from scaler_scheduler.core.errors import InvariantError
 
 WAITING = 0
 DISPATCHED = 1  # a worker holds it
-RUNNING = 2  # and said that it has begun
-SUSPENDED = 3  # it has begun and waits for tasks of its own, its slot given up
+RUNNING = 2  # a worker holds it and says that it has begun
+SUSPENDED = 3  # it has begun and waits for tasks of its own; its slot is free
 RESOLVED = 4
 CANCELLED = 5
-BLOCKED = 6  # it reads what is not there yet, or is being fetched
+BLOCKED = 6  # an input does not exist yet, or is being fetched
 STATE_NAMES = ("waiting", "dispatched", "running", "suspended", "resolved", "cancelled", "blocked")
 
-# What can happen to a task.
+# The actions.
 DISPATCH = 0
 START = 1
 SUSPEND = 2
 RESUME = 3
 RESULT = 4
-RETRY = 5  # a result that it asked to be tried again on
+RETRY = 5  # the task asked for another attempt by its result
 RETRACT = 6  # its worker gave it back
 CANCEL = 7
 WORKER_LOST = 8
 GIVE_UP = 9
 REATTACH = 10  # a worker that joins again runs it already
-READY = 11  # all that it reads is there
-UNREADY = 12  # what it reads is being made anew, or fetched from the only host that has it
+READY = 11  # all inputs are there
+UNREADY = 12  # an input is being made again, or fetched from the only host that has it
 ACTION_NAMES = (
     "dispatch",
     "start",
@@ -62,11 +62,11 @@ TRANSITIONS = {
     (RUNNING, START): RUNNING,
     (RUNNING, SUSPEND): SUSPENDED,
     (RUNNING, RESUME): RUNNING,
-    (RUNNING, RETRACT): WAITING,  # a worker that contradicts itself: what it has given back it will not run
+    (RUNNING, RETRACT): WAITING,  # the worker contradicts itself: it gave back a task that it had begun
     (RUNNING, RESULT): RESOLVED,
     (RUNNING, RETRY): WAITING,
     (RUNNING, WORKER_LOST): WAITING,
-    # The worker and its nested client have a connection each, so that this one may be told late.
+    # A worker and its nested client have a connection each, so START may come after SUSPEND.
     (SUSPENDED, START): SUSPENDED,
     (SUSPENDED, SUSPEND): SUSPENDED,
     (SUSPENDED, RESUME): RUNNING,
@@ -76,16 +76,16 @@ TRANSITIONS = {
     (SUSPENDED, WORKER_LOST): WAITING,
 }
 
-# Intents. A task has one; an intent with a higher number replaces a lower one.
+# Intents. A task has one. An intent with a higher number replaces a lower one.
 NO_INTENT = 0
 INTENT_BALANCE = 1  # retract it, to run it on another worker
 INTENT_CANCEL = 2  # the user's cancel: retract it if it has not begun
 INTENT_FORCE = 3  # the user's cancel by force: retract or stop it
 INTENT_TIME_LIMIT = 4  # its time limit is over: stop it
 INTENT_ABANDON = 5  # its client is gone: retract or stop it, and answer nobody
-INTENT_RERUN = 6  # its client was gone and is back: when it has stopped, it waits again
+INTENT_RERUN = 6  # its client was gone and is back: it waits again when it has stopped
 
-# TRANSITIONS as a tuple of tuples: two look-ups without hashing on the hot path (`make bench`, scheduler alone).
+# TRANSITIONS as a tuple of tuples. Two look-ups without hashing on the hot path (`make bench ONLY=scheduler`).
 _NEXT = tuple(
     tuple(TRANSITIONS.get((state, action), -1) for action in range(len(ACTION_NAMES)))
     for state in range(len(STATE_NAMES))
@@ -93,10 +93,10 @@ _NEXT = tuple(
 
 
 def next_state(state: int, action: int) -> int:
-    """Where `action` leads from `state`.
+    """Return the state that `action` leads to.
 
     Raises:
-        InvariantError: nowhere.
+        InvariantError: `action` is not allowed in `state`.
     """
     following = _NEXT[state][action]
     if following < 0:

@@ -50,7 +50,7 @@ class AgentTable:
         self._by_incarnation[agent.incarnation] = agent
 
     def reconnect(self, agent: Agent, route: bytes) -> None:
-        """The agent has a new connection."""
+        """Move the agent to a new connection."""
         del self.by_route[agent.route]
         agent.route = route
         self.by_route[route] = agent
