@@ -24,7 +24,7 @@ from scaler_worker.agent.effects import (
     StartWorker,
     WriteObject,
 )
-from scaler_worker.agent.session import AgentSession
+from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import ProcessEnded
 from scaler_worker.fork_server.state_page import StatePage
 from scaler_worker.task_rows import ObjectName
@@ -70,20 +70,22 @@ class AgentHost:
         """What the scheduler has asked for and was not sent yet."""
         self.names = [f"{name}-{number}" for number in range(workers)]
         now = world.clock.now
-        self.session = AgentSession(
-            hello,
+        plan = world.plan
+        settings = AgentSettings(
             "sim",
             self.names,
-            world.plan.heartbeat_seconds,
-            world.plan.death_timeout_seconds,
+            plan.heartbeat_seconds,
+            plan.death_timeout_seconds,
+            MEMORY_LIMIT_BYTES,
+            RETIRE_SECONDS,
+        )
+        access = HostAccess(
             world.draw_incarnation,
-            now,
-            read_state=self.page.read,
+            self.page.read,
             is_sending=lambda: bool(self._fetched),
-            memory_limit_bytes=MEMORY_LIMIT_BYTES,
-            retire_seconds=RETIRE_SECONDS,
             list_files=self.files.names,
         )
+        self.session = AgentSession(hello, settings, access, now)
         self._chance: random.Random = world.chance
         self._deadline = 0.0
         self._inbox: list[Message] = []

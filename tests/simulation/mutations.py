@@ -354,12 +354,12 @@ MUTATIONS = (
     Mutation(
         "submit again only the targets of a graph that has lost results",
         graph_recovery, "resubmit_graph", "graph.needed_ids()", "graph.open_ids()",
-        first_seed=31,
+        first_seed=122,
     ),
     Mutation(
         "fail a graph whose results are lost",
         open_graphs.GraphTasks, "can_resubmit", "== Outcome.INPUT_LOST", "== None",
-        first_seed=31,
+        first_seed=122,
     ),
     Mutation(
         "take what the scheduler cancels for a failure",

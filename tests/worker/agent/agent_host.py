@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from scaler_client.protocol.messages import HeartbeatEcho, Hello, Message, Role, TaskName, Welcome
 from scaler_worker.agent.effects import Effect, Exit, Log, Send, SendHeartbeat, StartWorker
-from scaler_worker.agent.session import AgentSession
+from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import ProcessEnded
 from scaler_worker.fork_server.state_page import WorkerState
 from scaler_worker.task_rows import ObjectName
@@ -59,17 +59,21 @@ class Host:
         """Objects that are files of the host."""
         self.session = AgentSession(
             HELLO,
-            "tcp://s:1",
-            [f"w{slot}" for slot in range(workers)],
-            interval,
-            death_timeout,
-            lambda: next(numbers),
+            AgentSettings(
+                "tcp://s:1",
+                [f"w{slot}" for slot in range(workers)],
+                interval,
+                death_timeout,
+                memory_limit,
+                retire_seconds,
+            ),
+            HostAccess(
+                lambda: next(numbers),
+                self.states.__getitem__,
+                is_sending=lambda: self.is_sending,
+                list_files=lambda: self.files,
+            ),
             self.now,
-            read_state=self.states.__getitem__,
-            is_sending=lambda: self.is_sending,
-            memory_limit_bytes=memory_limit,
-            retire_seconds=retire_seconds,
-            list_files=lambda: self.files,
         )
         self.slots: dict[int, int] = {}
         self.start_effects = self.follow(self.session.start(self.now))

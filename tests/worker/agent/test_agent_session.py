@@ -20,7 +20,7 @@ from scaler_client.protocol.messages import (
     WorkerDied,
 )
 from scaler_worker.agent.effects import Effect, EndWorker, Exit, Log, Send, SendHeartbeat, StartWorker
-from scaler_worker.agent.session import AgentSession
+from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import DAMAGED, DAMAGED_STATUS, SCHEDULER_LOST_STATUS
 from scaler_worker.fork_server.state_page import WorkerState
 
@@ -60,7 +60,8 @@ def test_heartbeats_name_the_living_workers() -> None:
 
 
 def test_a_worker_whose_process_is_not_known_yet_is_in_no_heartbeat() -> None:
-    session = AgentSession(HELLO, "tcp://s:1", ["w0"], 2.0, 300.0, lambda: 101, 0.0, read_state=lambda _: IDLE)
+    settings = AgentSettings("tcp://s:1", ["w0"], 2.0, 300.0)
+    session = AgentSession(HELLO, settings, HostAccess(lambda: 101, lambda _: IDLE), 0.0)
     session.start(0.0)
     session.received(WELCOME, 0.0)
     assert only(SendHeartbeat, session.tick(2.0)) == [SendHeartbeat(1, ())]

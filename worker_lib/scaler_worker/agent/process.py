@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import zmq
@@ -63,7 +64,7 @@ from .effects import (
 )
 from .object_sender import ObjectSender
 from .service_report import ServiceReport
-from .session import AgentSession
+from .session import AgentSession, AgentSettings, HostAccess
 from .signal_socket import SignalSocket
 
 PARENT_SECONDS = 1.0
@@ -110,46 +111,74 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         return fail(f"cannot make a directory for objects: {error}", EXIT_UNAVAILABLE)
     starter: WorkerStarter = SubprocessStarter() if worker_main is None else ForkServer(worker_main, page, objects)
     try:
-        context = zmq.Context()
-        connection = _make_socket(context, config)
-        apply_keys(connection, keys)
-        reconnects = ReconnectWatcher(connection, SERVING_CUT_SECONDS, str(config.address))
         try:
-            connection.connect(str(config.address))
+            scheduler = SchedulerSocket(config, keys)
         except zmq.ZMQError as error:
-            reconnects.close()
-            context.destroy(linger=0)
             return fail(f"cannot connect to {config.address}: {error}", EXIT_UNAVAILABLE)
         warn_if_unresolved(config.address, _log)
-        manager = SystemdNotifier(variables)
-        agent = _Agent(config, incarnation, connection, reconnects, starter, signals, page, objects.path, manager, keys)
+        notifier = SystemdNotifier(variables)
+        agent = _Agent(config, incarnation, scheduler, WorkerProcesses(starter, page, objects.path), signals, notifier)
         try:
             return agent.serve()
         finally:
-            manager.close()
-            reconnects.close()
-            context.destroy(linger=LINGER_MILLISECONDS)
+            notifier.close()
+            scheduler.close()
     finally:
         starter.close()
         objects.remove()
 
 
-def _make_socket(context: zmq.Context[zmq.Socket[bytes]], config: Config) -> zmq.Socket[bytes]:
-    connection = context.socket(zmq.DEALER)
-    connection.setsockopt(zmq.LINGER, LINGER_MILLISECONDS)
-    connection.setsockopt(zmq.IPV6, int(config.address.is_ipv6))
-    connection.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_TIMEOUT_MILLISECONDS)
-    # While there is no scheduler no more than this piles up; room for all workers dying at once.
-    connection.setsockopt(zmq.SNDHWM, 16 + config.num_of_workers)
-    # A scheduler's host that vanished without a word: ZeroMQ drops the dead connection and makes a new one.
-    interval = max(1000, round(config.heartbeat_interval_seconds * 1000))
-    connection.setsockopt(zmq.HEARTBEAT_IVL, interval)
-    connection.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5 * interval)
-    return connection
-
-
 def _draw_incarnation() -> int:
     return secrets.randbelow((1 << 63) - 1) + 1
+
+
+class SchedulerSocket:
+    """The agent's socket to the scheduler, and the events of its connection."""
+
+    def __init__(self, config: Config, keys: PeerKeys | None) -> None:
+        """Connect.
+
+        Raises:
+            zmq.ZMQError: the address is not one to connect to.
+        """
+        self._keys = keys
+        self._context = zmq.Context()
+        self.socket = self._context.socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.LINGER, LINGER_MILLISECONDS)
+        self.socket.setsockopt(zmq.IPV6, int(config.address.is_ipv6))
+        self.socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_TIMEOUT_MILLISECONDS)
+        # While there is no scheduler no more than this piles up; room for all workers dying at once.
+        self.socket.setsockopt(zmq.SNDHWM, 16 + config.num_of_workers)
+        # A scheduler's host that vanished without a word: ZeroMQ drops the dead connection and makes a new one.
+        interval = max(1000, round(config.heartbeat_interval_seconds * 1000))
+        self.socket.setsockopt(zmq.HEARTBEAT_IVL, interval)
+        self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5 * interval)
+        apply_keys(self.socket, keys)
+        self.reconnects = ReconnectWatcher(self.socket, SERVING_CUT_SECONDS, str(config.address))
+        try:
+            self.socket.connect(str(config.address))
+        except zmq.ZMQError:
+            self.reconnects.close()
+            self._context.destroy(linger=0)
+            raise
+
+    def failure(self) -> str:
+        """Why the scheduler does not let this agent connect; empty if it does, as far as is known."""
+        return "" if self.reconnects.failure is None else self.reconnects.failure.text(self._keys)
+
+    def close(self) -> None:
+        self.reconnects.close()
+        self._context.destroy(linger=LINGER_MILLISECONDS)
+
+
+@dataclass(frozen=True)
+class WorkerProcesses:
+    """The worker processes of this host, and the memory that they share with their agent."""
+
+    starter: WorkerStarter
+    page: StatePage
+    directory: str
+    """Of the object files."""
 
 
 class _Agent:
@@ -157,45 +186,40 @@ class _Agent:
         self,
         config: Config,
         incarnation: int,
-        connection: zmq.Socket[bytes],
-        reconnects: ReconnectWatcher,
-        starter: WorkerStarter,
+        scheduler: SchedulerSocket,
+        workers: WorkerProcesses,
         signals: SignalSocket,
-        page: StatePage,
-        directory: str,
-        manager: SystemdNotifier,
-        keys: PeerKeys | None,
+        notifier: SystemdNotifier,
     ) -> None:
-        """`directory` is that of the files of objects."""
         self._config = config
-        self._keys = keys
-        self._connection = connection
-        self._reconnects = reconnects
-        self._starter = starter
+        self._scheduler = scheduler
+        self._connection = scheduler.socket
+        self._reconnects = scheduler.reconnects
+        self._starter = workers.starter
         self._signals = signals
-        self._page = page
-        self._directory = directory
-        self._sender = ObjectSender(connection, directory)
-        self._report = ServiceReport(manager, time.monotonic())
+        self._page = workers.page
+        self._directory = directory = workers.directory
+        self._sender = ObjectSender(self._connection, directory)
+        self._report = ServiceReport(notifier, time.monotonic())
         self._exit_status: int | None = None
         self._is_orphan = False
         host, pid = socket.gethostname(), os.getpid()
         self._hello = Hello(Role.AGENT, incarnation, platform.python_version(), __version__, host, pid, f"{host}-{pid}")
-        names = config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)]
-        self._session = AgentSession(
-            self._hello,
+        settings = AgentSettings(
             str(config.address),
-            names,
+            config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)],
             config.heartbeat_interval_seconds,
             config.death_timeout_seconds,
+            config.worker_memory_limit_bytes,
+            config.retire_seconds,
+        )
+        access = HostAccess(
             _draw_incarnation,
-            time.monotonic(),
-            read_state=page.read,
+            self._page.read,
             is_sending=lambda: self._sender.is_busy,
-            memory_limit_bytes=config.worker_memory_limit_bytes,
-            retire_seconds=config.retire_seconds,
             list_files=lambda: objects_in(directory),
         )
+        self._session = AgentSession(self._hello, settings, access, time.monotonic())
 
     def serve(self) -> int:
         """The loop. Returns the exit status."""
@@ -228,9 +252,8 @@ class _Agent:
             self._reconnects.retry()
             if self._reconnects.has_reconnected():
                 self._do(self._session.connected(time.monotonic()))
-            elif self._reconnects.failure is not None:
-                text = self._reconnects.failure.text(self._keys)
-                self._do(self._session.received(Refused(NOT_AUTHORIZED, text, 0, ""), time.monotonic()))
+            elif failure := self._scheduler.failure():
+                self._do(self._session.received(Refused(NOT_AUTHORIZED, failure, 0, ""), time.monotonic()))
             self._read_scheduler()
             self._read_worker_events()
             self._do(self._session.tick(time.monotonic()))

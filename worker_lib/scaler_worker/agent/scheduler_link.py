@@ -39,6 +39,7 @@ class SchedulerLink:
         heartbeat_interval_seconds: float,
         death_timeout_seconds: float,
         now: float,
+        *,
         list_files: Callable[[], Iterable[ObjectName]],
     ) -> None:
         """`list_files` tells which files of results this host has."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import enum
 import logging
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from scaler_client.protocol import messages
@@ -21,9 +22,8 @@ from ..fork_server.state_page import WorkerState
 from ..task_rows import ObjectName
 from .effects import Effect, EndWorker, Exit, Log, MeasureMemory, Send
 from .host_objects import HostObjects
-from .long_tasks import LongTasks
 from .scheduler_link import SchedulerLink
-from .worker_table import Kill, Worker, WorkerTable
+from .worker_table import Kill, LongTasks, Worker, WorkerTable
 
 GRACE_SECONDS = 2.0
 """From SIGTERM to SIGKILL, when the agent ends its workers."""
@@ -56,43 +56,55 @@ class _Phase(enum.Enum):
     ENDED = 4
 
 
+@dataclass(frozen=True)
+class AgentSettings:
+    """What an agent's session is configured with. Times are in seconds."""
+
+    address: str
+    """The scheduler's, for the log only."""
+    worker_names: Sequence[str]
+    """One for each worker."""
+    heartbeat_interval_seconds: float
+    death_timeout_seconds: float
+    """How long the session waits for an answer of a scheduler before it gives up."""
+    memory_limit_bytes: int = 0
+    """The limit of one worker; 0: none."""
+    retire_seconds: float = 0.0
+    """How long tasks may go on when the agent retires."""
+
+
+@dataclass(frozen=True)
+class HostAccess:
+    """What an agent's session asks its host."""
+
+    draw_incarnation: Callable[[], int]
+    """Returns a new number below 2^63."""
+    read_state: Callable[[int], WorkerState]
+    """Returns what the worker in a slot runs, or ran last."""
+    is_sending: Callable[[], bool] = lambda: False
+    """Whether objects that the scheduler has asked for are still to be sent."""
+    list_files: Callable[[], Iterable[ObjectName]] = tuple
+    """Returns the objects that are files of this host."""
+
+
 class AgentSession:
     """The agent of one host's workers, from its start to its end."""
 
-    def __init__(
-        self,
-        hello: Hello,
-        address: str,
-        names: Iterable[str],
-        heartbeat_interval_seconds: float,
-        death_timeout_seconds: float,
-        draw_incarnation: Callable[[], int],
-        now: float,
-        *,
-        read_state: Callable[[int], WorkerState],
-        is_sending: Callable[[], bool] = lambda: False,
-        memory_limit_bytes: int = 0,
-        retire_seconds: float = 0.0,
-        list_files: Callable[[], Iterable[ObjectName]] = tuple,
-    ) -> None:
-        """`names`, one a worker; `address` is for the log only; `draw_incarnation` gives new numbers below 2^63;
-        `read_state` tells what the worker in a slot runs, or last ran; `is_sending` whether objects that the scheduler
-        has asked for are still to be sent; `memory_limit_bytes` is a worker's, 0: none; `retire_seconds` is how long
-        tasks may go on when the agent retires; `list_files` tells which objects are files of this host."""
+    def __init__(self, hello: Hello, settings: AgentSettings, host: HostAccess, now: float) -> None:
         self._hello = hello
         self._objects = HostObjects()
         self._link = SchedulerLink(
             hello,
-            address,
-            heartbeat_interval_seconds,
-            death_timeout_seconds,
+            settings.address,
+            settings.heartbeat_interval_seconds,
+            settings.death_timeout_seconds,
             now,
-            lambda: self._objects.written_by_workers(list_files()),
+            list_files=lambda: self._objects.written_by_workers(host.list_files()),
         )
-        self._workers = WorkerTable(names, draw_incarnation)
-        self._read_state = read_state
-        self._is_sending = is_sending
-        self._memory_limit_bytes = memory_limit_bytes
+        self._workers = WorkerTable(settings.worker_names, host.draw_incarnation)
+        self._read_state = host.read_state
+        self._is_sending = host.is_sending
+        self._memory_limit_bytes = settings.memory_limit_bytes
         self._measure_at = now + MEASURE_SECONDS
         self._phase = _Phase.SERVING
         self._exit_status = 0
@@ -102,7 +114,7 @@ class AgentSession:
         self._was_busy = False
         """A worker ran something when it was ended."""
         self._long_tasks = LongTasks()
-        self._retire_seconds = retire_seconds
+        self._retire_seconds = settings.retire_seconds
         self._retire_by: float | None = None
         """When it retires: until when tasks may go on."""
         self._kill_at: float | None = None
@@ -330,7 +342,7 @@ class AgentSession:
         """Called with each heartbeat: say of tasks that have run since the last one that they do. Their workers say so
         themselves, unless what runs holds the interpreter's lock or the process is stopped."""
         living = self._workers.living.items()
-        long = self._long_tasks.look({key: self._read_state(worker.slot).task for key, worker in living})
+        long = self._long_tasks.update({key: self._read_state(worker.slot).task for key, worker in living})
         if not long or not self._link.is_answered:
             return []
         clients, ids, attempts = map(list, zip(*long))

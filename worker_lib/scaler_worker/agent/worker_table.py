@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from scaler_client.protocol.messages import TaskName
@@ -123,6 +123,18 @@ class WorkerTable:
             return Log(logging.DEBUG, text)
         self._failing_cause = ended.cause()
         return Log(logging.ERROR, f"{text}; trying again, at most {LONGEST_BACK_OFF_SECONDS:g} s apart")
+
+
+class LongTasks:
+    """Finds the tasks that workers have run for long."""
+
+    def __init__(self) -> None:
+        self._seen: Mapping[int, TaskName | None] = {}
+
+    def update(self, running: Mapping[int, TaskName | None]) -> list[TaskName]:
+        """Return the tasks that their workers also ran at the last call. `running` is by the worker's incarnation."""
+        before, self._seen = self._seen, running
+        return [task for key, task in running.items() if task is not None and before.get(key) == task]
 
 
 def _failed_to_start(worker: Worker, ended: ProcessEnded, state: WorkerState, now: float) -> bool:
