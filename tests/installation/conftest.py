@@ -1,4 +1,4 @@
-"""The documents as `make man` writes them, once for all tests."""
+"""The documents of `make man`, written once for all tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion by the real shells."""
+"""Completion of options in real shells."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name).touch()
     for name in ("keys", "kin"):
         (tmp_path / name).mkdir()
-    strange = f"client {'2' * 64} $(touch${{IFS}}touched)\n"  # a name that a shell would run
+    strange = f"client {'2' * 64} $(touch${{IFS}}touched)\n"  # a name with a command substitution
     text = f"# Who may connect\nclient {'0' * 64} alice\nworker {'1' * 64} bob\n{strange}"
     (tmp_path / "keys" / "authorized").write_text(text)
     return tmp_path
@@ -76,7 +76,7 @@ def test_bash(documents: Path, folder: Path, typed: str, wanted: set[str]) -> No
 
 
 class Terminal:
-    """A zsh whose screen is read."""
+    """A zsh on a pseudo terminal."""
 
     def __init__(self, folder: Path, completions: Path) -> None:
         self._text = ""
@@ -95,7 +95,7 @@ class Terminal:
         os.write(self._screen, text.encode())
 
     def read_until(self, *wanted: str) -> str:
-        """What was shown since the last call, up to when all of it is there."""
+        """The output since the last call, until it contains all wanted texts."""
         deadline = time.monotonic() + 30
         while not all(word in self._text for word in wanted):
             assert time.monotonic() < deadline, f"{wanted} did not come: {self._text}"
@@ -105,7 +105,7 @@ class Terminal:
         return text
 
     def close(self) -> None:
-        os.close(self._screen)  # it hangs up
+        os.close(self._screen)  # ends the shell by a hangup
         os.waitpid(self.pid, 0)
 
 
@@ -116,7 +116,7 @@ def test_zsh(documents: Path, folder: Path, typed: str, wanted: set[str]) -> Non
     try:
         terminal.type(f"{typed}\t\t")
         if len(wanted) == 1:
-            wanted = {typed.rpartition(" ")[0] + " " + word for word in wanted}  # the line itself
+            wanted = {typed.rpartition(" ")[0] + " " + word for word in wanted}  # the line that was typed
         terminal.read_until(*wanted)
         assert not (folder / "touched").exists()
     finally:

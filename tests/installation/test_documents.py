@@ -32,12 +32,12 @@ SECTIONS = "NAME SYNOPSIS DESCRIPTION OPTIONS CONFIGURATION SIGNALS EXIT ENVIRON
 
 
 def plain(page: Path) -> str:
-    """A page's source without fonts and escapes."""
+    """The text of a page without fonts and escapes."""
     return re.sub(r"\\f[BIR]|\\&", "", page.read_text()).replace(r"\-", "-").replace(r"\e", "\\")
 
 
 @pytest.mark.parametrize("program", COMMANDS)
-def test_a_page_has_every_option_with_its_default(documents: Path, program: str) -> None:
+def test_man_page_lists_every_option_with_its_default(documents: Path, program: str) -> None:
     text = plain(documents / "man" / f"{program}.1")
     assert text.startswith(f'.TH {program.upper()} 1 2026-01-01 "Scaler {__version__}"')
     sections = re.findall(r"^\.SH (\w+)", text, re.MULTILINE)
@@ -52,15 +52,15 @@ def test_a_page_has_every_option_with_its_default(documents: Path, program: str)
     assert "@" not in text
 
 
-def test_a_switch_has_both_sides(documents: Path) -> None:
+def test_boolean_option_lists_both_forms(documents: Path) -> None:
     assert "\n--protected, --no-protected\n" in plain(documents / "man" / "scaler_scheduler.1")
 
 
-def test_an_alias_is_the_same_page(documents: Path) -> None:
+def test_alias_refers_to_the_same_page(documents: Path) -> None:
     assert (documents / "man" / "scaler_worker.1").read_text() == ".so man1/scaler_cluster.1\n"
 
 
-def test_a_page_has_every_subcommand_with_its_options(documents: Path) -> None:
+def test_man_page_lists_every_subcommand_with_its_options(documents: Path) -> None:
     text = plain(documents / "man" / "scaler_client.1")
     _, _, commands = text.partition("\n.SH COMMANDS\n")
     commands, _, others = commands.partition("\n.SH OPTIONS\n")
@@ -74,7 +74,7 @@ def test_a_page_has_every_subcommand_with_its_options(documents: Path) -> None:
     assert "@" not in text
 
 
-def test_the_scheduler_s_page_has_the_commands_for_keys(documents: Path) -> None:
+def test_scheduler_page_lists_the_key_commands(documents: Path) -> None:
     text = plain(documents / "man" / "scaler_scheduler.1")
     keys = text.partition("\n.SH KEYS\n")[2].partition("\n.SH OPTIONS\n")[0]
     found = re.findall(r"^\.SS (\w+)\n(.*?)(?=^\.SS|\Z)", keys, re.MULTILINE | re.DOTALL)
@@ -90,7 +90,7 @@ def test_the_scheduler_s_page_has_the_commands_for_keys(documents: Path) -> None
 
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is not installed")
 @pytest.mark.parametrize("program", [*COMMANDS, "scaler_client"])
-def test_mandoc_has_no_warnings(documents: Path, program: str) -> None:
+def test_mandoc_prints_no_warnings(documents: Path, program: str) -> None:
     page = documents / "man" / f"{program}.1"
     ran = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
@@ -100,7 +100,7 @@ def test_mandoc_has_no_warnings(documents: Path, program: str) -> None:
     shutil.which("man") is None or shutil.which("groff") is None, reason="man or groff is not installed"
 )
 @pytest.mark.parametrize("program", PAGES)
-def test_man_has_no_warnings(documents: Path, tmp_path: Path, program: str) -> None:
+def test_man_prints_no_warnings(documents: Path, tmp_path: Path, program: str) -> None:
     shutil.copytree(documents / "man", tmp_path / "man1")
     environ = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "MANWIDTH": "100", "MANROFFSEQ": ""}
     command = ["man", "--warnings", "--encoding=UTF-8", "--local-file", f"man1/{program}.1"]
@@ -109,7 +109,7 @@ def test_man_has_no_warnings(documents: Path, tmp_path: Path, program: str) -> N
     assert "SEE ALSO" in re.sub(".\b", "", ran.stdout)
 
 
-def test_the_same_sources_give_the_same_bytes(documents: Path, tmp_path: Path) -> None:
+def test_same_sources_give_the_same_bytes(documents: Path, tmp_path: Path) -> None:
     again = write_documents(tmp_path)
     files = sorted(path.relative_to(documents) for path in documents.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
@@ -117,15 +117,15 @@ def test_the_same_sources_give_the_same_bytes(documents: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("program", "file"), sorted(FILES.items()))
-def test_the_default_configuration_is_what_the_command_prints(documents: Path, program: str, file: str) -> None:
+def test_default_configuration_equals_print_config(documents: Path, program: str, file: str) -> None:
     text = (documents / "configuration" / f"{file}.toml").read_text()
     assert text.startswith(f"# The configuration of {program}.")
     keys = re.findall("^#?([a-z_]+) = ", text, re.MULTILINE)
     assert keys == [option.key for option in COMMANDS[program].options]  # type: ignore[attr-defined]
 
 
-def test_the_page_of_options_is_written_anew(tmp_path: Path) -> None:
-    """If not: packaging/within.sh python packaging/documents/configuration_page.py."""
+def test_page_of_options_is_up_to_date(tmp_path: Path) -> None:
+    """If it fails, run packaging/within.sh python packaging/documents/configuration_page.py."""
     page = ROOT / "scheduler_daemon" / "docs" / "configuration.md"
     copy = tmp_path / page.name
     shutil.copy(page, copy)

@@ -1,4 +1,4 @@
-"""`make install` and `make uninstall`, into a folder of the test's own: two environments, some 60 s."""
+"""`make install` and `make uninstall` into a temporary folder. Two environments take some 60 s."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 def run(what: str, destination: Path, documents: Path, **variables: str) -> str:
-    """What it says; it must succeed."""
+    """The output of install.sh, which must succeed."""
     told = {"DESTDIR": str(destination), "BUILD": str(documents), "PYTHON": sys.executable, **variables}
     command = [ROOT / "packaging" / "install.sh", what]
     ran = subprocess.run(
@@ -39,13 +39,13 @@ def run(what: str, destination: Path, documents: Path, **variables: str) -> str:
 
 
 def files(folder: Path) -> set[str]:
-    """All but what is in the private environments."""
+    """All files except those of the private environments."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     return {name for name in found if not name.startswith((f"{PREFIX}/lib/scaler/p"))}
 
 
 def can_fetch() -> bool:
-    """Whether pip gets at distributions."""
+    """Whether pip can download distributions."""
     command = [
         sys.executable,
         "-m",
@@ -65,7 +65,7 @@ def can_fetch() -> bool:
 
 @pytest.fixture(scope="module")
 def installed(documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What was installed, at another place than where it was put: tests are in this order."""
+    """The installed files, moved to another folder. The tests run in this order."""
     if not can_fetch():
         pytest.skip("pip gets no packages here: an environment can't be made")
     folder = tmp_path_factory.mktemp("install")
@@ -78,7 +78,7 @@ def installed(documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     shutil.rmtree(folder)
 
 
-def test_what_is_installed(installed: Path) -> None:
+def test_installed_files(installed: Path) -> None:
     share = f"{PREFIX}/share"
     assert files(installed) == {
         *(f"{PREFIX}/bin/{program}" for program in PROGRAMS),
@@ -95,7 +95,7 @@ def test_what_is_installed(installed: Path) -> None:
         assert command.split()[0] == f"/{PREFIX}/bin/{unit.stem.replace('-', '_')}"
 
 
-def test_nothing_names_the_folder_where_it_was_made(installed: Path) -> None:
+def test_no_file_contains_the_build_folder(installed: Path) -> None:
     made = str(installed.parent / "first").encode()
     naming = [path for path in installed.rglob("*") if path.is_file() and made in path.read_bytes()]
     assert naming == []
@@ -103,7 +103,7 @@ def test_nothing_names_the_folder_where_it_was_made(installed: Path) -> None:
     assert list(compiled.rglob("scaler_worker/agent/__pycache__/process.*.pyc")), "a service could not write that"
 
 
-def test_the_installed_commands_run(installed: Path, tmp_path: Path) -> None:
+def test_installed_commands_run(installed: Path, tmp_path: Path) -> None:
     for program in PROGRAMS:
         ran = subprocess.run(
             [installed / PREFIX / "bin" / program, "--version"],
@@ -115,7 +115,7 @@ def test_the_installed_commands_run(installed: Path, tmp_path: Path) -> None:
         assert ran.stdout.startswith(f"{program} {__version__}, "), ran.stderr
     address = f"ipc://{tmp_path}/s"
     log, configuration = tmp_path / "log", installed / "etc/scaler"
-    # The tests' own packages are not the installed ones.
+    # Do not use the packages of the tests' environment.
     bare = {"PYTHONPATH": "", "SCALER_ADDRESS": address}
     scheduler = Command(
         [str(installed / PREFIX / "bin/scaler_scheduler"), "--config", str(configuration / "scheduler.toml")],
@@ -136,7 +136,7 @@ def test_the_installed_commands_run(installed: Path, tmp_path: Path) -> None:
         scheduler.end()
 
 
-def test_a_configuration_of_ones_own_stays(installed: Path, documents: Path) -> None:
+def test_install_keeps_a_changed_configuration(installed: Path, documents: Path) -> None:
     folder = installed / "etc/scaler"
     assert (folder / "scheduler.toml").read_text() == MINE
     assert (folder / "cluster.toml").read_bytes() == (documents / "configuration/cluster.toml").read_bytes()
@@ -147,8 +147,8 @@ def test_a_configuration_of_ones_own_stays(installed: Path, documents: Path) -> 
     assert not (installed / "usr").exists()
 
 
-def test_a_configuration_that_was_changed_stays(documents: Path, tmp_path: Path) -> None:
-    """What install has noted is enough: nothing needs to be installed for that."""
+def test_uninstall_keeps_a_changed_configuration(documents: Path, tmp_path: Path) -> None:
+    """uninstall needs only the manifest of install, so nothing is installed here."""
     for name in ("scheduler.toml", "cluster.toml"):
         for folder in (tmp_path / "etc/scaler", tmp_path / PREFIX / "share/scaler"):
             folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ def test_a_configuration_that_was_changed_stays(documents: Path, tmp_path: Path)
     assert files(tmp_path) == {"etc/scaler/cluster.toml"} and changed.read_text() == MINE
 
 
-def test_uninstall_finds_out_when_there_is_nothing(tmp_path: Path) -> None:
+def test_uninstall_fails_if_nothing_is_installed(tmp_path: Path) -> None:
     command = [ROOT / "packaging" / "install.sh", "uninstall"]
     ran = subprocess.run(command, env={**os.environ, "DESTDIR": str(tmp_path)}, capture_output=True, text=True)
     assert ran.returncode == 1 and "nothing installed under" in ran.stderr

@@ -1,4 +1,4 @@
-"""What packaging/setup.sh leaves alone."""
+"""Steps that packaging/setup.sh skips."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SETUP = Path(__file__).parents[2] / "packaging" / "setup.sh"
 
 
 @pytest.mark.parametrize("browser", ["chromium", "google-chrome", None])
-def test_any_one_browser_will_do(tmp_path: Path, browser: str | None) -> None:
+def test_one_browser_is_enough(tmp_path: Path, browser: str | None) -> None:
     if browser is not None:
         (tmp_path / browser).touch(mode=0o700)
     found = re.search(r"^setup_browser\(\) \{\n.*?^\}\n", SETUP.read_text(), re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""The units of systemd/, as far as systemd judges them without being the init. Booted, they are in tests/system."""
+"""Checks of the units in systemd/ without a booted systemd. tests/system boots them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from scaler_worker.config import COMMAND as CLUSTER
 
 UNITS = {path.stem: path for path in sorted((ROOT / "systemd").glob("*.service"))}
 MOST_EXPOSED = {"scaler-scheduler": 2.0, "scaler-ui": 2.0, "scaler-exporter": 2.0, "scaler-cluster": 5.5}
-"""The cluster runs what users send."""
+"""The cluster is more exposed, because it runs users' code."""
 
 
 def settings(name: str) -> dict[str, list[str]]:
-    """What a unit sets, by directive."""
+    """The values of a unit, by directive."""
     found: dict[str, list[str]] = {}
     for directive, value in re.findall(r"^(\w+)=(.*)$", UNITS[name].read_text(), re.MULTILINE):
         found.setdefault(directive, []).append(value)
     return found
 
 
-def test_every_unit_is_judged() -> None:
+def test_every_unit_has_expectations() -> None:
     assert UNITS.keys() == MOST_EXPOSED.keys()
 
 
@@ -43,7 +43,7 @@ needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reas
 
 @needs_systemd
 @pytest.mark.parametrize("name", UNITS)
-def test_systemd_understands_a_unit(tmp_path: Path, name: str) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path, name: str) -> None:
     command = shutil.which("true")
     unit = tmp_path / f"{name}.service"
     unit.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={command}", UNITS[name].read_text(), flags=re.MULTILINE))
@@ -56,7 +56,7 @@ def test_systemd_understands_a_unit(tmp_path: Path, name: str) -> None:
 
 @needs_systemd
 @pytest.mark.parametrize("name", UNITS)
-def test_how_much_a_unit_is_exposed(name: str) -> None:
+def test_exposure_of_the_unit(name: str) -> None:
     command = ["systemd-analyze", "security", "--offline=yes", "--no-pager", UNITS[name]]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     found = re.search(r"Overall exposure level for \S+: ([\d.]+)", ran.stdout)
@@ -65,7 +65,7 @@ def test_how_much_a_unit_is_exposed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scaler-scheduler", "scaler-ui", "scaler-exporter"])
-def test_what_is_loosened_says_why(name: str) -> None:
+def test_each_loosened_setting_has_a_reason(name: str) -> None:
     lines = UNITS[name].read_text().splitlines()
     loose = [line for line in lines if re.match(r"RestrictAddressFamilies=|\w+=no$", line)]
     assert loose
@@ -76,7 +76,7 @@ def test_what_is_loosened_says_why(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scaler-scheduler", "scaler-cluster"])
-def test_a_unit_that_tells_how_it_goes(name: str) -> None:
+def test_notify_unit(name: str) -> None:
     unit = settings(name)
     assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["StartLimitIntervalSec"] == ["0"]
     assert unit["WatchdogSec"] and "kill -HUP $MAINPID" in unit["ExecReload"][0] and unit["KillMode"] == ["mixed"]
@@ -87,7 +87,7 @@ def test_a_unit_that_tells_how_it_goes(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "command"), [("scaler-ui", UI), ("scaler-exporter", EXPORTER)])
-def test_what_a_unit_that_watches_does_is_left_to_its_file(name: str, command: Command) -> None:
+def test_monitor_unit_takes_its_options_from_its_file(name: str, command: Command) -> None:
     unit = settings(name)
     assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["WatchdogSec"]
     assert unit["ExecStart"] == ["/usr/bin/" + name.replace("-", "_")], "arguments would go before the file"
@@ -97,11 +97,11 @@ def test_what_a_unit_that_watches_does_is_left_to_its_file(name: str, command: C
     assert unit["SupplementaryGroups"] == settings("scaler-scheduler")["Group"]
 
 
-def test_the_token_may_be_in_a_file_of_root_s() -> None:
+def test_token_can_be_in_a_file_of_root() -> None:
     assert settings("scaler-ui")["EnvironmentFile"] == ["-/etc/scaler/ui.env"]
 
 
-def test_users_of_units_are_made(tmp_path: Path) -> None:
+def test_users_of_units_are_created(tmp_path: Path) -> None:
     users = ROOT / "systemd" / "scaler.sysusers"
     made = set(re.findall(r"^u (\S+)", users.read_text(), re.MULTILINE))
     assert made == {user for name in UNITS for user in settings(name).get("User", [])}
@@ -115,7 +115,7 @@ def test_users_of_units_are_made(tmp_path: Path) -> None:
     assert all(account[6].endswith("nologin") for account in accounts)
 
 
-def test_units_are_read_as_systemd_reads_them() -> None:
+def test_settings_reads_a_unit_like_systemd() -> None:
     for path in UNITS.values():
         parser = configparser.ConfigParser(strict=False, interpolation=None)
         parser.read_string(path.read_text())

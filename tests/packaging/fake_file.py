@@ -1,4 +1,4 @@
-"""A one-file program made as the scheduler's is, with a shell script in the place of PyPy."""
+"""A one-file program like the scheduler's, with a shell script instead of PyPy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ exit 1
 
 
 def make_file(folder: Path, program: str = PROGRAM, version: str = "1.2.3", padding: int = 1000) -> Path:
-    """A file that runs `program`, with `padding` bytes of something else in its archive."""
+    """A file that runs `program`, with `padding` further bytes in its archive."""
     tree = folder / f"tree-{version}"
     (tree / "bin").mkdir(parents=True)
     (tree / "app").mkdir()
@@ -43,7 +43,7 @@ def make_file(folder: Path, program: str = PROGRAM, version: str = "1.2.3", padd
 
 
 class Starter:
-    """Starts a file with nothing but the variables that it is given, and a temporary folder of its own."""
+    """Starts a file with only the given variables, and a temporary folder of its own."""
 
     def __init__(self, file: Path, temporary: Path) -> None:
         self.file = file
@@ -69,7 +69,7 @@ class Starter:
 
 
 class Outcome:
-    """What came of a start, when it has ended."""
+    """The result of a start that has ended."""
 
     def __init__(self, process: subprocess.Popen[str], text: str = "") -> None:
         with process:

@@ -1,4 +1,4 @@
-"""The one-file scheduler's stub: where it unpacks, what it trusts, what it says.
+"""The one-file scheduler's stub: its target folder, its checks, its messages.
 
 The real file is tried by `make package`.
 """
@@ -16,18 +16,18 @@ from tests.packaging.fake_file import MISFIT, NAME, Outcome, Starter, make_file
 
 
 def folders(cache: Path) -> list[str]:
-    """All that is in a cache, what is hidden included."""
+    """All entries of a cache, including hidden ones."""
     return sorted(entry.name for entry in cache.iterdir())
 
 
-def test_the_program_gets_everything(starter: Starter, tmp_path: Path) -> None:
+def test_program_gets_arguments_and_environment(starter: Starter, tmp_path: Path) -> None:
     outcome = Outcome(starter.start("echo", "two words", "", CACHE_DIRECTORY=tmp_path), "input")
     assert outcome.output.endswith("argument echo\nargument two words\nargument \ninput")
     assert outcome.said["pid"] == str(outcome.process)  # in the same process: signals and systemd find it
     assert (outcome.status, outcome.errors) == (7, "")
 
 
-def test_where_it_unpacks(starter: Starter, tmp_path: Path) -> None:
+def test_target_folder(starter: Starter, tmp_path: Path) -> None:
     home = tmp_path / "home"
     places = {
         "CACHE_DIRECTORY": (tmp_path / "service", tmp_path / "service"),
@@ -43,14 +43,14 @@ def test_where_it_unpacks(starter: Starter, tmp_path: Path) -> None:
     assert own.stat().st_mode & 0o777 == 0o700
 
 
-def test_it_unpacks_once(starter: Starter, tmp_path: Path) -> None:
+def test_second_start_does_not_unpack(starter: Starter, tmp_path: Path) -> None:
     first = starter.run(CACHE_DIRECTORY=tmp_path)
     inode = first.folder.stat().st_ino
     assert starter.run(CACHE_DIRECTORY=tmp_path).folder.stat().st_ino == inode
     assert first.folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_starts_at_once(starter: Starter, tmp_path: Path) -> None:
+def test_concurrent_starts_share_one_folder(starter: Starter, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     processes = [starter.start(CACHE_DIRECTORY=cache) for _ in range(6)]
     outcomes = [Outcome(process) for process in processes]
@@ -67,7 +67,7 @@ def overwritten(file: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, cut_short, overwritten, lambda file: file.chmod(0o600)])
-def test_a_damaged_cache_is_noticed(damage: object, starter: Starter, tmp_path: Path) -> None:
+def test_damaged_cache_is_unpacked_again(damage: object, starter: Starter, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     folder = starter.run(CACHE_DIRECTORY=cache).folder
     damage(folder / "app" / "padding")  # type: ignore[operator]
@@ -78,7 +78,7 @@ def test_a_damaged_cache_is_noticed(damage: object, starter: Starter, tmp_path: 
     assert starter.run(CACHE_DIRECTORY=cache).errors == ""
 
 
-def test_a_cache_that_others_may_write_to(starter: Starter, tmp_path: Path) -> None:
+def test_cache_that_others_can_write_to_is_not_used(starter: Starter, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     cache.chmod(0o777)
@@ -89,7 +89,7 @@ def test_a_cache_that_others_may_write_to(starter: Starter, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_a_cache_of_another_user(starter: Starter, tmp_path: Path) -> None:
+def test_cache_of_another_user_is_not_used(starter: Starter, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     folder = starter.run(CACHE_DIRECTORY=cache).folder
     os.chown(folder, 65534, 65534)
@@ -100,13 +100,13 @@ def test_a_cache_of_another_user(starter: Starter, tmp_path: Path) -> None:
     assert f"can't be unpacked to {cache}: it belongs" in starter.run(CACHE_DIRECTORY=cache, HOME=tmp_path).errors
 
 
-def test_a_place_that_cannot_be_made(starter: Starter, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made(starter: Starter, tmp_path: Path) -> None:
     outcome = starter.run(CACHE_DIRECTORY="/dev/null/cache", HOME=tmp_path)
     assert outcome.errors == f"{NAME}: can't be unpacked to /dev/null/cache: Not a directory\n"
     assert outcome.status == 7
 
 
-def test_no_place_at_all(starter: Starter) -> None:
+def test_no_usable_folder(starter: Starter) -> None:
     outcome = starter.run(XDG_CACHE_HOME="/dev/null", TMPDIR="/dev/null")
     lines = outcome.errors.splitlines()
     assert (len(lines), outcome.status, outcome.output) == (3, 73, "")
@@ -130,7 +130,7 @@ def can_mount() -> bool:
         ("ro", "Read-only file system"),
     ],
 )
-def test_places_that_do_not_serve(options: str, reason: str, tmp_path: Path) -> None:
+def test_unusable_mounts(options: str, reason: str, tmp_path: Path) -> None:
     if not can_mount():
         pytest.skip("no mounts of one's own on this machine")
     starter = Starter(make_file(tmp_path, padding=3 << 20), tmp_path / "temporary")
@@ -143,7 +143,7 @@ def test_places_that_do_not_serve(options: str, reason: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("can_run", [True, False], ids=["runs", "cannot run"])
-def test_a_place_without_proc(can_run: bool, tmp_path: Path) -> None:
+def test_start_without_proc(can_run: bool, tmp_path: Path) -> None:
     if not can_mount():
         pytest.skip("no mounts of one's own on this machine")
     file = make_file(tmp_path) if can_run else make_file(tmp_path, "#!/bin/sh\necho 'no cache size' >&2\nexit 1\n")
@@ -157,7 +157,7 @@ def test_a_place_without_proc(can_run: bool, tmp_path: Path) -> None:
         assert (outcome.errors, outcome.status) == (f"{NAME}: PyPy can't be run here. {what}\n", 71)
 
 
-def test_a_damaged_file(file: Path, tmp_path: Path) -> None:
+def test_truncated_file_is_reported(file: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.write_bytes(file.read_bytes()[:-10])
     copy.chmod(0o755)
@@ -166,14 +166,14 @@ def test_a_damaged_file(file: Path, tmp_path: Path) -> None:
     assert folders(tmp_path / ".cache" / "scaler") == []
 
 
-def test_a_machine_that_cannot_run_it(tmp_path: Path) -> None:
+def test_machine_with_an_old_glibc(tmp_path: Path) -> None:
     outcome = Starter(make_file(tmp_path, MISFIT), tmp_path / "temporary").run(HOME=tmp_path)
     assert outcome.errors.startswith(f"{NAME}: needs an x86-64 Linux with glibc 2.36 or newer; here is ")
     assert (outcome.errors.count("\n"), outcome.status) == (1, 71)
     assert folders(tmp_path / ".cache" / "scaler") == []
 
 
-def test_other_versions_go_when_nobody_uses_them(starter: Starter, tmp_path: Path) -> None:
+def test_unused_other_versions_are_removed(starter: Starter, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     there = {}
     for version, days in (("1.2.4", 29), ("1.2.5", 31)):
@@ -193,7 +193,7 @@ def make_old(path: Path, days: int) -> None:
     os.utime(path, (then, then))
 
 
-def test_the_same_tree_makes_the_same_file(file: Path, tmp_path: Path) -> None:
+def test_same_tree_gives_the_same_file(file: Path, tmp_path: Path) -> None:
     tree = file.parent / "tree-1.2.3"
     shutil.copytree(tree, tmp_path / "tree-1.2.3")
     again = tmp_path / "again"

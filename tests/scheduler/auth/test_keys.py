@@ -1,4 +1,4 @@
-"""Folders of keys, who may connect by them, and which addresses want some. Runs under PyPy and CPython."""
+"""Key folders, the list of authorized keys, and addresses that need keys. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def mode(*path: str) -> int:
 
 
 def complaint(capsys, *arguments: str) -> str:
-    """The one line that a command ends with."""
+    """The error line of a command."""
     assert cli.main(list(arguments)) == 2
     out, err = capsys.readouterr()
     assert not out
@@ -51,7 +51,7 @@ def complaint(capsys, *arguments: str) -> str:
     return line
 
 
-def test_keygen_makes_a_pair_for_each_and_says_what_goes_where(tmp_path, capsys):
+def test_keygen_makes_all_pairs_and_prints_where_to_copy_them(tmp_path, capsys):
     folder = str(tmp_path / "a" / "keys")
     assert cli.main(["keygen", folder]) == 0
     said = capsys.readouterr().out.splitlines()
@@ -69,7 +69,7 @@ def test_keygen_makes_a_pair_for_each_and_says_what_goes_where(tmp_path, capsys)
     assert len({read_pair(folder, name) for name in (SERVER, *ROLES)}) == 4
 
 
-def test_no_key_is_ever_overwritten(keys, capsys):
+def test_keygen_overwrites_no_key(keys, capsys):
     before = {path: path.read_bytes() for path in Path(keys).iterdir()}
     assert complaint(capsys, "keygen", keys) == (
         f"scaler_scheduler: {keys}/server.key exists already: keys are never overwritten"
@@ -79,7 +79,7 @@ def test_no_key_is_ever_overwritten(keys, capsys):
     assert {path: path.read_bytes() for path in Path(keys).iterdir()} == before
 
 
-def test_a_disk_that_becomes_full_leaves_no_part_of_a_folder(tmp_path, capsys, monkeypatch):
+def test_keygen_on_a_full_disk_leaves_no_files(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "keys"
     write_new, written = authorized_keys.write_new, []
 
@@ -102,7 +102,7 @@ def test_a_disk_that_becomes_full_leaves_no_part_of_a_folder(tmp_path, capsys, m
     assert cli.main(["keygen", str(folder)]) == 0
 
 
-def test_a_pair_for_somebody_else_is_let_in_by_its_file(keys, tmp_path, capsys):
+def test_pair_of_another_host_is_authorized_by_its_file(keys, tmp_path, capsys):
     other = str(tmp_path / "alice")
     assert cli.main(["keygen", other, "--as", "client"]) == 0
     assert sorted(os.listdir(other)) == ["client.key", "client.secret"]
@@ -117,25 +117,25 @@ def test_a_pair_for_somebody_else_is_let_in_by_its_file(keys, tmp_path, capsys):
     assert public not in authorized_keys.read(keys)
 
 
-def test_a_key_as_zeromq_writes_it():
+def test_key_in_zeromq_text_form():
     z85 = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
     assert authorized_keys.checked_key(z85, decode_z85) == decode_z85(z85).hex()
     assert authorized_keys.checked_key(KEY.upper(), decode_z85) == KEY
 
 
 @pytest.mark.parametrize("given", ["", "abc", KEY[:-1], KEY + "0", "~" * 40, "g" * 64, "--help"])
-def test_what_is_no_public_key(given):
+def test_invalid_public_keys(given):
     with pytest.raises(KeyFileError, match="is not a public key"):
         authorized_keys.checked_key(given, decode_z85)
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a\nb", "x" * 65, "#a", "\x1b"])
-def test_what_is_no_name(name):
+def test_invalid_key_names(name):
     with pytest.raises(KeyFileError, match="is not a name"):
         authorized_keys.checked_name(name)
 
 
-def test_keys_and_names_are_there_once(keys, capsys):
+def test_keys_and_names_are_unique(keys, capsys):
     assert cli.main(["authorize", keys, KEY, "--as", "worker", "--name", "rack1"]) == 0
     capsys.readouterr()
     authorize = ("authorize", keys)
@@ -150,7 +150,7 @@ def test_keys_and_names_are_there_once(keys, capsys):
     assert "invalid choice" in complaint(capsys, *authorize, KEY2, "--as", "boss", "--name", "x")
 
 
-def test_the_list_is_replaced_whole_and_keeps_its_mode(keys, monkeypatch):
+def test_list_is_replaced_as_a_whole_and_keeps_its_mode(keys, monkeypatch):
     os.chmod(os.path.join(keys, "authorized"), 0o640)
     before = Path(keys, "authorized").read_bytes()
 
@@ -164,7 +164,7 @@ def test_the_list_is_replaced_whole_and_keeps_its_mode(keys, monkeypatch):
     assert Path(keys, "authorized").read_bytes() == before
     names = sorted(os.listdir(keys))
     authorized_keys.add(keys, authorized_keys.AuthorizedKey("client", KEY, "alice"))
-    assert sorted(os.listdir(keys)) == names  # nothing else is left
+    assert sorted(os.listdir(keys)) == names  # no temporary file is left
     assert mode(keys, "authorized") == 0o640
 
 
@@ -178,26 +178,26 @@ def test_the_list_is_replaced_whole_and_keeps_its_mode(keys, monkeypatch):
         (f"client {KEY} a\nclient {KEY} b", f"4: the key {KEY} is listed more than once"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path, line, text):
+def test_error_names_the_wrong_line(tmp_path, line, text):
     (tmp_path / "authorized").write_text(f"# a comment\n\n{line}\n")
     with pytest.raises(KeyFileError) as caught:
         authorized_keys.read(str(tmp_path))
     assert text in str(caught.value)
 
 
-def test_a_secret_that_others_may_read_is_not_used(keys):
+def test_secret_that_others_can_read_is_rejected(keys):
     path = os.path.join(keys, "client.secret")
     for wrong in (0o604, 0o644, 0o620):
         os.chmod(path, wrong)
         with pytest.raises(KeyFileError, match=f"is open to others .mode {wrong:04o}.: chmod 600 {path}"):
             read_peer_keys(keys, CLIENT)
-    os.chmod(path, 0o440)  # as where an operator gives it to a group
+    os.chmod(path, 0o440)  # an operator may let a group read it
     assert "secret" not in repr(read_peer_keys(keys, CLIENT)).replace(keys, "")
 
 
 @pytest.mark.parametrize("name", ["", "server.key", "authorized"])
 @pytest.mark.parametrize("wrong", [0o702, 0o720, 0o777])
-def test_what_others_can_write_to_is_not_used(keys, name, wrong):
+def test_key_files_that_others_can_write_are_rejected(keys, name, wrong):
     path = os.path.join(keys, name) if name else keys
     os.chmod(path, wrong)
     with pytest.raises(KeyFileError) as caught:
@@ -209,12 +209,12 @@ def test_what_others_can_write_to_is_not_used(keys, name, wrong):
     assert Keyring(keys) and read_peer_keys(keys, CLIENT)
 
 
-def test_a_sticky_folder_is_used_as_its_files_are_their_owners(keys):
+def test_sticky_folder_is_accepted(keys):
     os.chmod(keys, 0o1777)
     assert Keyring(keys) and read_peer_keys(keys, CLIENT)
 
 
-def test_a_secret_of_another_pair_is_named(keys, tmp_path):
+def test_error_names_a_secret_of_another_pair(keys, tmp_path):
     other = str(tmp_path / "other")
     assert cli.main(["keygen", other, "--as", "client"]) == 0
     Path(keys, "client.secret").write_bytes(Path(other, "client.secret").read_bytes())
@@ -225,14 +225,14 @@ def test_a_secret_of_another_pair_is_named(keys, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "zz" * 32, KEY[:-2], f"{KEY}\n{KEY2}\n", "\xff" * 64])
-def test_a_file_that_is_no_key_is_named(keys, content):
+def test_error_names_a_file_that_is_not_a_key(keys, content):
     path = os.path.join(keys, "worker.key")
     Path(path).write_text(content)
     with pytest.raises(KeyFileError, match=f"{path} is not a key"):
         read_peer_keys(keys, WORKER)
 
 
-def test_missing_folders_and_files_are_named(keys, tmp_path):
+def test_errors_name_missing_folders_and_files(keys, tmp_path):
     with pytest.raises(KeyFileError, match="there is no folder of keys at /nowhere"):
         read_peer_keys("/nowhere", CLIENT)
     os.unlink(os.path.join(keys, "server.key"))
@@ -245,7 +245,7 @@ def test_missing_folders_and_files_are_named(keys, tmp_path):
         read_peer_keys(keys, CLIENT)
 
 
-def test_a_folder_of_another_role_is_named(tmp_path, capsys):
+def test_errors_name_a_folder_of_another_role(tmp_path, capsys):
     alice, text = str(tmp_path / "alice"), "is not a scheduler's folder of keys: it has no"
     assert cli.main(["keygen", alice, "--as", "client"]) == 0
     with pytest.raises(KeyFileError) as caught:
@@ -261,7 +261,7 @@ def test_a_folder_of_another_role_is_named(tmp_path, capsys):
     assert complaint(capsys, *authorize) == f"scaler_scheduler: {alice} {text} authorized"
 
 
-def test_a_file_named_for_another_role_is_not_authorized(keys, tmp_path, capsys):
+def test_file_named_for_another_role_is_not_authorized(keys, tmp_path, capsys):
     alice = str(tmp_path / "alice")
     assert cli.main(["keygen", alice, "--as", "client"]) == 0
     capsys.readouterr()
@@ -276,7 +276,7 @@ def test_a_file_named_for_another_role_is_not_authorized(keys, tmp_path, capsys)
     assert cli.main(["authorize", keys, f"{alice}/alice.key", "--as", "worker", "--name", "rack1"]) == 0
 
 
-def test_the_gate_lets_each_in_where_it_belongs(keys):
+def test_keyring_accepts_each_role_in_its_domain(keys):
     keyring = Keyring(keys)
     for role in ROLES:
         key = read_public(keys, role)
@@ -287,7 +287,7 @@ def test_the_gate_lets_each_in_where_it_belongs(keys):
     assert keyring.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == keyring.user(MAIN_DOMAIN, b"") == b""
 
 
-def test_refused_connections_and_dropped_messages_are_told_apart(keys, caplog):
+def test_rejected_connections_and_messages_have_separate_log_lines(keys, caplog):
     for key, role, name in ((KEY, "client", "alice"), (KEY2, "worker", "host2")):
         authorized_keys.add(keys, authorized_keys.AuthorizedKey(role, key, name))
     keyring = Keyring(keys)
@@ -307,14 +307,14 @@ def test_refused_connections_and_dropped_messages_are_told_apart(keys, caplog):
     caplog.clear()
     zap.rejected, router.rejected, router.last_rejected_user = 2, 9, f"client:{KEY}"
     keyring.log_rejections(zap, router, 102.0)
-    assert not caplog.messages, "a line of each at most in ten seconds"
+    assert not caplog.messages, "at most one line of each in ten seconds"
     keyring.log_rejections(zap, router, 120.0)
     assert caplog.messages[1] == (
         f"2 message(s) dropped; the last: from the key {KEY}, on a connection that has chosen its own name"
     )
 
 
-def test_the_gate_cuts_off_whom_the_list_does_not_name_any_more(keys, caplog):
+def test_reload_cuts_off_revoked_keys(keys, caplog):
     keyring = Keyring(keys)
     cut = []
 
@@ -326,7 +326,9 @@ def test_the_gate_cuts_off_whom_the_list_does_not_name_any_more(keys, caplog):
     assert not keyring.reload(cut_off) and not cut
     assert keyring.user(MAIN_DOMAIN, bytes.fromhex(KEY)) == f"client:{KEY}".encode()
     authorized_keys.remove(keys, "alice")
-    authorized_keys.add(keys, authorized_keys.AuthorizedKey("worker", KEY, "alice"))  # what it is now is somebody else
+    authorized_keys.add(
+        keys, authorized_keys.AuthorizedKey("worker", KEY, "alice")
+    )  # the same key and name in another role is another user
     assert not keyring.reload(cut_off)
     assert cut == [{f"client:{KEY}"}]
     authorized_keys.remove(keys, "monitor")
@@ -334,11 +336,11 @@ def test_the_gate_cuts_off_whom_the_list_does_not_name_any_more(keys, caplog):
     assert "was revoked" in caplog.text
 
 
-def test_a_list_that_became_unreadable_changes_nothing(keys, caplog):
+def test_reload_of_an_unreadable_list_changes_nothing(keys, caplog):
     keyring = Keyring(keys)
     before = keyring.allowed
     Path(keys, "authorized").write_text("nonsense\n")
-    assert not keyring.reload(lambda users: pytest.fail("somebody is cut off"))
+    assert not keyring.reload(lambda users: pytest.fail("users are cut off"))
     assert keyring.allowed == before and "all keys stay as they were" in caplog.text
 
 
@@ -353,14 +355,14 @@ def test_a_list_that_became_unreadable_changes_nothing(keys, caplog):
         "ipc://@x",
     ],
 )
-def test_addresses_of_this_machine_alone(address):
+def test_local_addresses(address):
     assert bind_policy.is_local(parse_bind_address(address))
 
 
 @pytest.mark.parametrize(
     "address", ["tcp://*:1", "tcp://0.0.0.0:1", "tcp://[::]:1", "tcp://10.1.2.3:1", "tcp://eth0:1"]
 )
-def test_addresses_that_others_reach(address):
+def test_addresses_that_other_machines_reach(address):
     wide, local = parse_bind_address(address), parse_bind_address("tcp://127.0.0.1:1")
     assert not bind_policy.is_local(wide)
     for text_of in (bind_policy.insecure_bind_error, bind_policy.insecure_warning):
@@ -368,13 +370,13 @@ def test_addresses_that_others_reach(address):
         assert not text_of(local, local) and not text_of(local, None)
 
 
-def test_the_refusal_has_the_commands():
+def test_insecure_bind_error_names_the_commands():
     text = bind_policy.insecure_bind_error(parse_bind_address("tcp://*:2345"), None)
     commands = ["scaler_scheduler keygen DIR", "scaler_scheduler --keys DIR tcp://*:2345", "scaler_cluster --keys DIR"]
     assert all(command in text for command in commands) and "\n" not in text and "--insecure" in text
 
 
-def test_a_monitor_address_runs_no_code():
+def test_errors_about_monitor_addresses():
     both = parse_bind_address("tcp://127.0.0.1:2390"), parse_bind_address("tcp://0.0.0.0:2391")
     text = bind_policy.insecure_bind_error(*both)
     assert text.startswith("--monitor-address: tcp://0.0.0.0:2391 can be reached from other machines")
@@ -384,7 +386,7 @@ def test_a_monitor_address_runs_no_code():
         assert "read the names of functions" in line and "run code" not in line and "--monitor-address" in line
 
 
-def test_a_list_of_nobody_is_a_list(keys, caplog):
+def test_empty_list_is_reported(keys, caplog):
     Path(keys, "authorized").write_text("# nobody\n")
     keyring = Keyring(keys)
     keyring.warn_if_empty()
@@ -401,11 +403,11 @@ def test_a_list_of_nobody_is_a_list(keys, caplog):
     assert "lists nobody" in caplog.text
 
 
-def test_a_command_mistyped(tmp_path, capsys):
+def test_mistyped_command_gets_a_suggestion(tmp_path, capsys):
     assert cli.main(["keygn", str(tmp_path / "keys")]) == 2
     said = "scaler_scheduler: there is no command 'keygn' (did you mean keygen?)\n"
     assert capsys.readouterr().err == said and not (tmp_path / "keys").exists()
 
 
-def test_an_address_is_no_key_command():
+def test_address_is_not_a_key_command():
     assert not key_commands.is_key_command(["tcp://127.0.0.1:1"]) and not key_commands.is_key_command([])

@@ -1,4 +1,4 @@
-"""Addresses as users write them. Runs under PyPy and CPython."""
+"""Parsing of addresses. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 

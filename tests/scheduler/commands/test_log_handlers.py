@@ -1,4 +1,4 @@
-"""A log that cannot be written: one line a minute on standard error, and a count of the lost lines afterwards."""
+"""A log that cannot be written: one line a minute on standard error, and later a count of the lost lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASON = os.strerror(errno.ENOSPC)
 
 
 class Disk:
-    """Stands for `os.write`, of a disk on which so many bytes have room. None: any number."""
+    """Replaces `os.write` by a disk with room for this many bytes. None: no limit."""
 
     def __init__(self, monkeypatch):
         self.room = None
@@ -54,7 +54,7 @@ def messages(path):
     return [line.partition(": ")[2] for line in path.read_text().splitlines()]
 
 
-def test_a_full_disk_is_one_line_on_standard_error_and_the_log_counts_what_it_lost(tmp_path, disk, capfd):
+def test_full_disk_is_reported_once_and_the_log_counts_lost_lines(tmp_path, disk, capfd):
     path = tmp_path / "log"
     logs.set_up("INFO", [str(path)])
     logging.info("first")
@@ -72,7 +72,7 @@ def test_a_full_disk_is_one_line_on_standard_error_and_the_log_counts_what_it_lo
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_line_that_fits_in_part_is_lost_and_spoils_no_other(tmp_path, disk, capfd):
+def test_partly_written_line_does_not_damage_the_next(tmp_path, disk, capfd):
     path = tmp_path / "log"
     logs.set_up("INFO", [str(path)])
     disk.room = 10
@@ -83,7 +83,7 @@ def test_a_line_that_fits_in_part_is_lost_and_spoils_no_other(tmp_path, disk, ca
     assert path.read_text().startswith("[INFO]2")
 
 
-def test_the_report_comes_once_a_minute_also_when_single_lines_fit(capfd):
+def test_lost_lines_are_reported_once_a_minute(capfd):
     now = 0.0
     losses = log_handlers.LostLines("/log", clock=lambda: now)
     for second in range(0, 180, 10):
@@ -96,7 +96,7 @@ def test_the_report_comes_once_a_minute_also_when_single_lines_fit(capfd):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_standard_stream_that_is_full(tmp_path, monkeypatch, capfd):
+def test_full_standard_output(tmp_path, monkeypatch, capfd):
     path = tmp_path / "log"
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
@@ -107,7 +107,7 @@ def test_a_standard_stream_that_is_full(tmp_path, monkeypatch, capfd):
     assert re.fullmatch(STAMP + f"cannot write to the log /dev/stdout: {REASON}; .*\n", capfd.readouterr().err)
 
 
-def test_standard_error_that_is_full_ends_nothing(monkeypatch):
+def test_full_standard_error_raises_nothing(monkeypatch):
     class Full:
         def fileno(self):
             raise OSError(errno.ENOSPC, REASON)
@@ -118,7 +118,7 @@ def test_standard_error_that_is_full_ends_nothing(monkeypatch):
     log_handlers.LostLines("/dev/stderr").add(OSError(errno.ENOSPC, REASON))
 
 
-def test_what_others_have_printed_comes_before_a_line(tmp_path, monkeypatch):
+def test_earlier_prints_come_before_a_line(tmp_path, monkeypatch):
     path = tmp_path / "out"
     with path.open("w") as stdout:
         monkeypatch.setattr(sys, "stdout", stdout)
@@ -129,7 +129,7 @@ def test_what_others_have_printed_comes_before_a_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_handlers_of_a_configuration_file_are_bounded_too(tmp_path, capfd):
+def test_handlers_of_a_configuration_file_report_once_a_minute(tmp_path, capfd):
     path = tmp_path / "logging"
     handler = {"class": "logging.FileHandler", "filename": "/dev/full"}
     loggers = {"quiet": {"handlers": ["file"], "propagate": False}}
@@ -139,12 +139,12 @@ def test_handlers_of_a_configuration_file_are_bounded_too(tmp_path, capfd):
     for number in range(1000):
         logger.warning("%d", number)
     assert re.fullmatch(STAMP + f"cannot write to the log /dev/full: {REASON}; .*\n", capfd.readouterr().err)
-    logger.warning("%d", "no number")  # a mistake in the program is still shown where it is
+    logger.warning("%d", "no number")  # wrong arguments are still reported with a traceback
     assert "--- Logging error ---" in capfd.readouterr().err
     logger.handlers.clear()
 
 
-def test_a_message_that_does_not_fit_its_arguments_is_shown(tmp_path, capsys):
+def test_message_with_wrong_arguments_is_shown(tmp_path, capsys):
     logs.set_up("INFO", [str(tmp_path / "log")])
     logging.info("%d", "no number")
     assert "--- Logging error ---" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What systemd is told, by its protocol. Runs under PyPy and CPython."""
+"""Messages to systemd in its protocol. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def told(there):
     return there.recv(4096).decode()
 
 
-def test_a_life(manager_socket):
+def test_messages_of_a_service_in_order(manager_socket):
     manager = SystemdNotifier(environment(manager_socket))
     manager.ready()
     manager.status("3 workers")
@@ -43,13 +43,13 @@ def test_a_life(manager_socket):
         manager_socket.recv(1)
 
 
-def test_variables_are_for_this_process_alone():
+def test_variables_are_removed_from_the_environment():
     environ = {"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2", "HOME": "/"}
     assert pop_variables(environ) == {"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2"}
     assert environ == {"HOME": "/"} and pop_variables(environ) == {}
 
 
-def test_a_socket_without_a_file():
+def test_abstract_socket():
     name = f"scaler-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as there:
         there.bind("\0" + name)
@@ -61,7 +61,7 @@ def test_a_socket_without_a_file():
 
 
 @pytest.mark.parametrize("address", ["", "relative", "/there/is/none"])
-def test_nobody_is_told(address):
+def test_nothing_is_sent_without_a_usable_socket(address):
     manager = SystemdNotifier({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1000000"})
     manager.ready()
     manager.watchdog()
@@ -81,13 +81,13 @@ def test_nobody_is_told(address):
         ({"WATCHDOG_USEC": "-1"}, 0),
     ],
 )
-def test_how_often_the_loop_says_that_it_turns(manager_socket, variables, seconds):
+def test_watchdog_interval(manager_socket, variables, seconds):
     manager = SystemdNotifier(environment(manager_socket, **variables))
     assert manager.watchdog_seconds == seconds
     manager.close()
 
 
-def test_a_manager_that_does_not_read_holds_nothing_up(manager_socket):
+def test_manager_that_does_not_read_blocks_nothing(manager_socket):
     manager = SystemdNotifier(environment(manager_socket))
     for _ in range(10_000):
         manager.watchdog()

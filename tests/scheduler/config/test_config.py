@@ -26,7 +26,7 @@ LINE = re.compile(r"\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: scheduler l
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch, tmp_path):
-    """No SCALER_ variables, a default file of the test's own, and the log as it was afterwards."""
+    """Remove SCALER_ variables, use a temporary default file, and restore the logging afterwards."""
     for variable in [name for name in os.environ if name.startswith("SCALER_")]:
         monkeypatch.delenv(variable)
     command = dataclasses.replace(config.COMMAND, default_file=str(tmp_path / "default.toml"))
@@ -34,7 +34,7 @@ def clean(monkeypatch, tmp_path):
     monkeypatch.setattr(cli, "COMMAND", command)
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    root.handlers = []  # pytest's own would be closed by the set-up under test
+    root.handlers = []  # the set-up under test would close pytest's handlers
     yield
     for handler in root.handlers:
         handler.close()
@@ -143,7 +143,7 @@ def test_precedence(toml):
     assert load("--config", file).address.host == "file"
 
 
-def test_a_switch(toml):
+def test_boolean_option(toml):
     assert load(ADDRESS, "--protected").protected
     assert not load(ADDRESS, SCALER_SCHEDULER_PROTECTED="no").protected
     assert not load(ADDRESS, "--config", toml("protected = false")).protected
@@ -151,7 +151,7 @@ def test_a_switch(toml):
     assert complaint(ADDRESS, "--config", toml("protected = 1")).endswith("protected: 1 is not true or false")
 
 
-def test_default_file_is_read_when_it_is_there(toml):
+def test_default_file_is_read_if_it_exists(toml):
     assert load(ADDRESS).io_threads == 1
     toml("io_threads = 5", "default.toml")
     assert load(ADDRESS).io_threads == 5
@@ -162,12 +162,12 @@ def test_file_named_by_the_environment(toml):
     assert load(ADDRESS, SCALER_SCHEDULER_CONFIG=toml("io_threads = 6")).io_threads == 6
 
 
-def test_an_empty_variable_is_an_unset_one():
+def test_empty_variable_is_not_set():
     assert load(ADDRESS, SCALER_SCHEDULER_IO_THREADS="", SCALER_SCHEDULER_CONFIG="").io_threads == 1
     assert complaint(SCALER_ADDRESS="").startswith("no address")
 
 
-def test_unknown_variables_are_told_with_the_one_that_was_meant():
+def test_warnings_about_unknown_variables():
     environ = {
         "SCALER_ADRESS": ADDRESS,
         "SCALER_SCHEDULER_IO_THREAD": "2",
@@ -184,7 +184,7 @@ def test_unknown_variables_are_told_with_the_one_that_was_meant():
     ]
 
 
-def test_variables_that_are_known_empty_or_of_others_are_not_told():
+def test_no_warnings_about_known_empty_or_foreign_variables():
     names = [config.COMMAND.variable(option) for option in config.COMMAND.options]
     names += ["SCALER_SCHEDULER_CONFIG", "SCALER_SCHEDULER_PYTHON", "SCALER_CLUSTER_NUM_OF_WORKERS"]
     names += ["SCALER_CI_RUN", "SCALER_TEST_EXAMPLE", "SCALERS", "PATH"]
@@ -197,7 +197,7 @@ def test_lists_in_a_file(toml):
     assert load(ADDRESS, "--config", toml('logging_paths = "/tmp/a, /tmp/b"')).logging_paths == ("/tmp/a", "/tmp/b")
 
 
-def test_no_address_anywhere():
+def test_missing_address():
     text = complaint()
     assert "no address" in text and "SCALER_ADDRESS" in text and "default.toml" in text
 
@@ -246,7 +246,7 @@ def test_wrong_arguments(argv, wanted):
         ("tcp://127.0.0.1:2390", "ipc:///tmp/a", False),
     ],
 )
-def test_the_monitor_needs_an_address_of_its_own(toml, capsys, address, monitor, is_wrong):
+def test_monitor_address_must_differ_from_the_address(toml, capsys, address, monitor, is_wrong):
     path = toml(f"address = '{address}'\nmonitor_address = '{monitor}'\ninsecure = true\n")
     assert cli.main(["--check-config", path]) == (2 if is_wrong else 0)
     assert (f"{path}:2: monitor_address: {monitor} is taken" in capsys.readouterr().err) == is_wrong
@@ -265,7 +265,7 @@ def test_wrong_values_in_the_environment():
     assert complaint(ADDRESS, SCALER_SCHEDULER_CONFIG="/no/such").startswith("cannot read /no/such")
 
 
-def test_a_long_wrong_value_is_not_repeated_whole():
+def test_long_wrong_value_is_shortened():
     assert len(complaint(ADDRESS, "--io-threads", "9" * 10000)) < 200
 
 
@@ -312,7 +312,7 @@ def test_wrong_memory_sizes(given, wanted):
         options.memory_size(lambda: 1000 << 20).parse(given)
 
 
-def test_a_share_of_a_memory_whose_size_is_not_known():
+def test_share_of_an_unknown_memory_size():
     with pytest.raises(ValueError, match="'50%': this system does not tell its memory's size; give a size in bytes"):
         options.memory_size(lambda: 0).parse("50%")
 
@@ -338,7 +338,7 @@ def write(root, path, content):
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 8 << 30),
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1073741824\n"}, 1 << 30),
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1099511627776\n"}, 8 << 30),
-        (  # the limit of a cgroup around this one
+        (  # the limit of an outer cgroup
             {
                 "proc/self/cgroup": "0::/user/job\n",
                 "sys/fs/cgroup/user/job/memory.max": "4294967296\n",
@@ -346,7 +346,7 @@ def write(root, path, content):
             },
             2 << 30,
         ),
-        (  # the scheduler's unit: its own MemoryMax, below that of the slice
+        (  # the scheduler's unit with its own MemoryMax, below that of the slice
             {
                 "proc/self/cgroup": "0::/system.slice/scaler-scheduler.service\n",
                 "sys/fs/cgroup/system.slice/scaler-scheduler.service/memory.max": "5368709120\n",
@@ -354,7 +354,7 @@ def write(root, path, content):
             },
             5 << 30,
         ),
-        (  # a path that is the host's
+        (  # a path of the host
             {"proc/self/cgroup": "0::/../docker/1\n", "sys/fs/cgroup/memory.max": "1073741824\n"},
             1 << 30,
         ),
@@ -382,7 +382,7 @@ def test_usable_memory(monkeypatch, tmp_path, files, usable):
     assert machine.usable_memory(tmp_path) == usable
 
 
-def test_usable_memory_of_a_system_that_does_not_tell(monkeypatch, tmp_path):
+def test_usable_memory_is_0_if_unknown(monkeypatch, tmp_path):
     monkeypatch.delattr(os, "sysconf")
     assert machine.usable_memory(tmp_path) == 0
     assert complaint(ADDRESS) == (
@@ -424,7 +424,7 @@ def test_wrong_files(toml, content, wanted):
     assert complaint(ADDRESS, "--config", path).startswith(f"{path}{wanted}")
 
 
-def test_files_that_are_no_toml_at_all(toml, tmp_path):
+def test_files_that_are_not_toml(toml, tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     assert complaint(ADDRESS, "--config", str(tmp_path / "binary")).endswith("binary is not UTF-8 text")
     assert complaint(ADDRESS, "--config", toml("a = " + "[" * 100000)).endswith("scheduler.toml: too deeply nested")
@@ -459,7 +459,7 @@ def test_check_config(toml, capsys):
         ("address = 'tcp://*:2345'\ninsecure = true\n", ""),
     ],
 )
-def test_check_config_says_what_the_scheduler_refuses_to_start_with(toml, capsys, content, wanted):
+def test_check_config_reports_errors_of_the_start(toml, capsys, content, wanted):
     path = toml(content)
     assert cli.main(["--check-config", path]) == (2 if wanted else 0)
     out, err = capsys.readouterr()
@@ -479,7 +479,7 @@ def test_check_config_with_keys(toml, capsys, tmp_path, monkeypatch):
     def not_ours(*_):
         raise key_files.KeyAccessError("cannot read the key")
 
-    monkeypatch.setattr(keyring, "read_pair", not_ours)  # the scheduler's user may, who asks may not
+    monkeypatch.setattr(keyring, "read_pair", not_ours)  # this user may not read the keys
     assert cli.main(["--check-config", path]) == 0
     assert capsys.readouterr().err == ""
 
@@ -492,7 +492,7 @@ def test_check_config_with_keys(toml, capsys, tmp_path, monkeypatch):
         ("logging_level = 'x\n\n", 'Expected "\'": "logging_level = \'x"'),
     ],
 )
-def test_what_has_no_end_is_told_where_it_begins(toml, capsys, endless, wanted):
+def test_unclosed_entry_is_reported_at_its_first_line(toml, capsys, endless, wanted):
     bad = toml(f"io_threads = 0\n{endless}\ntask_retries = 0\nper_worker_queue_size = 0\n")
     assert cli.main(["--check-config", bad]) == 2
     above, line = capsys.readouterr().err.splitlines()
@@ -504,12 +504,12 @@ def test_what_has_no_end_is_told_where_it_begins(toml, capsys, endless, wanted):
     assert line == f"{bad}:4: Invalid value, in what begins in line 2: '@'"
 
 
-def test_syntax_errors_have_a_bound(toml, capsys):
+def test_number_of_syntax_errors_is_limited(toml, capsys):
     assert cli.main(["--check-config", toml("what\n" * 1000)]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 20
 
 
-def test_empty_quotes_set_nothing(toml):
+def test_empty_quotes_do_not_set_an_option(toml):
     assert load(ADDRESS, "--config", toml("io_threads = ''\nmemory_limit = ''\nlogging_paths = ''")) == load(ADDRESS)
     assert complaint("--config", toml("address = ''")).startswith("no address")
 
@@ -519,7 +519,7 @@ def uncommented(text):
 
 
 @pytest.mark.parametrize("change", [str, uncommented])
-def test_the_default_file_has_every_option_and_changes_nothing(toml, capsys, change):
+def test_default_file_lists_every_option_and_changes_nothing(toml, capsys, change):
     assert cli.main(["--print-config"]) == 0
     text = capsys.readouterr().out
     keys = [option.key for option in config.COMMAND.options]
@@ -544,7 +544,7 @@ def test_uvloop_under_cpython(monkeypatch):
     assert load(ADDRESS, "--event-loop", "uvloop").event_loop == "uvloop"
 
 
-def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
+def test_help_lists_every_option_with_default_and_unit(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "1000")
     assert cli.main(["-h"]) == 0
     wide = " ".join(capsys.readouterr().out.split())
@@ -579,12 +579,12 @@ def test_main_prints_one_line_and_returns_2(capsys):
     assert capsys.readouterr() == ("", wanted)
 
 
-def test_main_hands_the_configuration_to_the_daemon(monkeypatch, tmp_path):
+def test_main_passes_the_configuration_to_the_daemon(monkeypatch, tmp_path):
     given = []
     daemon = types.ModuleType("daemon")
     daemon.run = lambda configuration, _pending: given.append(configuration) or 7
     monkeypatch.setitem(sys.modules, "scaler_scheduler.daemon.loop", daemon)
-    monkeypatch.setenv("PYPY_GC_NURSERY", "32M")  # else PyPy is started again in this process
+    monkeypatch.setenv("PYPY_GC_NURSERY", "32M")  # else PyPy executes itself again
     monkeypatch.setattr(sys, "argv", ["scaler_scheduler", ADDRESS, "--logging-paths", str(tmp_path / "log")])
     monkeypatch.setenv("SCALER_ADRESS", ADDRESS)
     assert cli.main() == 7
@@ -593,7 +593,7 @@ def test_main_hands_the_configuration_to_the_daemon(monkeypatch, tmp_path):
     assert line.startswith("[WARNING]") and "SCALER_ADRESS" in line
 
 
-def test_changes_wait_for_the_next_start(tmp_path, caplog):
+def test_changed_options_are_logged(tmp_path, caplog):
     file = tmp_path / "scheduler.toml"
     file.write_text(f'address = "{ADDRESS}"\nio_threads = 2\n')
     arguments = command_line.parse_arguments(config.COMMAND, ["--config", str(file), "--task-retries", "1"])
@@ -611,7 +611,7 @@ def test_changes_wait_for_the_next_start(tmp_path, caplog):
     ]
 
 
-def test_as_a_process_wrong_input_is_one_line_and_no_pickle_is_imported():
+def test_process_with_wrong_input_prints_one_line_and_imports_no_pickle():
     packages = os.path.dirname(os.path.dirname(os.path.dirname(config.__file__)))
     environ = dict(os.environ, PYTHONPATH=packages)
     argv = [sys.executable, "-m", "scaler_scheduler", "tcp://nowhere"]
@@ -639,7 +639,7 @@ def test_log_lines(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_log_file_that_is_moved_away(tmp_path, capfd):
+def test_moved_log_file_is_opened_again(tmp_path, capfd):
     path, folder = tmp_path / "logs" / "log", tmp_path / "logs"
     folder.mkdir()
     logs.set_up("INFO", [str(path)])
@@ -650,14 +650,14 @@ def test_a_log_file_that_is_moved_away(tmp_path, capfd):
     assert (folder / "log.1").read_text().endswith(": first\n")
     assert [line.split(": ")[1] for line in path.read_text().splitlines()] == ["second", "third"]
     folder.rename(tmp_path / "gone")
-    logging.info("fourth")  # the daemon lives on
+    logging.info("fourth")  # the file is opened again
     assert "No such file" in capfd.readouterr().err
     folder.mkdir()
     logging.info("fifth")
     assert path.read_text().endswith(": fifth\n")
 
 
-def test_what_others_say_is_one_line():
+def test_foreign_text_is_one_line():
     assert logs.on_one_line("Zoë's host-1") == "Zoë's host-1"
     assert logs.on_one_line("a\nb\x1b[2J\0c\u2028d\ud800") == r"a\nb\x1b[2J\x00c\u2028d\ud800"
     assert logs.on_one_line(1000 * "x") == 500 * "x" + "..."

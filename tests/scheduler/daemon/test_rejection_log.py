@@ -1,4 +1,4 @@
-"""What the scheduler refuses is in its log, with who and why, and not once for each message."""
+"""The log names rejected peers and reasons, with a limited number of lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rig_with(**limits: int) -> Rig:
 
 
 def feed(rig: Rig, event: events.Event) -> None:
-    """As if it had been decoded."""
+    """Give the pump an event in place of a decoded message."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("scaler_scheduler.daemon.message_pump.decode", lambda _route, _frames: event)
         rig.port.waiting.append([event.route, b""])
@@ -34,7 +34,7 @@ def hello(rig: Rig, route: bytes, incarnation: int, user: str = "", version: int
     feed(rig, events.Hello(route, version, events.CLIENT, incarnation, 0, "python", "3", "host", 7, "alice"))
 
 
-def test_a_hello_that_is_refused_is_not_logged_as_if_it_had_been_let_in(caplog):
+def test_rejected_hello_is_logged_only_as_rejected(caplog):
     caplog.set_level(logging.INFO)
     rig = rig_with(peers=1)
     hello(rig, A, 11)
@@ -47,14 +47,14 @@ def test_a_hello_that_is_refused_is_not_logged_as_if_it_had_been_let_in(caplog):
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
 
 
-def test_too_many_hellos(caplog):
+def test_rejected_hello_beyond_the_rate(caplog):
     rig = rig_with(hellos_a_second=1)
     hello(rig, A, 11)
     hello(rig, B, 12)
     assert "is refused: more than 1 hello in a second" in caplog.text
 
 
-def test_a_key_that_is_not_for_it_and_another_version(caplog):
+def test_rejected_key_and_rejected_version(caplog):
     rig = rig_with()
     rig.pump.key_name = lambda user: user[:4]
     hello(rig, A, 11, "monitor:1")
@@ -66,7 +66,7 @@ def test_a_key_that_is_not_for_it_and_another_version(caplog):
     assert "protocol version 2 is not 1" in caplog.messages[-1]
 
 
-def test_functions_and_objects_each_have_a_line(caplog):
+def test_functions_and_objects_have_separate_lines(caplog):
     rig = rig_with(client_functions=1, client_objects=1)
     hello(rig, A, 11)
     for number in range(1, 1000):
@@ -84,9 +84,9 @@ def test_functions_and_objects_each_have_a_line(caplog):
     ]
     rig.clock.now += 2 * REJECTIONS_LOG_SECONDS
     rig.pump.log_rejections(rig.clock.now)
-    assert len(caplog.messages) == 4, "nothing more was refused"
+    assert len(caplog.messages) == 4, "there are no further rejections"
 
 
-def test_a_name_begins_no_line_of_its_own(caplog):
+def test_peer_name_cannot_begin_a_new_line(caplog):
     RejectionLog().note("kind", "client a\n[INFO]", "no\n", 1.0)
     assert caplog.messages == ["client a\\n[INFO] is refused: no\\n"]

@@ -1,4 +1,4 @@
-"""Connections that waste the scheduler's time are not listened to for a second; what honest peers send is not waste."""
+"""Connections that waste the scheduler's time are blocked for a second. Messages of honest peers are not waste."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Clock:
 
 
 class Port:
-    """What a Router is to the pump: messages that wait, and those that were sent."""
+    """A router for the pump: messages that wait, and messages that were sent."""
 
     def __init__(self) -> None:
         self.waiting: List[List[bytes]] = []
         self.sent: List[List[bytes]] = []
         self.full: Set[bytes] = set()
-        """Connections that take nothing more."""
+        """Connections with a full queue."""
         self.stuck: Set[bytes] = set()
 
     def receive(self) -> Optional[List[bytes]]:
@@ -75,7 +75,7 @@ class Rig:
         )
 
     def say(self, route: bytes, *names: str, times: int = 1) -> None:
-        """Golden messages, all at once; and as many turns as it takes."""
+        """Receive golden messages at once, in as many steps as are needed."""
         for name in names * times:
             self.port.waiting.append([route, *BY_NAME[name].frames])
         self.turn()
@@ -91,7 +91,7 @@ class Rig:
         self.pump.release_blocked(self.clock.now)
 
     def answers(self, route: bytes) -> List[int]:
-        """Which kinds were sent to this connection since the last call."""
+        """The kinds of messages that were sent to a connection since the last call."""
         kinds = [Message.loads(frames[1]).__which__() for frames in self.port.sent if frames[0] == route]
         self.port.sent = [frames for frames in self.port.sent if frames[0] != route]
         return [int(kind) for kind in kinds]
@@ -105,7 +105,7 @@ def rig() -> Rig:
     return rig
 
 
-def test_heartbeats_in_a_flood(rig: Rig) -> None:
+def test_flood_of_heartbeats(rig: Rig) -> None:
     rig.say(GOOD, "heartbeat", times=20_000)
     echoed = rig.answers(GOOD).count(effects.HEARTBEAT_ECHO)
     assert echoed < 20_000 and rig.traffic.dropped["ignored"] == 20_000 - echoed
@@ -121,7 +121,7 @@ def test_heartbeats_of_honest_peers_cost_nothing_for_a_day(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("name", ["submit", "results", "heartbeat", "started-from-worker", "object-from-client"])
-def test_a_stranger_who_floods_is_answered_so_far_and_no_further(rig: Rig, name: str) -> None:
+def test_flood_of_an_unknown_peer_gets_limited_answers(rig: Rig, name: str) -> None:
     rig.say(BAD, name, times=15_000)
     answers = rig.answers(BAD)
     assert set(answers) == {effects.HELLO_WANTED}
@@ -129,7 +129,7 @@ def test_a_stranger_who_floods_is_answered_so_far_and_no_further(rig: Rig, name:
     assert BAD in rig.throttle.blocked
 
 
-def test_malformed_messages_in_a_flood(rig: Rig) -> None:
+def test_flood_of_malformed_messages(rig: Rig) -> None:
     rig.port.waiting = [[BAD, b"garbage"] for _ in range(8000)]
     rig.turn()
     assert set(rig.answers(BAD)) == {effects.ERROR}
@@ -137,20 +137,20 @@ def test_malformed_messages_in_a_flood(rig: Rig) -> None:
     assert 4000 < malformed < 6000 and rig.traffic.dropped["ignored"] == 8000 - malformed
 
 
-def test_hellos_in_a_flood(rig: Rig) -> None:
+def test_flood_of_hellos(rig: Rig) -> None:
     rig.say(BAD, "hello-client", "hello-worker", times=2000)
     assert rig.answers(BAD).count(effects.WELCOME) <= BURST_SECONDS / 500e-6 + 1
     assert rig.traffic.dropped["ignored"] > 2000
 
 
-def test_cancels_of_tasks_that_are_none(rig: Rig) -> None:
+def test_flood_of_cancels_of_unknown_tasks(rig: Rig) -> None:
     frame = BY_NAME["cancel"].frames
     rows = len(Message.loads(frame[0]).cancel.ids)
     rig.say(GOOD, "cancel", times=int(BURST_SECONDS * 1e6) // rows + 1000)
     assert rig.traffic.dropped["ignored"] > 900
 
 
-def test_others_are_heard_while_one_is_muted(rig: Rig) -> None:
+def test_other_connections_are_served_while_one_is_blocked(rig: Rig) -> None:
     rig.say(BAD, "heartbeat", times=11_000)
     rig.answers(BAD)
     assert rig.throttle.blocked.keys() == {BAD}
@@ -161,7 +161,7 @@ def test_others_are_heard_while_one_is_muted(rig: Rig) -> None:
     assert rig.answers(GOOD) == [effects.HEARTBEAT_ECHO] * 100
 
 
-def test_a_turn_ends_with_few_ignored_messages(rig: Rig) -> None:
+def test_step_ends_after_few_messages_of_blocked_connections(rig: Rig) -> None:
     rig.throttle.block(BAD, rig.clock.now)
     rig.port.waiting = [[BAD, b"anything"] for _ in range(100)]
     assert rig.pump.receive(None, rig.clock.now) == BLOCKED_MESSAGES < DRAIN_MESSAGES
@@ -171,14 +171,14 @@ def test_a_turn_ends_with_few_ignored_messages(rig: Rig) -> None:
     assert not rig.pump.is_only_blocked
 
 
-def test_who_was_muted_is_asked_for_a_hello_and_heard_after_it(rig: Rig) -> None:
+def test_released_connection_must_say_hello(rig: Rig) -> None:
     rig.say(GOOD, "heartbeat", times=11_000)
     rig.answers(GOOD)
     rig.pass_time(BLOCK_SECONDS / 2)
     assert rig.answers(GOOD) == [] and GOOD in rig.throttle.blocked
     rig.pass_time(BLOCK_SECONDS / 2)
     assert rig.answers(GOOD) == [effects.HELLO_WANTED]
-    rig.say(GOOD, "submit")  # what was dropped may have come before it
+    rig.say(GOOD, "submit")  # earlier messages may have been dropped
     assert rig.answers(GOOD) == [effects.HELLO_WANTED]
     assert rig.core.counts.waiting == 0
     rig.say(GOOD, "hello-client")
@@ -188,7 +188,7 @@ def test_who_was_muted_is_asked_for_a_hello_and_heard_after_it(rig: Rig) -> None
     assert rig.core.tables.clients.by_route.keys() == {GOOD}
 
 
-def test_who_goes_on_is_muted_sooner_the_second_time(rig: Rig) -> None:
+def test_repeated_flood_is_blocked_sooner(rig: Rig) -> None:
     rig.say(BAD, "heartbeat", times=11_000)
     first = len(rig.answers(BAD))
     rig.pass_time(BLOCK_SECONDS)
@@ -196,7 +196,7 @@ def test_who_goes_on_is_muted_sooner_the_second_time(rig: Rig) -> None:
     assert len(rig.answers(BAD)) < first / 10
 
 
-def test_who_has_gone_is_forgotten(rig: Rig) -> None:
+def test_gone_connections_are_forgotten(rig: Rig) -> None:
     rig.say(GOOD, "heartbeat", times=11_000)
     rig.pass_time(BLOCK_SECONDS)
     assert rig.throttle.awaiting_hello == {GOOD}
@@ -207,7 +207,7 @@ def test_who_has_gone_is_forgotten(rig: Rig) -> None:
     assert rig.throttle._wasted == {}
 
 
-def test_who_does_not_read_is_given_up(rig: Rig) -> None:
+def test_peer_that_does_not_read_is_given_up(rig: Rig) -> None:
     rig.say(GOOD, "function-from-client", "submit")
     rig.port.full.add(GOOD)
     rig.say(GOOD, "heartbeat")

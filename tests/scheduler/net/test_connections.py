@@ -1,4 +1,4 @@
-"""What becomes of connections beyond the limits: on real sockets, with the words that ZeroMQ has for what it does."""
+"""Connections beyond the limits, on real sockets, with the events that ZeroMQ reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS: Dict[str, Any] = {"total": 100, "per_address": 100, "per_second": 100, "
 
 
 class Scene:
-    """A listening socket whose connections are accepted here, as by ZeroMQ."""
+    """A listening socket. The test accepts its connections in place of ZeroMQ."""
 
     def __init__(self, family: int, address: Any, **limits: Any) -> None:
         self.connections = Connections(ConnectionLimits(**dict(LIMITS, **limits)))
@@ -67,7 +67,7 @@ def tcp(scenes: List[Scene], **limits: Any) -> Scene:
 
 
 def is_cut(client: socket.socket) -> bool:
-    """Whether the other side has ended the connection."""
+    """Whether the peer has ended the connection."""
     client.settimeout(0.05)
     try:
         return client.recv(1) == b""
@@ -77,7 +77,7 @@ def is_cut(client: socket.socket) -> bool:
         return False
 
 
-def test_one_more_than_there_may_be_is_cut_and_has_room_once_another_is_over(scenes: List[Scene]) -> None:
+def test_connection_beyond_the_limit_is_cut(scenes: List[Scene]) -> None:
     scene = tcp(scenes, total=2)
     with scene.connect() as first, scene.connect() as second, scene.connect() as third:
         assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
@@ -90,7 +90,7 @@ def test_one_more_than_there_may_be_is_cut_and_has_room_once_another_is_over(sce
             assert not is_cut(fourth)
 
 
-def test_the_limit_of_an_address_is_no_other_ones(scenes: List[Scene]) -> None:
+def test_limit_of_one_address_does_not_affect_others(scenes: List[Scene]) -> None:
     scene = tcp(scenes, per_address=1)
     with scene.connect(source="127.0.0.2") as first, scene.connect(source="127.0.0.2") as second:
         with scene.connect(source="127.0.0.3") as other:
@@ -99,7 +99,7 @@ def test_the_limit_of_an_address_is_no_other_ones(scenes: List[Scene]) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere they are cut")
-def test_an_address_that_connects_too_often_waits_and_others_do_not(scenes: List[Scene]) -> None:
+def test_address_that_connects_too_often_is_held(scenes: List[Scene]) -> None:
     scene = tcp(scenes, per_second=2)
     begun = [scene.connect(10.0, "127.0.0.2") for _ in range(3)]
     assert not any(map(is_cut, begun)), "none that has got in is cut"
@@ -121,7 +121,7 @@ def test_an_address_that_connects_too_often_waits_and_others_do_not(scenes: List
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere they are cut")
-def test_connections_that_are_over_before_anybody_looks_are_counted_for_who_makes_many(scenes: List[Scene]) -> None:
+def test_connections_that_end_at_once_are_counted_for_the_busiest_address(scenes: List[Scene]) -> None:
     scene = tcp(scenes, per_second=5)
     nothing = os.dup(scene.bound.fileno())
     os.close(nothing)
@@ -133,7 +133,7 @@ def test_connections_that_are_over_before_anybody_looks_are_counted_for_who_make
         scene.connect(1.1, "127.0.0.3").close()
 
 
-def test_of_ipv6_a_network_counts(scenes: List[Scene]) -> None:
+def test_ipv6_limits_apply_to_networks(scenes: List[Scene]) -> None:
     try:
         scenes.append(Scene(socket.AF_INET6, ("::1", 0), per_second=1, per_address=2))
     except OSError:
@@ -150,14 +150,14 @@ def test_of_ipv6_a_network_counts(scenes: List[Scene]) -> None:
     second.close()
 
 
-def test_a_file_s_connections_count_in_all_alone(scenes: List[Scene], tmp_path: Any) -> None:
+def test_ipc_connections_count_only_in_the_total(scenes: List[Scene], tmp_path: Any) -> None:
     scene = Scene(socket.AF_UNIX, str(tmp_path / "socket"), total=2, per_address=1, per_second=1)
     scenes.append(scene)
     with scene.connect(1.0) as first, scene.connect(1.0) as second, scene.connect(1.0) as third:
         assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
 
 
-def test_who_looks_by_a_monitor_s_file_can_when_all_are_taken(scenes: List[Scene], tmp_path: Any) -> None:
+def test_ipc_monitor_can_connect_when_the_limit_is_reached(scenes: List[Scene], tmp_path: Any) -> None:
     scene = Scene(socket.AF_UNIX, str(tmp_path / "monitor"), total=0)
     scenes.append(scene)
     scene.listener.is_for_peers = False
@@ -168,7 +168,7 @@ def test_who_looks_by_a_monitor_s_file_can_when_all_are_taken(scenes: List[Scene
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="the system does not tell")
-def test_who_says_nothing_is_cut_and_who_speaks_is_not(scenes: List[Scene]) -> None:
+def test_silent_connection_is_cut(scenes: List[Scene]) -> None:
     scene = tcp(scenes, idle_timeout_seconds=0.3)
     with scene.connect(0.0) as silent, scene.connect(0.0) as speaking:
         let_pass(0.35)
@@ -180,7 +180,7 @@ def test_who_says_nothing_is_cut_and_who_speaks_is_not(scenes: List[Scene]) -> N
 
 
 def let_pass(seconds: float) -> None:
-    """Nothing happens for so long, as the system's own clock is what is read."""
+    """Wait without traffic, because the code under test reads the system's clock."""
     nobody, other = socket.socketpair()
     with nobody, other:
         nobody.settimeout(seconds)
@@ -188,15 +188,15 @@ def let_pass(seconds: float) -> None:
             nobody.recv(1)
 
 
-def test_a_number_that_is_another_file_s_by_now_is_left_alone(scenes: List[Scene]) -> None:
+def test_reused_descriptor_is_left_alone(scenes: List[Scene]) -> None:
     scene, other = tcp(scenes, total=0), tcp(scenes)
     with other.connect() as client:
         scene.connections.on_accepted(scene.listener, other.accepted[0].fileno(), 0.0)
         assert not is_cut(client) and scene.connections.cut_count == 0
 
 
-def test_zeromq_s_sockets_are_left_as_they_are(scenes: List[Scene]) -> None:
-    """One that waits would let ZeroMQ's thread stand still: PyPy's socket objects make one of it."""
+def test_sockets_stay_non_blocking(scenes: List[Scene]) -> None:
+    """A blocking socket would stop ZeroMQ's thread. PyPy's socket objects make a socket blocking."""
     scene = tcp(scenes, per_second=1, idle_timeout_seconds=0.01)
     scene.bound.setblocking(False)
     numbers = []
@@ -214,7 +214,7 @@ def test_zeromq_s_sockets_are_left_as_they_are(scenes: List[Scene]) -> None:
         client.close()
 
 
-def test_a_closed_listener_takes_its_connections_along(scenes: List[Scene]) -> None:
+def test_closed_listener_removes_its_connections(scenes: List[Scene]) -> None:
     scene = tcp(scenes)
     with scene.connect(), scene.connect():
         assert len(scene.connections) == 2
@@ -222,7 +222,7 @@ def test_a_closed_listener_takes_its_connections_along(scenes: List[Scene]) -> N
         assert len(scene.connections) == 0
 
 
-def test_no_more_connections_than_open_files() -> None:
+def test_open_files_limit_connections() -> None:
     assert connections_within_files(100_000, 1024) == 960
     assert connections_within_files(500, 1024) == 500
     assert connections_within_files(500, 30) == 16

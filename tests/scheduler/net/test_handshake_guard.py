@@ -1,4 +1,4 @@
-"""What a connection may send before its handshake is over: on real sockets, which are accepted here as by ZeroMQ."""
+"""The limit of data before the end of a handshake, on real sockets. The test accepts connections in place of ZeroMQ."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scene:
         self.sockets: List[socket.socket] = [self.bound]
 
     def connect(self, now: float = 0.0) -> Tuple[socket.socket, socket.socket]:
-        """Both ends of a connection, the accepted one second."""
+        """Both ends of a connection. The accepted end is the second."""
         client = socket.socket(self.bound.family)
         self.sockets.append(client)
         client.connect(self.bound.getsockname())
@@ -56,14 +56,14 @@ def scenes() -> Iterator[List[Scene]]:
 
 
 class Flow:
-    """Bytes that one end sends as fast as it can, and that the other end reads."""
+    """A stream of bytes that one end sends and the other end reads."""
 
     def __init__(self, ends: Tuple[socket.socket, socket.socket]) -> None:
         self.client, self.accepted = ends
         self.sent = self.received = 0
 
-    def go_on(self) -> bool:
-        """Returns whether all has come."""
+    def advance(self) -> bool:
+        """Send and read. Returns whether all bytes have arrived."""
         while self.sent < ALL:
             try:
                 self.sent += self.client.send(bytes(ALL - self.sent))
@@ -79,17 +79,17 @@ class Flow:
 
     def is_held(self) -> bool:
         for _ in range(5):
-            if self.go_on():
+            if self.advance():
                 return False
         return 0 < self.received < MOST_BYTES + MOST_PACKET
 
     def all_comes(self) -> None:
-        wait_until(self.go_on, 30)
+        wait_until(self.advance, 30)
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6], ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize("has_keys, sent", [(False, 108), (True, 301)])
-def test_what_has_got_more_than_a_handshake_is_let_through(
+def test_filter_is_removed_after_more_bytes_than_a_handshake(
     scenes: List[Scene], has_keys: bool, sent: int, family: Any
 ) -> None:
     try:
@@ -107,7 +107,7 @@ def test_what_has_got_more_than_a_handshake_is_let_through(
     assert len(scene.listener.handshakes) == 0
 
 
-def test_without_keys_as_many_as_have_succeeded_are_let_through(scenes: List[Scene]) -> None:
+def test_filters_are_removed_when_all_handshakes_have_succeeded(scenes: List[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     silent, _ = scene.connect()
@@ -122,13 +122,13 @@ def test_without_keys_as_many_as_have_succeeded_are_let_through(scenes: List[Sce
     assert len(scene.listener.handshakes) == 1
 
 
-def test_one_success_of_two_that_may_be_it_lets_through_none(scenes: List[Scene]) -> None:
+def test_ambiguous_success_removes_no_filter(scenes: List[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     one, other = Flow(scene.connect()), Flow(scene.connect())
     for flow in (one, other):
         flow.accepted.send(GREETING + READY)
-        flow.go_on()
+        flow.advance()
     scene.listener.handshakes.succeeded()
     scene.connections.check(1.0)
     assert one.is_held() and other.is_held()
@@ -139,7 +139,7 @@ def test_one_success_of_two_that_may_be_it_lets_through_none(scenes: List[Scene]
     assert other.is_held()
 
 
-def test_a_success_of_a_connection_that_has_ended_is_no_other_ones(scenes: List[Scene]) -> None:
+def test_success_of_an_ended_connection_removes_no_filter(scenes: List[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     flow = Flow(scene.connect())
@@ -157,7 +157,7 @@ def test_a_success_of_a_connection_that_has_ended_is_no_other_ones(scenes: List[
     assert flow.is_held()
 
 
-def test_an_event_that_is_late_does_not_free_the_next_connection_of_that_number(scenes: List[Scene]) -> None:
+def test_late_event_does_not_release_the_next_connection(scenes: List[Scene]) -> None:
     scene = Scene(True)
     scenes.append(scene)
     flow = Flow(scene.connect())
@@ -166,14 +166,14 @@ def test_an_event_that_is_late_does_not_free_the_next_connection_of_that_number(
     assert flow.is_held()
 
 
-def test_what_libzmq_has_not_ended_is_let_through_and_what_has_no_handshake_is_cut(scenes: List[Scene]) -> None:
+def test_old_connections_are_released_or_cut(scenes: List[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     slow, old = Flow(scene.connect()), Flow(scene.connect())
     slow.accepted.send(GREETING + READY)
     old.accepted.send(bytes(12))
     for flow in (slow, old):
-        flow.go_on()
+        flow.advance()
     scene.connections.check(HANDSHAKE_SECONDS)
     assert slow.is_held() and old.is_held()
     assert "bytes instead of a handshake: more is dropped" in scene.connections.pop_log_lines()[0]
@@ -183,7 +183,7 @@ def test_what_libzmq_has_not_ended_is_let_through_and_what_has_no_handshake_is_c
     assert "127.0.0.1 does not speak ZMTP 3, and was cut" in scene.connections.pop_log_lines()[0]
 
 
-def test_what_a_hello_needs_comes_before_anybody_has_looked(scenes: List[Scene]) -> None:
+def test_listener_filter_lets_a_hello_through(scenes: List[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     client, accepted = scene.connect()

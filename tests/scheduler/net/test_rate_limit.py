@@ -1,9 +1,9 @@
-"""How often something may be done, at once and in the long run."""
+"""Rate limits: a number of operations at once, and a number a second."""
 
 from scaler_scheduler.net.rate_limit import RateLimits
 
 
-def test_so_many_at_once_and_then_so_many_a_second() -> None:
+def test_burst_and_rate() -> None:
     rate_limits = RateLimits(3, 2)
     assert [rate_limits.exceeds(b"a", 100.0) for _ in range(3)] == [False] * 3
     assert not rate_limits.exceeds(b"b", 100.0), "each has its own"
@@ -12,7 +12,7 @@ def test_so_many_at_once_and_then_so_many_a_second() -> None:
     assert not rate_limits.exceeds(b"a", 100.5), "the count begins anew"
 
 
-def test_what_was_done_long_ago_is_forgotten() -> None:
+def test_old_entries_are_removed() -> None:
     rate_limits = RateLimits(3, 2)
     for number in range(100):
         rate_limits.exceeds(b"%d" % number, float(number))

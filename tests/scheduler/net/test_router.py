@@ -1,4 +1,4 @@
-"""Every way in which a message leaves the ROUTER socket names the user who sent it, and refuses those without one."""
+"""Every method that receives from the ROUTER socket adds the sender's user, and drops messages of unknown users."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from scaler_scheduler.net.zap import new_key_pair
 
 SECONDS = 30
 ARGUMENTS: Dict[str, Tuple[int, ...]] = {"wait_up_to": (1,)}
-"""What a method of this name is called with."""
+"""The arguments of methods, by name."""
 
 
-def ways_in() -> List[str]:
+def receiving_methods() -> List[str]:
     """The public methods of the router that return a message."""
     methods = inspect.getmembers(Router, lambda each: callable(each) or isinstance(each, property))
     wanted = (List[bytes], Optional[List[bytes]])
@@ -36,7 +36,7 @@ def ways_in() -> List[str]:
 
 
 class Access:
-    """Lets everybody connect; each user is its public key, and only those in `allowed` may speak."""
+    """Accepts all keys. A user is its public key. Only messages of users in `allowed` are accepted."""
 
     def __init__(self) -> None:
         self.public, self.secret = new_key_pair()
@@ -84,12 +84,12 @@ def scene() -> Iterator[Scene]:
     made.close()
 
 
-def test_the_ways_in_are_found() -> None:
-    assert set(ways_in()) == {"wait", "wait_up_to", "receive"}
+def test_all_receiving_methods_are_tested() -> None:
+    assert set(receiving_methods()) == {"wait", "wait_up_to", "receive"}
 
 
-@pytest.mark.parametrize("way", ways_in())
-def test_a_user_is_in_the_route_and_a_stranger_is_refused(scene: Scene, way: str) -> None:
+@pytest.mark.parametrize("way", receiving_methods())
+def test_route_contains_the_user_and_unknown_users_are_rejected(scene: Scene, way: str) -> None:
     stranger, _ = scene.peer()
     peer, user = scene.peer()
     scene.access.allowed = frozenset([user])
@@ -105,7 +105,7 @@ def test_a_user_is_in_the_route_and_a_stranger_is_refused(scene: Scene, way: str
     assert peer.poll(SECONDS * 1000) and peer.recv_multipart() == [b"answer"]
 
 
-def test_the_user_of_the_last_refused_message_is_known(scene: Scene) -> None:
+def test_user_of_the_last_rejected_message(scene: Scene) -> None:
     peer, user = scene.peer()
     peer.send(b"not yet")
     assert scene.router.last_rejected_user == ""
@@ -114,7 +114,7 @@ def test_the_user_of_the_last_refused_message_is_known(scene: Scene) -> None:
     assert scene.router.last_rejected_user == user.decode()
 
 
-def test_a_connection_that_has_named_itself_is_refused(scene: Scene) -> None:
+def test_connection_with_a_name_of_its_own_is_rejected(scene: Scene) -> None:
     peer, user = scene.peer()
     scene.access.allowed = frozenset([user])
     peer.disconnect(str(scene.router.address))
@@ -125,8 +125,8 @@ def test_a_connection_that_has_named_itself_is_refused(scene: Scene) -> None:
         assert scene.router.wait_up_to(1) is None
 
 
-def test_only_the_reader_and_the_monitor_receive_from_bound_sockets() -> None:
-    """A further call that receives would be a way around the check."""
+def test_only_known_classes_receive_from_sockets() -> None:
+    """Another call that receives would bypass the check of users."""
     found = set()
     for path in Path(scaler_scheduler.__file__).parent.rglob("*.py"):
         for owner in ast.parse(path.read_text()).body:

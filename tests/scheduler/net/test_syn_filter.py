@@ -1,4 +1,4 @@
-"""The filter that keeps some addresses out, as the system would run it: on packets made by hand."""
+"""The packet filters, interpreted on packets that the test makes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def network(address: str) -> bytes:
 
 
 def passes(networks: List[bytes], source: str, flags: int) -> bool:
-    """Whether a packet of TCP's with these flags comes through. Classic BPF: what of it the filter is made of."""
+    """Whether a TCP packet with these flags passes. Interprets the instructions of classic BPF that the filters use."""
     address = ipaddress.ip_address(source)
     if address.version == 4:
         header = bytes([0x45]) + bytes(11) + address.packed + bytes(4)
@@ -31,7 +31,7 @@ def passes(networks: List[bytes], source: str, flags: int) -> bool:
 
 
 def lets_through(program: List[syn_filter.Instruction], header: bytes, segment: bytes) -> bool:
-    """Runs the program on a packet: IP's header, and TCP's segment."""
+    """Run the program on a packet: IP header and TCP segment."""
     assert len(program) <= 4096, "more the system does not take"
     position = accumulator = index = 0
     while True:
@@ -80,12 +80,12 @@ HELD = [network(each) for each in ("10.0.0.1", "2001:db8:1:2::7", "192.168.7.9",
         ("2001:db8::99", True),
     ],
 )
-def test_first_packets_of_these_networks_are_dropped_and_no_others(source: str, is_held: bool) -> None:
+def test_first_packets_of_held_networks_are_dropped(source: str, is_held: bool) -> None:
     assert passes(HELD, source, SYN) is not is_held
     assert passes(HELD, source, ACK), "what stands goes on"
 
 
-def test_many_networks_are_named_and_of_more_all_wait() -> None:
+def test_too_many_networks_hold_all() -> None:
     most = [network(f"10.0.{number}.1") for number in range(syn_filter.MOST_NETWORKS)]
     assert not passes(most, "10.0.63.1", SYN) and passes(most, "10.0.64.1", SYN) and passes(most, "::1", SYN)
     ipv6_rules = [network(f"2001:db8:{number}::") for number in range(syn_filter.MOST_NETWORKS)]
@@ -93,12 +93,12 @@ def test_many_networks_are_named_and_of_more_all_wait() -> None:
     assert not passes([*most, network("10.1.0.1")], "10.2.0.1", SYN)
 
 
-def test_everybody_waits_where_it_is_not_known_who_it_was() -> None:
+def test_unknown_network_holds_all() -> None:
     assert not passes([b"", network("10.0.0.1")], "::1", SYN) and passes([b""], "10.0.0.9", ACK)
 
 
 @pytest.mark.parametrize("first", [0, 1, 5000, 0x7FFFFFFF, 0xFFFFFFF0])
-def test_of_a_limited_connection_comes_what_begins_within_the_limit(first: int) -> None:
+def test_limited_connection_passes_packets_that_begin_within_the_limit(first: int) -> None:
     program = syn_filter._limit_program(first, 1000)
 
     def comes(offset: int, content: int, options: int = 3) -> bool:

@@ -1,4 +1,4 @@
-"""Memory that an idle scheduler gives back. Runs under PyPy and CPython."""
+"""The release of memory by an idle scheduler. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEBIBYTE = 1 << 20
 
 
 class Process:
-    """Sizes as they are set, and what was done about them."""
+    """A process with a given size, which counts releases."""
 
     def __init__(self):
         self.size = 100 * MEBIBYTE
@@ -27,7 +27,7 @@ class Process:
         self.size = 110 * MEBIBYTE
 
 
-def test_when_it_is_given_back():
+def test_when_memory_is_released():
     process = Process()
     trim = MemoryTrim(lambda: process.size, process.release)
     process.size += 2 * LEAST_GROWTH_BYTES
@@ -47,7 +47,7 @@ def test_when_it_is_given_back():
         assert process.released == released
 
 
-def test_a_process_gives_back_what_it_needed():
+def test_process_releases_memory():
     release_memory()
     before = resident_bytes()
     blocks = [os.urandom(2000) for _ in range(50_000)]
