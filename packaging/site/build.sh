@@ -6,4 +6,4 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # The theme advertises its successor at each start unless it is told not to.
 NO_MKDOCS_2_WARNING=1 "$root/.venv-docs/bin/python" -m mkdocs build \
     --config-file "$root/packaging/site/mkdocs.yml" --site-dir "$folder"
-printf 'The site is in %s.\nOpen index.html there, or, to search, serve it: python3 -m http.server --directory %s\n' "$folder" "$folder"
+printf 'the site is in %s: open index.html\n' "$folder"

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.browser import chromium
 from tests.documents.examples import ROOT
 
 BUILD = ROOT / "packaging" / "site" / "build.sh"
@@ -51,6 +52,18 @@ def test_site_loads_nothing_from_elsewhere(site: Path) -> None:
         f"{path.relative_to(site)}: {found[0]}" for path in files for found in LOADED.finditer(path.read_text("utf-8"))
     }
     assert loaded == set()
+
+
+def test_search_works_from_files_and_nothing_else_is_asked_for(site: Path) -> None:
+    with chromium() as browser:
+        page = browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        page.click("input.md-search__input")
+        page.keyboard.type("priority")
+        page.wait_for_selector(".md-search-result__article")
+        assert [url for url in asked if not url.startswith("file:")] == []
 
 
 def test_every_block_is_rendered(site: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -13,9 +12,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("aiohttp", reason="the page's server needs aiohttp: pip install 'scaler-client[ui]'")
-pytest.importorskip("playwright", reason="the page is tested by playwright: pip install playwright")
 
-from playwright.sync_api import Browser, Page, WebSocketRoute, sync_playwright
+from tests.browser import chromium  # isort: skip  # first: it skips the tests without playwright
+
+from playwright.sync_api import Browser, Page, WebSocketRoute
 from tests.integration.commands import Command, cluster, scheduler
 from tests.ui.feeds import Line, Message, encoded
 from tests.ui.pages import OpenPage, watched
@@ -23,20 +23,12 @@ from tests.ui.pages import OpenPage, watched
 from scaler_client import Client
 
 NOBODY = "ipc:///tmp/nobody_is_at_this_monitor_address"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Not for longer: while it is there, Playwright's event loop is this thread's, and no other may run."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        # Without a sandbox, as that does not work for root or in containers; it opens this test's own pages alone.
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 class Site:
