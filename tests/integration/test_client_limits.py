@@ -13,7 +13,7 @@ from scaler_client import Client, TaskRefusedError
 from scaler_client.pickling.functions import _RECENT_FUNCTIONS
 
 SECONDS = 30
-WHY = r"function adding.<locals>.<lambda> is not taken: a client may have 2 functions .*\(--client-function-limit\)"
+WHY = r"function adding.<locals>.<lambda> is rejected: a client may have 2 functions .*\(--client-function-limit\)"
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -131,7 +131,7 @@ def test_who_says_the_hello_of_another_is_told_that_it_is_here(scene: Scene) -> 
         owner.send_multipart(list(wire.encode(messages.Heartbeat(7))))
         if thief.poll(500):
             refused = wire.decode(thief.recv_multipart())
-    assert refused == messages.Error("incarnation 815 is here already, on another connection")
+    assert refused == messages.Error("incarnation 815 is already connected by another connection")
     assert answer_of(owner, messages.HeartbeatEcho).sequence in (0, 7)
     scene.all_is_well()
 

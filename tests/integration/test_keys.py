@@ -189,7 +189,7 @@ def test_a_cluster_that_is_not_let_in_says_why_and_ends(
         shutil.copy(os.path.join(keys, "client" + suffix), disguised / ("worker" + suffix))
     for folder, text in [
         (strangers, "worker.key (as worker): there it takes `scaler_scheduler authorize DIR KEY --as worker"),
-        (str(disguised), "its key is a client's: agents need a worker's (authorize --as worker)"),
+        (str(disguised), "this is a client's key: agents need a worker's key (authorize --as worker)"),
         ("", "the scheduler wants keys, and none were given"),
     ]:
         done = run_cluster(daemon.address, folder)
@@ -204,7 +204,7 @@ def test_a_cluster_that_is_not_let_in_says_why_and_ends(
 def test_a_workers_key_is_no_clients(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
     disguised = shutil.copytree(keys, tmp_path / "disguised")
     for role, text in [
-        ("worker", "its key is a worker's: clients but those of tasks need a client's"),
+        ("worker", "this is a worker's key: clients outside of tasks need a client's key"),
         ("monitor", "does not let in the key"),
     ]:
         for suffix in (".key", ".secret"):

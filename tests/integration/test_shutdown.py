@@ -20,7 +20,7 @@ from scaler_client import AsyncClient, Client, ClientClosedError, ProtectedSched
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SECONDS = 60
-REFUSAL = r"^protected: this scheduler is not ended by clients \(scaler_scheduler --no-protected\)$"
+REFUSAL = r"^protected: clients may not end this scheduler \(scaler_scheduler --no-protected\)$"
 
 
 def until_there(path: str) -> None:
@@ -114,7 +114,7 @@ def test_a_task_may_not_end_a_protected_scheduler(client: Client) -> None:
             return str(error)
         return ""
 
-    assert "not ended by clients" in client.submit(ends).result(SECONDS)
+    assert "clients may not end" in client.submit(ends).result(SECONDS)
 
 
 def test_what_a_cluster_keeps_while_it_is_not_shut_down(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_killed_worker_is_replaced(daemon: SchedulerCommand, tmp_path: Path) -
             os.kill(processes[-1], signal.SIGKILL)
             processes.append(client.submit(os.getpid).result(SECONDS))
         assert len(set(processes)) == 4
-        told = re.compile(r"\[WARNING\].* \(process (\d+)\) was lost: signal 9 \(SIGKILL\).*, while it ran nothing")
+        told = re.compile(r"\[WARNING\].* \(process (\d+)\) was lost: signal 9 \(SIGKILL\).*\. It ran no task")
         wait_until(lambda: list(map(int, told.findall(daemon.log()))) == processes[:3], what="a line for each death")
 
 

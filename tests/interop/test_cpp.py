@@ -96,7 +96,7 @@ def test_each_function_goes_where_it_can_run(daemon: SchedulerCommand, tmp_path:
         assert [len(each) for each in pids] == [1, 1] and not pids[0] & pids[1]
         waiting = client.submit(named("add", codec="raw"), b"")
         other.say("submit msgpack add x")
-        assert "that can run functions of kind named msgpack add: there is none" in other.expect("notice 1 task(s)")
+        assert "no connected worker can run functions of kind named msgpack add" in other.expect("notice 1 task(s)")
         other.say("cancel 0")
         other.expect("resolved 0 cancelled")
         assert waiting.cancel()

@@ -102,11 +102,11 @@ def test_keys_for_a_scheduler_that_has_none(tmp_path: Path, keys: str) -> None:
 def test_a_key_has_one_role(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
     wrong = disguised(keys, tmp_path / "worker", "client", to_be="worker")
     with cpp_worker(tmp_path, daemon.address, "--keys", wrong) as worker:
-        assert "refused: its key is a client's: workers need a worker's (authorize --as worker)" in ends(worker)
+        assert "refused: this is a client's key: workers need a worker's key (authorize --as worker)" in ends(worker)
     wrong = disguised(keys, tmp_path / "client", "worker", to_be="client")
     with cpp_client(daemon.address, "--keys", wrong) as client:
         assert client.status() == 1
-    assert client.seen[-1].startswith("refused: its key is a worker's: clients but those of tasks need a client's")
+    assert client.seen[-1].startswith("refused: this is a worker's key: clients outside of tasks need a client's key")
 
 
 def test_who_is_revoked_hears_so_and_ends(tmp_path: Path, keys: str) -> None:

@@ -220,8 +220,8 @@ class Scheduler:
         now = self._clock.now
         if not worker.is_unreachable and now >= self._next_cut_off_line:
             self._next_cut_off_line = now + CUT_OFF_LINE_SECONDS
-            text = f"worker {worker.name} on {worker.host} (process {worker.pid}) can't be reached"
-            self.operator_log.info(f"{text}: it gets nothing before it is back")
+            text = f"worker {worker.name} on {worker.host} (process {worker.pid}) is unreachable"
+            self.operator_log.info(f"{text}: it gets no tasks until it reconnects")
         worker.is_unreachable = True
         self.dispatcher.remove_worker(worker)
         if isinstance(effect, effects.Dispatch):
@@ -247,7 +247,7 @@ class Scheduler:
         if known is not None:
             if known.digest == event.digest:
                 return
-            raise ProtocolError(f"function number {event.number} is taken")
+            raise ProtocolError(f"function number {event.number} already names another function")
         self._quotas.check_function(client, event)
         function = self.tables.functions.add(event.digest, event.name, event.function_kind, event.payload)
         client.functions[event.number] = function
@@ -405,7 +405,7 @@ class Scheduler:
         if client is None:
             return
         if self.limits.is_protected:
-            raise ProtocolError("protected: this scheduler is not ended by clients (scaler_scheduler --no-protected)")
+            raise ProtocolError("protected: clients may not end this scheduler (scaler_scheduler --no-protected)")
         self.is_shut_down = True
         for agent in self.tables.agents:
             self.outbox.add(effects.Shutdown(agent.route))
@@ -432,7 +432,7 @@ class Scheduler:
         if client is None:
             return None
         if not client.worker:
-            raise ProtocolError("this message is a nested client's to send")
+            raise ProtocolError("only a nested client may send this message")
         return client, self.tables.workers.find(client.worker)
 
     # ---------------------------------------------------------------------------------------------------------- notices
@@ -444,7 +444,7 @@ class Scheduler:
             worker = tasks[0].worker
             assert worker is not None
             text = f"worker {worker.name} on {worker.host} (process {worker.pid}) does not answer while it runs a task"
-            self.operator_log.info(f"{text}: {len(tasks)} task(s) that it has queued run elsewhere")
+            self.operator_log.info(f"{text}: its {len(tasks)} queued task(s) move to other workers")
             self._cancellation.reassign(tasks)
         for worker in self.tables.workers:
             if work_stealing.needs_probe(worker):

@@ -243,8 +243,8 @@ def test_shutdown_of_a_protected_scheduler(scheduler: FakeScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         ending = asyncio.ensure_future(client.shutdown())
         await receive(scheduler, "shutdown")
-        scheduler.say("error", text="protected: this scheduler is not ended by clients")
-        with pytest.raises(ProtectedSchedulerError, match="^protected: this scheduler is not ended by clients$"):
+        scheduler.say("error", text="protected: clients may not end this scheduler")
+        with pytest.raises(ProtectedSchedulerError, match="^protected: clients may not end this scheduler$"):
             await ending
         client.submit(inc, 1)
         assert (await receive(scheduler, "submit"))["ids"]

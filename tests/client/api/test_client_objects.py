@@ -198,11 +198,11 @@ def test_shutdown(scheduler: FakeScheduler, client: Client) -> None:
 def test_shutdown_of_a_protected_scheduler(scheduler: FakeScheduler, client: Client) -> None:
     thread, results = run_in_thread(client.shutdown)
     scheduler.receive("shutdown")
-    scheduler.say("error", text="protected: this scheduler is not ended by clients")
+    scheduler.say("error", text="protected: clients may not end this scheduler")
     thread.join(WAIT_SECONDS)
     (error,) = results
     assert type(error) is ProtectedSchedulerError
     assert isinstance(error, PermissionError) and isinstance(error, ScalerError)
-    assert str(error) == "protected: this scheduler is not ended by clients"
+    assert str(error) == "protected: clients may not end this scheduler"
     client.submit(inc, 1)
     assert scheduler.receive("submit")["ids"]

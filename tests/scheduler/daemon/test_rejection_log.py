@@ -59,7 +59,7 @@ def test_rejected_key_and_rejected_version(caplog):
     rig.pump.key_name = lambda user: user[:4]
     hello(rig, A, 11, "monitor:1")
     assert caplog.messages == [
-        "client alice (process 7 on host, by the key of moni) is refused: its key is neither a client's nor a worker's"
+        "client alice (process 7 on host, by the key of moni) is refused: this key is neither a client's nor a worker's"
     ]
     rig.clock.now += REJECTIONS_LOG_SECONDS
     hello(rig, A, 11, version=2)
@@ -72,13 +72,13 @@ def test_functions_and_objects_have_separate_lines(caplog):
     for number in range(1, 1000):
         feed(rig, events.Function(A, number, f"f{number}", "cloudpickle", b"%d" % number, b"f"))
         feed(rig, events.Object(A, number, "prices", [b"abc"]))
-    assert [line.split(" not taken")[0] for line in caplog.messages] == [
+    assert [line.split(" rejected")[0] for line in caplog.messages] == [
         "a message of client alice is refused: function f2 is",
         "a message of client alice is refused: object prices (2) is",
     ]
     rig.clock.now += REJECTIONS_LOG_SECONDS
     rig.pump.log_rejections(rig.clock.now)
-    assert [line.split(" not taken")[0] for line in caplog.messages[2:]] == [
+    assert [line.split(" rejected")[0] for line in caplog.messages[2:]] == [
         "a message of client alice is refused (and 996 more since the last such line): function f999 is",
         "a message of client alice is refused (and 996 more since the last such line): object prices (999) is",
     ]

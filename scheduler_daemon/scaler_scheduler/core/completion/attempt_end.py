@@ -81,7 +81,7 @@ class AttemptEnd:
             self._answer(task, effects.OUTCOME_WORKER_DIED, deaths_text(task))
         elif not self._graphs.requeue(task):
             task.transition(GIVE_UP)
-            text = f"{task.name}: what it reads was dropped while its client was gone"
+            text = f"{task.name}: its inputs were dropped while its client was gone"
             self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
 
     def end_stopped(self, task: Task) -> None:

@@ -173,12 +173,11 @@ class ResultHandler:
             pass
         elif outcome == OUTCOME_STORED:
             if not self._host_results.can_store(task, worker):
+                cause = "its result is out of reach on its host"
                 task.failures += 1
-                death = (
-                    f"attempt {task.failures} on {worker.host} (pid {worker.pid}): its result is there, out of reach"
-                )
+                death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): {cause}"
                 task.deaths = [*(task.deaths or []), death]
-                return self._retry(task, worker, OUTCOME_WORKER_DIED, "its result is there, out of reach", duration)
+                return self._retry(task, worker, OUTCOME_WORKER_DIED, cause, duration)
         elif intent == INTENT_RERUN:
             return self._retry(task, worker, outcome, error, duration)
         elif intent >= INTENT_FORCE:

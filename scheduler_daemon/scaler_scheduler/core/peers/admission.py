@@ -60,13 +60,13 @@ def _wrong_role(event: events.Hello) -> str:
     if event.user.startswith(WORKER_USER):
         # The client of a task that submits tasks lives in a worker and has only the worker's key.
         if event.role == events.CLIENT and not event.worker:
-            return "its key is a worker's: clients but those of tasks need a client's (authorize --as client)"
+            return "this is a worker's key: clients outside of tasks need a client's key (authorize --as client)"
         return ""
     if not event.user.startswith(CLIENT_USER):
-        return "its key is neither a client's nor a worker's"
+        return "this key is neither a client's nor a worker's"
     if event.role != events.CLIENT:
-        return f"its key is a client's: {role}s need a worker's (authorize --as worker)"
-    return "its key is a client's, and so it doesn't live in a worker" if event.worker else ""
+        return f"this is a client's key: {role}s need a worker's key (authorize --as worker)"
+    return "this is a client's key: a client inside a worker has the worker's key" if event.worker else ""
 
 
 def _anothers(event: events.Hello, tables: Tables) -> str:
@@ -81,7 +81,7 @@ def _anothers(event: events.Hello, tables: Tables) -> str:
         named.append(("agent", _user(tables.agents.find(event.incarnation))))
     for what, user in named:
         if user is not None and user != event.user:
-            return f"there is a {what} of this incarnation with another key"
+            return f"a {what} with another key has this incarnation"
     return ""
 
 

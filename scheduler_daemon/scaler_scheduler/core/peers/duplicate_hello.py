@@ -96,4 +96,4 @@ class DuplicateHellos:
 
 def duplicate_text(duplicate: DuplicateHello) -> str:
     """Return the error text for the new connection."""
-    return f"incarnation {duplicate.event.incarnation} is here already, on another connection"
+    return f"incarnation {duplicate.event.incarnation} is already connected by another connection"

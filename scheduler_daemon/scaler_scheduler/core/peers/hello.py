@@ -37,7 +37,7 @@ class Hellos:
         for duplicate in self._duplicate_hellos.pop_decided(now):
             if duplicate.is_old_alive:
                 text = duplicate_text(duplicate)
-                self._operator_log.warning(f"a hello is refused: {text}")
+                self._operator_log.warning(f"a hello is rejected: {text}")
                 self._outbox.add(effects.Error(duplicate.event.route, text))
             else:
                 self._accept_hello(duplicate.event, now)

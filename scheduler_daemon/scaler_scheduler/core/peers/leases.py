@@ -124,15 +124,16 @@ class Leases:
         for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
             one.deadline += stall
         for client in tables.clients.expired(now):
-            self._operator_log.warning(f"client {client.name} is silent and given up: its tasks are cancelled")
+            self._operator_log.warning(
+                f"client {client.name} sent no heartbeat within its lease: its tasks are cancelled"
+            )
             self._peer_loss.client_left(client, now)
         given_up = set()
         for agent in tables.agents.expired(now):
             given_up.add(agent.incarnation)
             workers = sum(worker.agent == agent.incarnation for worker in tables.workers)
-            self._operator_log.warning(
-                f"agent {agent.name} on {agent.host}, of {workers} worker(s), is silent and given up"
-            )
+            text = f"agent {agent.name} on {agent.host} sent no heartbeat within its lease and is given up"
+            self._operator_log.warning(f"{text} ({workers} worker(s))")
             self._peer_loss.agent_left(agent)
         for worker in tables.workers.expired(now):
             is_worth_a_line = bool(worker.tasks) or worker.agent not in given_up

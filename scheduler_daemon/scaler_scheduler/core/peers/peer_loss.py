@@ -68,25 +68,25 @@ class PeerLoss:
 
     def _log_death(self, worker: Worker, cause: str, running: Optional[Task]) -> None:
         """Log the one warning of a worker's death. Only this method knows the function that it ran and what follows."""
-        text = f"worker {worker.name} of {worker.host} (process {worker.pid}) was lost: {cause}, while it ran "
+        text = f"worker {worker.name} on {worker.host} (process {worker.pid}) was lost: {cause}. It ran "
         others = len(worker.tasks)
-        tell = self._operator_log.warning
+        log = self._operator_log.warning
         if running is None:
-            text += "nothing"
+            text += "no task"
         else:
             others -= 1
             client = running.client
             text += f"{running.name} (task {client.incarnation}/{running.id} of client {client.name})"
             if running.intent >= INTENT_FORCE:
-                tell = self._operator_log.info
-                text += ", which was to be stopped"
+                log = self._operator_log.info
+                text += ", which was being stopped"
             elif self._attempt_end.has_retries_left(running):
                 text += ", which runs again"
             else:
-                text += ", which is given up"
+                text += ", which has no retries left"
         if others:
-            text += f"; {others} other task(s) that it held run elsewhere"
-        tell(text)
+            text += f"; its {others} other task(s) move to other workers"
+        log(text)
 
     def worker_left(self, worker: Worker, now: float, cause: str = "it has left") -> None:
         """Handle a worker that is gone, with the nested clients of its tasks."""

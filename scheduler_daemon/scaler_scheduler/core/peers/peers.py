@@ -37,7 +37,7 @@ class Peers:
 
     def _check_stranger(self, route: bytes, wanted: str) -> None:
         if self.is_known(route):
-            raise ProtocolError(f"this message is a {wanted}'s to send")
+            raise ProtocolError(f"only a {wanted} may send this message")
         self._tables.counts.wasted_us += WASTED_MESSAGE_US
         self._outbox.add(effects.HelloWanted(route))
 
@@ -55,4 +55,4 @@ class Peers:
         for role, peer in (("client", client), ("worker", worker), ("agent", agent)):
             if peer is not None:
                 return f"{role} {peer.name}"
-        return "somebody who has not said hello"
+        return "a peer that has not said hello"

@@ -32,7 +32,7 @@ class Quotas:
         self._hellos += 1
         if self._hellos > self._limits.hellos_a_second:
             most = _plural(self._limits.hellos_a_second, "hello")
-            raise ProtocolError(f"more than {most} in a second (--hello-rate-limit): say it again")
+            raise ProtocolError(f"more than {most} in a second (--hello-rate-limit): send the hello again")
         tables = self._tables
         if len(tables.clients) + len(tables.workers) + len(tables.agents) < self._limits.peers:
             return
@@ -44,7 +44,9 @@ class Quotas:
     def check_rows(self, count: int) -> None:
         """Check the number of rows of one message. Raises ProtocolError."""
         if count > self._limits.batch_rows:
-            raise ProtocolError(f"a batch of {count} rows, more than {self._limits.batch_rows} (--batch-limit)")
+            raise ProtocolError(
+                f"a batch of {count} rows exceeds the limit of {self._limits.batch_rows} (--batch-limit)"
+            )
 
     def count_submit(self, client: Client, event: events.Submit) -> None:
         """Count a submit.
@@ -56,7 +58,7 @@ class Quotas:
         weight = len(event.payload) + TASK_OVERHEAD * rows
         for payload in event.large.values():
             weight += len(payload)
-        which = f"tasks {event.ids[0]} to {event.ids[-1]} are not taken"
+        which = f"tasks {event.ids[0]} to {event.ids[-1]} are rejected"
         # At the limit itself one more batch is accepted: the client's last grant may have allowed for it.
         if client.waiting + len(client.tasks) >= self._limits.client_tasks + self._limits.batch_rows:
             most_tasks = f"{_plural(self._limits.client_tasks, 'open task')} (--client-task-limit)"
@@ -75,17 +77,17 @@ class Quotas:
         limits = self._limits
         if len(client.objects) >= limits.client_objects:
             most = f"{_plural(limits.client_objects, 'object')} (--client-object-limit)"
-            raise ProtocolError(f"{_object(event)} is not taken: a client may have {most}")
+            raise ProtocolError(f"{_object(event)} is rejected: a client may have {most}")
         if client.object_bytes + event.size > limits.client_object_bytes:
             raise ProtocolError(
-                f"{_object(event)} is not taken: with its {event.size} bytes the client's objects would have more "
-                f"than {limits.client_object_bytes} bytes (--client-object-size-limit)"
+                f"{_object(event)} is rejected: its {event.size} bytes would take the client's objects over "
+                f"{limits.client_object_bytes} bytes (--client-object-size-limit)"
             )
 
     def object_refusal(self, event: events.Object) -> ProtocolError:
         """Return the error for an object that does not fit into the memory limit."""
         return ProtocolError(
-            f"{_object(event)} is not taken: with its {event.size} bytes objects would fill more than the "
+            f"{_object(event)} is rejected: its {event.size} bytes would take all objects over the "
             f"scheduler's memory limit of {self._limits.memory_limit_bytes} bytes (--memory-limit)"
         )
 
@@ -107,7 +109,7 @@ class Quotas:
     def _function_too_many(self, client: Client, number: int) -> str:
         which = client.rejected_functions.get(number) or number
         most = f"{_plural(self._limits.client_functions, 'function')} at one time (--client-function-limit)"
-        return f"function {which} is not taken: a client may have {most}; a new client begins with none"
+        return f"function {which} is rejected: a client may have {most}; a new client begins with none"
 
 
 def _plural(number: int, what: str) -> str:

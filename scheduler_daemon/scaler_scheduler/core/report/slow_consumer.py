@@ -41,8 +41,8 @@ class SlowConsumer:
 
     def _report(self, client: Client) -> None:
         text = (
-            f"client {client.name} has said `received` of {client.received_bytes} of the {client.sent_bytes} bytes of "
-            f"results that it was sent: its {client.waiting} waiting task(s) are given out when it has taken more"
+            f"client {client.name} has acknowledged (`received`) {client.received_bytes} of {client.sent_bytes} bytes "
+            f"of results: its {client.waiting} waiting task(s) are dispatched when it acknowledges more"
         )
         self._operator_log.warning(text)
         self._outbox.add(effects.Notice(client.route, text))

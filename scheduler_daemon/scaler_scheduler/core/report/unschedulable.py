@@ -35,8 +35,8 @@ class Unschedulable:
         elif self._no_worker_since is None:
             self._no_worker_since = now
         elif 0 <= self._no_worker_since <= now - NO_WORKER_SECONDS:
-            there = "all workers retire" if len(self._tables.workers) else "there is no worker at all"
-            self._operator_log.warning(f"{self._tables.counts.waiting} task(s) wait, and {there}")
+            reason = "all workers retire" if len(self._tables.workers) else "no worker is connected"
+            self._operator_log.warning(f"{self._tables.counts.waiting} task(s) wait: {reason}")
             self._no_worker_since = float("inf")
         lacking: Dict[Requirement, int] = {}
         for lane in self._unservable_lanes(workers) if workers else ():
@@ -44,9 +44,7 @@ class Unschedulable:
             lacking[key] = lacking.get(key, 0) + lane.waiting
         for key, waiting in lacking.items():
             if key not in self._reported:
-                self._report(
-                    key[0], f"{waiting} task(s) wait for a worker {_described(*key[1:], workers)}: there is none"
-                )
+                self._report(key[0], f"{waiting} task(s) wait: no connected worker {_described(*key[1:], workers)}")
         self._reported = set(lacking)
         self.task_count = sum(lacking.values())
 
@@ -71,7 +69,7 @@ def _described(capabilities: Capabilities, kind: str, workers: List[Worker]) -> 
     """Describe the missing worker."""
     parts = []
     if capabilities:
-        parts.append("with " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
+        parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
     if not any(worker.can_serve(frozenset(), kind) for worker in workers):
-        parts.append(f"that can run functions of kind {kind or '(none)'}")
-    return " ".join(parts)
+        parts.append(f"can run functions of kind {kind or '(none)'}")
+    return " and ".join(parts)

@@ -57,7 +57,7 @@ def _line(outcome: int, payload: bytes) -> str:
     """Return the error line of a task that the scheduler itself has answered."""
     if outcome in _TEXTS:
         return printable_line(payload)
-    return "cancelled" if outcome == OUTCOME_CANCELLED else "what it reads has failed"
+    return "cancelled" if outcome == OUTCOME_CANCELLED else "an input has failed"
 
 
 class History:

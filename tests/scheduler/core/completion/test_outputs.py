@@ -82,7 +82,7 @@ def test_unknown_and_gone_clients(core):
 
 def test_who_may_send_it(core):
     core.feed(output((11, 1, b"one"), route=C))
-    assert core.take() == [("error", C, "this message is a worker's to send")]
+    assert core.take() == [("error", C, "only a worker may send this message")]
     core.feed(output((11, 1, b"one"), route=W2))
     assert core.take() == [("hello wanted", W2)]
 

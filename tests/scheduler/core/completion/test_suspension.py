@@ -304,7 +304,7 @@ def test_only_a_nested_client_says_so(core, said):
     getattr(core, said)(W, row)
     getattr(core, said)(b"stranger", row)
     assert core.take() == [
-        ("error", C, "this message is a nested client's to send"),
-        ("error", W, "this message is a client's to send"),
+        ("error", C, "only a nested client may send this message"),
+        ("error", W, "only a client may send this message"),
         ("hello wanted", b"stranger"),
     ]

@@ -316,7 +316,7 @@ def test_what_was_not_to_be_stored(core, keep):
         if sent[0] == "resolved":
             break
     [(_, outcome, text)] = sent[2]
-    assert outcome == effects.OUTCOME_WORKER_DIED and b"is there, out of reach" in text
+    assert outcome == effects.OUTCOME_WORKER_DIED and b"is out of reach on its host" in text
 
 
 def test_a_plain_task_that_stores(core):

@@ -111,7 +111,7 @@ def test_the_notice_is_said_once_for_as_long_as_nobody_can(core):
     core.submit(C, [1, 2], **needs(BIG, LINUX))
     core.submit(C, [3], priority=2, **needs(BIG, LINUX))
     core.wait(1)
-    notice = "3 task(s) wait for a worker with gpu=4, linux=1: there is none"
+    notice = "3 task(s) wait: no connected worker has gpu=4, linux=1"
     assert warnings_of(core) == [notice]
     assert warnings_of(core) == []
     core.submit(C, [4], **needs(BIG, LINUX))
@@ -135,9 +135,9 @@ def test_the_notice_is_for_each_client_and_each_need(core):
     core.submit(C2, [3], **needs(GPU))
     core.wait(1)
     assert sorted(warnings_of(core)) == [
-        "1 task(s) wait for a worker with gpu=1: there is none",
-        "1 task(s) wait for a worker with gpu=1: there is none",
-        "1 task(s) wait for a worker with linux=1: there is none",
+        "1 task(s) wait: no connected worker has gpu=1",
+        "1 task(s) wait: no connected worker has gpu=1",
+        "1 task(s) wait: no connected worker has linux=1",
     ]
 
 

@@ -273,8 +273,8 @@ def test_a_client_that_never_says_received_is_told_so_once(core):
     assert core.notices == []
     core.wait(20)
     text = (
-        "client name has said `received` of 0 of the 1048577 bytes of results that it was sent: its 3 waiting task(s) "
-        "are given out when it has taken more"
+        "client name has acknowledged (`received`) 0 of 1048577 bytes of results: its 3 waiting task(s) are dispatched "
+        "when it acknowledges more"
     )
     assert core.notices == [(C, text)]
     assert warnings_of(core) == [text]
@@ -370,4 +370,4 @@ def test_nested_clients_are_stalled_like_others(core):
 def test_only_a_client_says_what_it_has_received(core):
     core.received(W, 1)
     core.received(b"stranger", 1)
-    assert core.take() == [("error", W, "this message is a client's to send"), ("hello wanted", b"stranger")]
+    assert core.take() == [("error", W, "only a client may send this message"), ("hello wanted", b"stranger")]

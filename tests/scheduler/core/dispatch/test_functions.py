@@ -85,7 +85,7 @@ def test_a_function_number_is_taken(core):
     joined(core)
     core.function(C, 1, b"f")  # the same again is fine
     core.function(C, 1, b"another")
-    assert core.take() == [("error", C, "function number 1 is taken")]
+    assert core.take() == [("error", C, "function number 1 already names another function")]
 
 
 def test_of_a_submit_that_names_an_unknown_function_the_other_tasks_are_taken(core):

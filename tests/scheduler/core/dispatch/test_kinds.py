@@ -33,9 +33,7 @@ def test_what_nobody_can_run_waits_and_does_not_block_what_is_behind(core):
     core.submit(C, [3], function=1)
     assert core.take_dispatched(W) == [(11, 3, 1)]
     core.wait(2)
-    assert warnings_of(core) == [
-        "2 task(s) wait for a worker that can run functions of kind named json price: there is none"
-    ]
+    assert warnings_of(core) == ["2 task(s) wait: no connected worker can run functions of kind named json price"]
     assert [route for route, _ in core.notices] == [C]  # its client is told as well
     core.wait(2)
     assert warnings_of(core) == []
@@ -52,12 +50,12 @@ def test_the_notice_names_capabilities_and_kind(core):
     core.worker(W2, 23, kinds=[PRICE])
     core.submit(C, [1], function=2, capabilities=frozenset([("gpu", 1)]))
     core.wait(2)
-    assert warnings_of(core) == ["1 task(s) wait for a worker with gpu=1: there is none"]
+    assert warnings_of(core) == ["1 task(s) wait: no connected worker has gpu=1"]
     core.function(C, 3, b"size", SIZE)
     core.submit(C, [2], function=3, capabilities=frozenset([("gpu", 1)]))
     core.wait(2)
     assert warnings_of(core) == [
-        "1 task(s) wait for a worker with gpu=1 that can run functions of kind named raw size: there is none"
+        "1 task(s) wait: no connected worker has gpu=1 and can run functions of kind named raw size"
     ]
 
 

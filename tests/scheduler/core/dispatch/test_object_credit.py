@@ -82,8 +82,8 @@ def test_objects_have_room_within_the_limit(core):
     errors = [each for each in core.take() if each[0] == "error"]
     assert [each[1] for each in errors] == [C, C2, C, C2]
     size = len(QUARTER)
-    text = f"with its {size} bytes objects would fill more than the scheduler's memory limit of {LIMIT} bytes"
-    assert errors[0][2] == f"object 117 is not taken: {text} (--memory-limit)"
+    text = f"its {size} bytes would take all objects over the scheduler's memory limit of {LIMIT} bytes"
+    assert errors[0][2] == f"object 117 is rejected: {text} (--memory-limit)"
     client = core.scheduler.tables.clients.find(11)
     assert client.returned_bytes == 2 * (size + TASK_OVERHEAD), "what is not taken fills nothing"
     forget(core, 101)

@@ -97,7 +97,7 @@ def test_the_log_says_so_now_and_then(core):
     core.gone.add(W2)
     core.submit(C, [2])
     ((is_warning, text),) = core.scheduler.operator_log.drain()
-    assert text == "worker name on host (process 4711) can't be reached: it gets nothing before it is back"
+    assert text == "worker name on host (process 4711) is unreachable: it gets no tasks until it reconnects"
     assert not is_warning
 
 

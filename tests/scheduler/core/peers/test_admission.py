@@ -11,7 +11,7 @@ from scaler_scheduler.core import effects, events
 ALICE, BOB = "client:" + "a" * 64, "client:" + "b" * 64
 HOST, HOST2 = "worker:" + "1" * 64, "worker:" + "2" * 64
 MONITOR = "monitor:" + "3" * 64
-ANOTHERS = "there is a {} of this incarnation with another key"
+ANOTHERS = "a {} with another key has this incarnation"
 
 
 def refused(route: bytes, text: str):
@@ -32,13 +32,13 @@ def cut_off(core: Core, *users: str) -> int:
 @pytest.mark.parametrize(
     "user, role, worker, text",
     [
-        (ALICE, events.WORKER, 0, "its key is a client's: workers need a worker's (authorize --as worker)"),
-        (ALICE, events.AGENT, 0, "its key is a client's: agents need a worker's (authorize --as worker)"),
-        (ALICE, events.CLIENT, 22, "its key is a client's, and so it doesn't live in a worker"),
-        (HOST, events.CLIENT, 0, "its key is a worker's: clients but those of tasks need a client's "
+        (ALICE, events.WORKER, 0, "this is a client's key: workers need a worker's key (authorize --as worker)"),
+        (ALICE, events.AGENT, 0, "this is a client's key: agents need a worker's key (authorize --as worker)"),
+        (ALICE, events.CLIENT, 22, "this is a client's key: a client inside a worker has the worker's key"),
+        (HOST, events.CLIENT, 0, "this is a worker's key: clients outside of tasks need a client's key "
                                  "(authorize --as client)"),
-        (MONITOR, events.CLIENT, 0, "its key is neither a client's nor a worker's"),
-        (MONITOR, events.AGENT, 0, "its key is neither a client's nor a worker's"),
+        (MONITOR, events.CLIENT, 0, "this key is neither a client's nor a worker's"),
+        (MONITOR, events.AGENT, 0, "this key is neither a client's nor a worker's"),
     ],
 )  # fmt: skip
 def test_what_a_key_is_not_for(core, user, role, worker, text):
@@ -109,10 +109,10 @@ def test_who_claimed_to_live_in_a_worker_goes_when_it_comes(core):
     join(core, C2, events.CLIENT, 98, HOST, worker=22)
     core.hello(W, events.WORKER, 22, user=HOST)
     assert core.take() == [
-        refused(C, "it doesn't live in the worker that it has named"),
+        refused(C, "it is not a client of the worker that it named"),
         ("welcome", W),
     ]
-    assert warnings_of(core) == ["client name is cut off: it doesn't live in the worker that it has named"]
+    assert warnings_of(core) == ["client name is removed: it is not a client of the worker that it named"]
     core.heartbeat(C2)
 
 

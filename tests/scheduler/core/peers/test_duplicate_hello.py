@@ -12,7 +12,7 @@ from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
 
 NEW, OTHER = b"new", b"another"
-TEXT = "incarnation 11 is here already, on another connection"
+TEXT = "incarnation 11 is already connected by another connection"
 
 
 class Connected(Core):
@@ -52,7 +52,7 @@ def test_the_name_of_who_is_here_and_speaks_is_not_given_away(
         core.wait(1)
         core.heartbeat(old)
     core.wait(1)
-    text = f"incarnation {incarnation} is here already, on another connection"
+    text = f"incarnation {incarnation} is already connected by another connection"
     assert core.take() == [("error", NEW, text)]
     core.heartbeat(old)
     assert any(text in warning for _, warning in core.scheduler.operator_log.drain())

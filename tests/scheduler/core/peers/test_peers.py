@@ -65,14 +65,14 @@ def test_messages_of_another_role_are_errors(core):
             core.forget(route, 1)
             core.submit(route, [1])
             core.cancel(route, 1)
-            assert core.take() == [("error", route, "this message is a client's to send")] * 4
+            assert core.take() == [("error", route, "only a client may send this message")] * 4
         if "W" in messages:
             core.results(route, [(1, 1, 1)])
             core.retracted(route, [(1, 1, 1)], 1)
-            assert core.take() == [("error", route, "this message is a worker's to send")] * 2
+            assert core.take() == [("error", route, "only a worker may send this message")] * 2
         if "A" in messages:
             core.died(route, 22)
-            assert core.take() == [("error", route, "this message is a host agent's to send")]
+            assert core.take() == [("error", route, "only a host agent may send this message")]
 
 
 def test_a_heartbeat_of_a_client_or_worker_renews_nobody_elses_lease(make_core):

@@ -35,7 +35,7 @@ def test_too_many_rows_in_a_submit():
     core.submit(C, range(10))
     core.take()
     core.submit(C, range(20, 31))
-    assert the_error(core, C) == "a batch of 11 rows, more than 10 (--batch-limit)"
+    assert the_error(core, C) == "a batch of 11 rows exceeds the limit of 10 (--batch-limit)"
     assert core.scheduler.counts.rejected_messages == 1
     assert core.scheduler.tables.clients.by_route[C].highest_id == 9
 
@@ -45,9 +45,9 @@ def test_too_many_rows_of_results_and_cancels():
     joined(core)
     core.submit(C, [1, 2])
     core.results(W, core.take_dispatched(W) * 3)
-    assert the_error(core, W) == "a batch of 3 rows, more than 2 (--batch-limit)"
+    assert the_error(core, W) == "a batch of 3 rows exceeds the limit of 2 (--batch-limit)"
     core.cancel(C, 5, 6, 7)
-    assert the_error(core, C) == "a batch of 3 rows, more than 2 (--batch-limit)"
+    assert the_error(core, C) == "a batch of 3 rows exceeds the limit of 2 (--batch-limit)"
 
 
 def test_a_client_that_does_not_count_is_refused_once_it_is_far_beyond_its_credit():
@@ -62,7 +62,7 @@ def test_a_client_that_does_not_count_is_refused_once_it_is_far_beyond_its_credi
     most = core.welcomes[C].credit + quotas.SUBMIT_EXCESS_BYTES
     assert most < taken < most + 16 * MEGABYTE
     core.submit(C, [task_id])
-    expected = f"tasks {task_id} to {task_id} are not taken: they are beyond the client's credit of "
+    expected = f"tasks {task_id} to {task_id} are rejected: they are beyond the client's credit of "
     assert the_error(core, C).startswith(expected)
     core.client(C2, 12)
     core.function(C2, 1, b"f")
@@ -94,7 +94,7 @@ def test_a_nested_client_has_an_end_too():
     core.take()
     client.submitted_bytes += 1 << 30
     core.submit(C2, [2])
-    assert the_error(core, C2).startswith("tasks 2 to 2 are not taken: they are beyond")
+    assert the_error(core, C2).startswith("tasks 2 to 2 are rejected: they are beyond")
 
 
 def test_past_the_limit_of_open_tasks_as_much_is_granted_as_are_done():
@@ -124,7 +124,7 @@ def test_far_past_the_limit_of_open_tasks_they_are_refused():
     core.submit(C, range(10, 20))
     assert core.take() == []
     core.submit(C, range(20, 30))
-    assert the_error(core, C) == "tasks 20 to 29 are not taken: a client may have 10 open tasks (--client-task-limit)"
+    assert the_error(core, C) == "tasks 20 to 29 are rejected: a client may have 10 open tasks (--client-task-limit)"
     assert list(core.errors[-1].tasks) == list(range(20, 30))
     assert core.scheduler.counts.waiting == 20
 
@@ -138,9 +138,9 @@ def test_too_many_objects():
     core.feed(events.Object(C, 2, "", [b"abc"]))  # which is there already
     assert core.take() == []
     core.feed(events.Object(C, 3, "", [b"abc"]))
-    assert the_error(core, C) == "object 3 is not taken: a client may have 2 objects (--client-object-limit)"
+    assert the_error(core, C) == "object 3 is rejected: a client may have 2 objects (--client-object-limit)"
     core.feed(events.Object(C, 5, "prices", [b"abc"]))
-    assert the_error(core, C).startswith("object prices (5) is not taken: ")
+    assert the_error(core, C).startswith("object prices (5) is rejected: ")
     core.feed(events.ForgetObjects(C, array("q", [1])), events.Object(C, 4, "", [b"abc"]))
     assert core.take() == []
 
@@ -152,7 +152,7 @@ def test_objects_of_one_client_that_are_too_large():
     core.take()
     core.feed(events.Object(C, 2, "", [bytes(501)]))
     assert the_error(core, C) == (
-        "object 2 is not taken: with its 501 bytes the client's objects would have more than 1000 bytes "
+        "object 2 is rejected: its 501 bytes would take the client's objects over 1000 bytes "
         "(--client-object-size-limit)"
     )
     event = submit_event(C, [3], [1], [b""], ())
@@ -170,12 +170,12 @@ def test_too_many_functions():
     assert core.take() == []
     core.function(C, 3, b"h")
     most = "a client may have 2 functions at one time (--client-function-limit); a new client begins with none"
-    assert the_error(core, C) == f"function function 3 is not taken: {most}"
+    assert the_error(core, C) == f"function function 3 is rejected: {most}"
     core.submit(C, [1, 2], 3)
-    assert the_error(core, C) == f"function function 3 is not taken: {most}", "by its name"
+    assert the_error(core, C) == f"function function 3 is rejected: {most}", "by its name"
     assert core.errors[-1].tasks == [1, 2]
     core.submit(C, [3], 4)
-    assert the_error(core, C) == f"function 4 is not taken: {most}"
+    assert the_error(core, C) == f"function 4 is rejected: {most}"
     core.forget(C, 2)
     core.function(C, 3, b"h")
     assert core.take() == []
@@ -206,7 +206,7 @@ def test_too_many_hellos_in_a_second():
     core = core_with(hellos_a_second=3)
     joined(core)
     core.hello(C, events.CLIENT, 11)
-    assert the_error(core, C) == "more than 3 hellos in a second (--hello-rate-limit): say it again"
+    assert the_error(core, C) == "more than 3 hellos in a second (--hello-rate-limit): send the hello again"
     core.wait(1)
     core.client(C, 11)
 
@@ -219,7 +219,7 @@ def test_a_limit_of_one_is_singular():
     core = core_with(hellos_a_second=1)
     core.client(C, 11)
     core.hello(C2, events.CLIENT, 12)
-    assert the_error(core, C2) == "more than 1 hello in a second (--hello-rate-limit): say it again"
+    assert the_error(core, C2) == "more than 1 hello in a second (--hello-rate-limit): send the hello again"
 
 
 def test_a_million_tasks_of_one_client_and_a_thousand_workers_at_once_are_within_the_limits():

@@ -81,4 +81,4 @@ def test_the_log_says_that_tasks_wait_without_a_worker(core):
     core.scheduler.operator_log.drain()
     core.submit(C, [1], 1)
     core.wait(10)
-    assert [text for _, text in core.scheduler.operator_log.drain()] == ["1 task(s) wait, and all workers retire"]
+    assert [text for _, text in core.scheduler.operator_log.drain()] == ["1 task(s) wait: all workers retire"]

@@ -318,4 +318,4 @@ def test_nodes_that_read_what_has_failed(watched, happened):
     watched.take()
     runs = happened.kept.rows(0, 1000)[1]
     ended = {task: error for run in runs for kind, task, error in zip(run.kinds, run.ids, run.errors) if kind == ENDED}
-    assert ended == {30: "KeyError: 1", 31: "what it reads has failed"}
+    assert ended == {30: "KeyError: 1", 31: "an input has failed"}

@@ -6,7 +6,7 @@ from tests.scheduler.core.harness import A, C, W, joined, running, warnings_of
 
 from scaler_scheduler.core.limits import Limits
 
-LOST = "worker name of host (process 4711) was lost"
+LOST = "worker name on host (process 4711) was lost"
 
 
 def test_tasks_without_any_worker(core):
@@ -19,13 +19,13 @@ def test_tasks_without_any_worker(core):
     for _ in range(4):
         core.wait(4)
         core.heartbeat(C)
-    assert warnings_of(core) == ["2 task(s) wait, and there is no worker at all"]
+    assert warnings_of(core) == ["2 task(s) wait: no worker is connected"]
     core.worker(W, 22)
     core.wait(1)
     core.goodbye(W)
     core.wait(8)
     core.take()
-    assert warnings_of(core) == ["2 task(s) wait, and there is no worker at all"]
+    assert warnings_of(core) == ["2 task(s) wait: no worker is connected"]
 
 
 def test_who_leaves(core):
@@ -47,11 +47,11 @@ def test_who_is_given_up(make_core):
     core.take()
     core.wait(limits.worker_timeout_seconds + 2)
     assert warnings_of(core)[:2] == [
-        "agent name on host, of 1 worker(s), is silent and given up",
-        f"{LOST}: lease ran out, while it ran function 1 (task 11/1 of client name), which runs again",
+        "agent name on host sent no heartbeat within its lease and is given up (1 worker(s))",
+        f"{LOST}: lease ran out. It ran function 1 (task 11/1 of client name), which runs again",
     ]
     core.wait(10 * limits.worker_timeout_seconds)
-    assert "client name is silent and given up: its tasks are cancelled" in warnings_of(core)
+    assert "client name sent no heartbeat within its lease: its tasks are cancelled" in warnings_of(core)
     core.take()
 
 
@@ -60,14 +60,14 @@ def test_what_ran_when_its_worker_died(make_core):
     core = make_core(task_retries=1)
     joined(core)
     core.submit(C, [7])
-    ran = f"{LOST}: signal 9 (SIGKILL), while it ran function 1 (task 11/7 of client name)"
-    for attempt, follows in ((1, "runs again"), (2, "is given up")):
+    ran = f"{LOST}: signal 9 (SIGKILL). It ran function 1 (task 11/7 of client name)"
+    for attempt, follows in ((1, "runs again"), (2, "has no retries left")):
         core.take()
         core.died(A, 21 + attempt, (11, 7, attempt))
         assert warnings_of(core) == [f"{ran}, which {follows}"]
         core.worker(W, 22 + attempt, agent=33)
     core.died(A, 24)
-    assert warnings_of(core) == [f"{LOST}: signal 9 (SIGKILL), while it ran nothing"]
+    assert warnings_of(core) == [f"{LOST}: signal 9 (SIGKILL). It ran no task"]
     core.died(A, 24)
     core.take()
     assert warnings_of(core) == [], "it was told"
