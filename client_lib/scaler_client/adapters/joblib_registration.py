@@ -25,7 +25,7 @@ def register_joblib() -> None:
         from scaler_client import register_joblib
 
         register_joblib()
-        with joblib.parallel_config(backend="scaler", address="tcp://127.0.0.1:2345"):
+        with joblib.parallel_config(backend="scaler"):
             print(joblib.Parallel()(joblib.delayed(abs)(x) for x in (-1, -2)))  # [1, 2]
         ```
     """

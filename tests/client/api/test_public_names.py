@@ -9,13 +9,13 @@ import pickle
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import scaler_client
-from scaler_client import AsyncClient, Client
+from scaler_client import AsyncClient, Client, ClusterExecutor, LocalCluster, SchedulerClusterCombo
 
 
 def test_completion_offers_what_there_is_for_users_and_no_modules() -> None:
@@ -56,6 +56,37 @@ def test_every_public_method_of_a_client_is_for_users() -> None:
         "address", "as_completed", "clear", "dask_get", "disconnect", "executor", "gather", "get", "map", "options",
         "send_object", "shutdown", "submit", "submit_graph", "wait",
     }  # fmt: skip
+
+
+def public_members(value: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield a public name and, of a class, its public methods and properties that the library defines."""
+    yield value.__name__, value
+    for name in dir(value) if inspect.isclass(value) else ():
+        owner = next(each for each in value.__mro__ if name in vars(each))
+        member = inspect.getattr_static(value, name)
+        member = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        if not name.startswith("_") and owner.__module__.startswith("scaler_client") and callable(member):
+            yield f"{value.__name__}.{name}", member
+
+
+@pytest.mark.parametrize("name", scaler_client.__all__)
+def test_every_public_name_has_a_docstring(name: str) -> None:
+    members = public_members(getattr(scaler_client, name))
+    assert [shown for shown, member in members if not (member.__doc__ or "").strip()] == []
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient, ClusterExecutor, LocalCluster, SchedulerClusterCombo])
+def test_docstrings_name_every_argument_and_the_result(kind: type) -> None:
+    for shown, member in public_members(kind):
+        if member is ClusterExecutor:
+            continue  # Client.executor makes it
+        text = inspect.getdoc(member) or ""
+        signature = inspect.signature(member)
+        wanted = [name for name in signature.parameters if name != "self" and not name.startswith("_")]
+        documented = re.findall(r"^    (\w+): ", text.partition("Args:")[2], re.MULTILINE)
+        assert [name for name in wanted if name not in documented] == [], shown
+        if wanted and not inspect.isclass(member) and signature.return_annotation != "None":
+            assert "Returns:" in text, shown
 
 
 def test_errors_that_a_client_raises_can_be_imported() -> None:
