@@ -146,7 +146,7 @@ def test_inside_a_task(client: Client) -> None:
     assert [future.result(60) for future in futures] == [50, 60, 70]
 
 
-def test_on_a_cluster_of_one_worker_that_waits_for_itself() -> None:
+def test_a_dask_graph_inside_a_task_on_one_worker() -> None:
     def total(client: Client) -> int:
         return int(da.ones(50, chunks=5).sum().compute(scheduler=client.dask_get))
 

@@ -95,7 +95,7 @@ def test_keys_of_any_shape(keys: Any, client: Client) -> None:
     assert type(ours) is (tuple if isinstance(keys, list) else int)
 
 
-def test_what_a_node_raises_is_raised(client: Client) -> None:
+def test_the_exception_of_a_node_is_raised(client: Client) -> None:
     dsk = {"a": (fail, "went wrong"), "b": (increment, "a"), "c": (increment, 1)}
     with pytest.raises(LookupError, match=r"^'?went wrong'?(\n|$)") as ours:
         client.dask_get(dsk, ["c", "b"])
@@ -103,13 +103,13 @@ def test_what_a_node_raises_is_raised(client: Client) -> None:
     assert client.dask_get(dsk, "c") == 2
 
 
-def test_only_what_the_keys_need_is_run(client: Client, tmp_path: Path) -> None:
+def test_only_needed_nodes_run(client: Client, tmp_path: Path) -> None:
     dsk = {"a": 1, "b": (increment, "a"), "c": (fail, "not needed"), "d": (Path.touch, tmp_path / "touched")}
     assert client.dask_get(dsk, ["b", "a"]) == (2, 1)
     assert not (tmp_path / "touched").exists()
 
 
-def test_a_node_is_run_once(client: Client, tmp_path: Path) -> None:
+def test_each_node_runs_once(client: Client, tmp_path: Path) -> None:
     def note(folder: Path) -> int:
         with open(folder / "runs", "a") as file:
             file.write("x")
@@ -121,7 +121,7 @@ def test_a_node_is_run_once(client: Client, tmp_path: Path) -> None:
     assert (tmp_path / "runs").read_text() == "x"
 
 
-def test_values_of_any_kind_are_no_keys(client: Client) -> None:
+def test_values_are_not_mistaken_for_keys(client: Client) -> None:
     dsk = {"a": {"b": 1}, "b": (same, "a"), "c": [], "d": (same, "c"), "e": (len, {"a": "a"})}
     assert client.dask_get(dsk, ["b", "d", "e"]) == get_sync(dsk, ["b", "d", "e"])
 
@@ -149,7 +149,7 @@ def test_a_node_that_cannot_be_pickled(client: Client) -> None:
         client.dask_get({"a": 1, "b": (same, threading.Lock())}, ["a", "b"])
 
 
-def test_a_failure_cancels_what_waits(client: Client, tmp_path: Path) -> None:
+def test_a_failure_cancels_waiting_nodes(client: Client, tmp_path: Path) -> None:
     def late(folder: Path, number: int) -> None:
         time.sleep(0.05)
         (folder / str(number)).touch()
@@ -161,7 +161,7 @@ def test_a_failure_cancels_what_waits(client: Client, tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) < 200
 
 
-def test_a_client_that_leaves_meanwhile(combo: SchedulerClusterCombo) -> None:
+def test_a_client_that_disconnects_meanwhile(combo: SchedulerClusterCombo) -> None:
     def leave(_: Any) -> None:
         client.disconnect()
 
@@ -187,7 +187,7 @@ def test_large_literals_are_shared_and_small_ones_are_not(client: Client) -> Non
     assert client.dask_get(dsk, "large") is large
 
 
-def test_tasks_are_called_what_dask_calls_their_keys(client: Client) -> None:
+def test_tasks_are_named_after_their_dask_keys(client: Client) -> None:
     key = ("load-0123456789abcdef0123456789abcdef", 3)
     with pytest.raises(ResultPickleError, match=r"\bload\b"):
         client.dask_get({key: (threading.Lock,)}, key)
@@ -206,7 +206,7 @@ def test_chains_become_one_call() -> None:
 
 
 @pytest.mark.parametrize("call", ["get", "submit_graph"])
-def test_graphs_of_dask_s_are_for_dask_get(call: str, client: Client) -> None:
+def test_get_points_to_dask_get_for_dask_graphs(call: str, client: Client) -> None:
     with pytest.raises(TypeError, match=r"pass it to client.dask_get"):
         getattr(client, call)(NODES, ["y"])
 

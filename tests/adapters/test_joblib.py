@@ -120,7 +120,7 @@ def test_results_one_by_one(backend: None) -> None:
     assert sorted(in_any_order) == [i * i for i in range(60)]
 
 
-def test_calls_run_on_the_workers_also_when_there_is_but_one() -> None:
+def test_calls_run_on_the_workers_even_on_one_worker() -> None:
     with SchedulerClusterCombo(n_workers=1) as combo:
         with joblib.parallel_config(backend="scaler", address=combo.get_address()):
             processes = set(Parallel()(delayed(process)(i) for i in range(4)))
@@ -139,7 +139,7 @@ def test_how_many_jobs(backend: None) -> None:
         joblib.effective_n_jobs(0)
 
 
-def test_how_many_workers_are_not_known(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_number_of_workers_warns(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joblib_backend, "_worker_counts", {})
     monkeypatch.setattr(Connection, "wait_for_snapshot", lambda *_: None)
     monkeypatch.setattr(Connection, "latest_snapshot", lambda _: None)
@@ -151,19 +151,19 @@ def test_how_many_workers_are_not_known(client: Client, monkeypatch: pytest.Monk
         assert joblib.effective_n_jobs() == 40
 
 
-def test_short_calls_travel_together(submitted: list[Any], backend: None) -> None:
+def test_short_calls_are_batched(submitted: list[Any], backend: None) -> None:
     assert len(Parallel()(delayed(square)(i) for i in range(2000))) == 2000
     assert len(submitted) < 500
 
 
-def test_what_a_call_raises_is_raised(backend: None) -> None:
+def test_the_exception_of_a_call_is_raised(backend: None) -> None:
     with pytest.raises(LookupError, match="three") as raised:
         Parallel()(delayed(fail)(i) for i in range(10))
     assert "in fail" in str(raised.value.__cause__)
     assert Parallel()([delayed(fail)(1)]) == [1]
 
 
-def test_an_error_stops_the_others(backend: None, client: Client, tmp_path: Path) -> None:
+def test_an_error_stops_the_other_calls(backend: None, client: Client, tmp_path: Path) -> None:
     # The first to run on its worker, while another one runs on the other worker.
     calls = [delayed(fail_when)(tmp_path), *(delayed(note_and_wait)(tmp_path, i) for i in range(20))]
     with pytest.raises(LookupError, match="now"):
@@ -221,7 +221,7 @@ def test_a_timeout(backend: None, client: Client) -> None:
     assert client.submit(square, 3).result(30) == 9
 
 
-def test_a_client_that_leaves_meanwhile(combo: SchedulerClusterCombo, tmp_path: Path) -> None:
+def test_a_client_that_disconnects_meanwhile(combo: SchedulerClusterCombo, tmp_path: Path) -> None:
     with Client(combo.get_address(), timeout_seconds=30) as client, joblib.parallel_config("scaler", client=client):
 
         def leave() -> None:
@@ -235,7 +235,7 @@ def test_a_client_that_leaves_meanwhile(combo: SchedulerClusterCombo, tmp_path: 
         leaving.join()
 
 
-def test_the_client_of_the_backend_leaves_with_it(combo: SchedulerClusterCombo) -> None:
+def test_the_client_disconnects_with_its_backend(combo: SchedulerClusterCombo) -> None:
     with monitor(monitor_address_of(combo.get_address())) as watch:
         before = watch.next().clients
         with joblib.parallel_config(backend="scaler", address=combo.get_address()):
@@ -276,7 +276,7 @@ def test_an_initializer(where: str, client: Client, tmp_path: Path) -> None:
     assert sorted(lines_of(log)) == sorted(f"{each} here" for each in processes)
 
 
-def test_an_initializer_reaches_the_workers_of_calls_in_calls(client: Client, tmp_path: Path) -> None:
+def test_an_initializer_runs_for_nested_calls(client: Client, tmp_path: Path) -> None:
     log = tmp_path / "log"
 
     def inner(_: int) -> list[int]:
@@ -294,12 +294,12 @@ def test_an_initializer_that_raises(backend: None) -> None:
         Parallel(initializer=5)(delayed(square)(i) for i in range(4))
 
 
-def test_a_setting_that_means_nothing_here(backend: None) -> None:
+def test_an_ignored_setting_warns(backend: None) -> None:
     with pytest.warns(UserWarning, match="the joblib backend scaler ignores the setting env="):
         assert Parallel(env={"A": "1"})(delayed(square)(i) for i in range(4)) == [0, 1, 4, 9]
 
 
-def test_several_calls_in_one_configuration(backend: None) -> None:
+def test_several_calls_in_one_parallel_config(backend: None) -> None:
     squares = [i * i for i in range(60)]
     with Parallel() as first:
         assert first(delayed(square)(i) for i in range(60)) == squares
@@ -308,7 +308,7 @@ def test_several_calls_in_one_configuration(backend: None) -> None:
         assert first(delayed(square)(i) for i in range(60)) == squares
 
 
-def test_several_calls_at_a_time_in_one_configuration(backend: None, tmp_path: Path) -> None:
+def test_concurrent_calls_in_one_parallel_config(backend: None, tmp_path: Path) -> None:
     slow = Parallel(return_as="generator", pre_dispatch=1, batch_size=1)(delayed(square)(i) for i in range(60))
     assert next(slow) == 0
     with pytest.raises(LookupError, match="three"):  # stops its own batches alone
@@ -316,7 +316,7 @@ def test_several_calls_at_a_time_in_one_configuration(backend: None, tmp_path: P
     assert list(slow) == [i * i for i in range(1, 60)]
 
 
-def test_threads_of_libraries(client: Client) -> None:
+def test_inner_max_num_threads(client: Client) -> None:
     def threads(_: int) -> set[int]:
         np.ones((2, 2)) @ np.ones((2, 2))
         return {library["num_threads"] for library in threadpoolctl.threadpool_info()}
@@ -340,7 +340,7 @@ def test_bad_settings(settings: dict[str, Any], kind: type[Exception], text: str
         joblib.parallel_config(backend="scaler", **settings)
 
 
-def test_both_an_address_and_a_client(client: Client) -> None:
+def test_both_an_address_and_a_client_raise(client: Client) -> None:
     with pytest.raises(ValueError, match="both an address"):
         joblib.parallel_config(backend="scaler", client=client, address=client.address)
 

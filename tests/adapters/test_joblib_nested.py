@@ -59,7 +59,7 @@ def depth_of(_: int) -> int:
 
 
 @pytest.mark.parametrize("n_jobs", [None, -1, 2, 1])
-def test_calls_in_calls(n_jobs: int | None, backend: None) -> None:
+def test_nested_calls(n_jobs: int | None, backend: None) -> None:
     assert Parallel(n_jobs=-1)(delayed(tree)(2, n_jobs) for _ in range(6)) == [16] * 6
 
 
@@ -96,7 +96,7 @@ def test_a_generator_in_a_task_runs_in_the_task(backend: None) -> None:
     assert Parallel()(delayed(consume)(kind) for kind in kinds) == [([0, 1, 4, 9, 16], {0})] * 3
 
 
-def test_in_a_task_that_was_submitted_plainly(client: Client) -> None:
+def test_joblib_inside_a_submitted_task(client: Client) -> None:
     def run(client: Client) -> list[int]:
         register_joblib()
         with joblib.parallel_config(backend="scaler", client=client):
@@ -112,7 +112,7 @@ def test_in_a_task_that_was_submitted_plainly(client: Client) -> None:
 
 
 @pytest.mark.parametrize("how", ["parallel_config", "Parallel", "parallel_backend"])
-def test_the_backend_is_named_again_in_a_call(client: Client, backend: None, how: str) -> None:
+def test_a_call_can_name_the_backend_again(client: Client, backend: None, how: str) -> None:
     def forget() -> None:
         joblib.parallel.BACKENDS.pop("scaler", None)
 
@@ -131,7 +131,7 @@ def test_the_backend_is_named_again_in_a_call(client: Client, backend: None, how
     assert Parallel()(delayed(named_again)(i) for i in range(3)) == [[(1, i * i) for i in range(5)]] * 3
 
 
-def test_an_error_comes_up_through_all_calls(backend: None) -> None:
+def test_an_error_passes_through_nested_calls(backend: None) -> None:
     def fail(depth: int) -> int:
         if not depth:
             raise LookupError("at the bottom")

@@ -90,7 +90,7 @@ def test_results_are_as_with_1_job(find: Callable[[int | None], Any], backend: N
     np.testing.assert_equal(find(-1), find(1))
 
 
-def test_estimators_that_say_nothing_of_jobs(backend: None) -> None:
+def test_estimators_without_n_jobs(backend: None) -> None:
     np.testing.assert_equal(search_among_forests(None), search_among_forests(1))
 
 

@@ -65,7 +65,7 @@ def test_an_executor_does_what_the_standard_librarys_does(client: Client) -> Non
     assert use(client.executor()) == use(ThreadPoolExecutor(2))
 
 
-def test_libraries_that_take_an_executor(client: Client) -> None:
+def test_libraries_that_accept_an_executor(client: Client) -> None:
     total = dask.delayed(sum)([dask.delayed(square)(x) for x in range(20)])
     with client.executor() as executor:
         assert dask.compute(total, scheduler=executor) == (sum(x * x for x in range(20)),)
@@ -142,7 +142,7 @@ def test_clear(client: Client, tmp_path: Path) -> None:
     assert client.submit(square, 5).result(SECONDS) == 25
 
 
-def test_a_client_that_is_passed_on_keeps_its_options(client: Client, tmp_path: Path) -> None:
+def test_a_client_passed_to_a_task_keeps_its_options(client: Client, tmp_path: Path) -> None:
     def fails(path: str) -> None:
         with open(path, "a") as log:
             log.write("x")
@@ -159,7 +159,7 @@ def test_a_client_that_is_passed_on_keeps_its_options(client: Client, tmp_path: 
 # ------------------------------------------------------------------------------------------------------------ notebooks
 
 
-def test_how_they_show_themselves(cluster: LocalCluster, client: Client) -> None:
+def test_text_and_html_of_objects(cluster: LocalCluster, client: Client) -> None:
     wait_until(lambda: "<td style='text-align:left'>2</td>" in cluster._repr_html_(), what="a snapshot of 2 workers")
     for shown in (cluster, client):
         wait_until(lambda shown=shown: "waiting" in shown._repr_html_())  # type: ignore[misc]
@@ -191,7 +191,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("end", [leave, kill])
-def test_a_client_without_an_address_brings_its_cluster(end: Callable[[subprocess.Popen[str]], None]) -> None:
+def test_a_client_without_an_address_starts_a_cluster(end: Callable[[subprocess.Popen[str]], None]) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT],
         env=environment(SCALER_SCHEDULER_PYTHON=sys.executable),
@@ -220,7 +220,7 @@ def test_a_client_without_an_address_brings_its_cluster(end: Callable[[subproces
                 each.kill()
 
 
-def test_a_cluster_that_can_not_start(tmp_path: Path) -> None:
+def test_a_cluster_that_cannot_start(tmp_path: Path) -> None:
     with LocalCluster(n_workers=1, scheduler_python=sys.executable) as first:
         with pytest.raises(RuntimeError, match=f"the address {first.address} is in use"):
             LocalCluster(n_workers=1, address=first.address)

@@ -56,7 +56,7 @@ def assert_both_are_free(client: Client, meeting: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("fn", [sleep, spin, swallow_errors], ids=lambda fn: fn.__name__)
-def test_force_stops_what_runs(client: Client, tmp_path: Path, fn: Callable[[str], None]) -> None:
+def test_force_stops_a_running_task(client: Client, tmp_path: Path, fn: Callable[[str], None]) -> None:
     log = str(tmp_path / "log")
     future = client.submit(fn, log)
     wait_until(lambda: notes(log), what="it begins")
@@ -68,7 +68,7 @@ def test_force_stops_what_runs(client: Client, tmp_path: Path, fn: Callable[[str
     assert [each.pid in pids for each in notes(log)] == [True], "its process lives on"
 
 
-def test_force_replaces_the_process_of_what_can_not_be_interrupted(client: Client, tmp_path: Path) -> None:
+def test_force_replaces_the_process_of_a_task_that_cannot_be_interrupted(client: Client, tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     futures = [client.submit(fn, log) for fn in (hold_the_gil, ignore_everything)]
     wait_until(lambda: len(notes(log)) == 2, what="they begin")
@@ -100,7 +100,7 @@ def test_force_on_a_task_that_waits_or_is_done(client: Client, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_right_after_submit(client: Client, tmp_path: Path, force: bool) -> None:
+def test_cancel_right_after_submit(client: Client, tmp_path: Path, force: bool) -> None:
     """Whether it had begun is a race; what is said of it must be true."""
     log = str(tmp_path / "log")
     for round_ in range(100):
@@ -118,7 +118,9 @@ def briefly(log: str, task: int) -> int:
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_a_thousand_at_once(combo: SchedulerClusterCombo, client: Client, tmp_path: Path, force: bool) -> None:
+def test_cancel_a_thousand_tasks_at_once(
+    combo: SchedulerClusterCombo, client: Client, tmp_path: Path, force: bool
+) -> None:
     log = str(tmp_path / "log")
     client.map(briefly, [(log, -1)] * 50)  # from now on they queue at the workers
     futures = [client.submit(briefly, log, task) for task in range(1000)]
@@ -135,7 +137,7 @@ def test_a_thousand_at_once(combo: SchedulerClusterCombo, client: Client, tmp_pa
         wait_until(lambda: (now := watch.next()).waiting == now.dispatched == 0)
 
 
-def test_what_cleans_up_is_let_do_so(client: Client, tmp_path: Path) -> None:
+def test_a_stopped_task_can_clean_up(client: Client, tmp_path: Path) -> None:
     log = str(tmp_path / "log")
 
     def tidy() -> None:

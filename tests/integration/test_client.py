@@ -88,7 +88,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_whatever_is_callable(client: Client, name: str) -> None:
+def test_kinds_of_callables(client: Client, name: str) -> None:
     fn, args, kwargs, expected = CALLS[name]
     assert client.submit(fn, *args, **kwargs).result(SECONDS) == expected
 
@@ -131,7 +131,7 @@ def test_map_raises_the_tasks_exception_and_leaves_the_client_usable(client: Cli
     assert client.map(square, [(2,)]) == [4]
 
 
-def test_map_of_what_is_no_tuple_of_arguments(client: Client) -> None:
+def test_map_of_items_that_are_no_tuples(client: Client) -> None:
     for wrong in ([1], ["ab"], [(1,), None]):
         with pytest.raises(TypeError, match="map needs a tuple of arguments for each call; item"):
             client.map(square, wrong)  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ def test_await(client: Client) -> None:
     assert asyncio.run(main()) == [4, *(n * n for n in range(50))]
 
 
-def test_running_is_told_and_cancel_is_then_refused(client: Client) -> None:
+def test_cancel_of_a_running_task_is_refused(client: Client) -> None:
     future = client.submit(time.sleep, 1)
     wait_until(future.running)
     assert future.cancel() is False
@@ -322,7 +322,7 @@ class NeedsTwo(Exception):
         self.first = first
 
 
-def test_an_exception_with_an_init_of_its_own_comes_back(client: Client) -> None:
+def test_an_exception_with_its_own_init_is_returned(client: Client) -> None:
     class Local(NeedsTwo):
         pass
 

@@ -83,7 +83,7 @@ sys.stdin.read()
 """
 
 
-def test_its_memory_is_given_back(tmp_path: Path) -> None:
+def test_the_memory_of_a_killed_client_is_freed(tmp_path: Path) -> None:
     """Without any worker all that the client has sent is the scheduler's to keep."""
     with (
         scheduler(tmp_path, "--client-timeout-seconds", "1") as daemon,

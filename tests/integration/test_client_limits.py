@@ -63,7 +63,7 @@ def test_a_peer_too_many(tmp_path: Path) -> None:
         assert daemon.log().count("says hello") == 1
 
 
-def test_there_is_room_again_once_functions_are_dropped(daemon: SchedulerCommand) -> None:
+def test_dropped_functions_make_room(daemon: SchedulerCommand) -> None:
     with Client(daemon.address, timeout_seconds=SECONDS) as client:
         held = [adding(number) for number in range(2)]
         assert [client.submit(each, 10).result(SECONDS) for each in held] == [10, 11]

@@ -59,9 +59,7 @@ def wide(log: str, gate: str, width: int = 12) -> dict[Any, Any]:
 TOTAL = 12 * sum(range(50_000)) + 50_000 * sum(range(12))
 
 
-def test_a_worker_that_is_killed_in_the_midst_of_a_graph(
-    combo: SchedulerClusterCombo, tmp_path: Path, gate: Path
-) -> None:
+def test_a_worker_is_killed_during_a_graph(combo: SchedulerClusterCombo, tmp_path: Path, gate: Path) -> None:
     log = str(tmp_path / "log")
     with Client(combo) as client:
         total, one = client.submit_graph(wide(log, str(gate)), ["total", ("sum", 3)])
@@ -75,7 +73,7 @@ def test_a_worker_that_is_killed_in_the_midst_of_a_graph(
 
 
 @pytest.mark.parametrize("way", ["kill", "stop"])
-def test_a_scheduler_that_is_started_anew_in_the_midst_of_a_graph(tmp_path: Path, gate: Path, way: str) -> None:
+def test_the_scheduler_is_restarted_during_a_graph(tmp_path: Path, gate: Path, way: str) -> None:
     log = str(tmp_path / "log")
     with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN) as host:
         with Client(daemon.now.address, heartbeat_interval_seconds=0.2) as client:
@@ -96,7 +94,7 @@ def test_a_scheduler_that_is_started_anew_in_the_midst_of_a_graph(tmp_path: Path
             wait_until(lambda: not files_of(host))
 
 
-def test_a_scheduler_that_is_killed_again_and_again(tmp_path: Path) -> None:
+def test_the_scheduler_is_killed_repeatedly(tmp_path: Path) -> None:
     with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
         with Client(daemon.now.address, heartbeat_interval_seconds=0.2) as client:
             count = 30_000

@@ -22,7 +22,7 @@ from scaler_client import Client, TaskTimeoutError
 # --------------------------------------------------------------------------------------------------- what a graph says
 
 
-def test_the_issues_example(client: Client) -> None:
+def test_a_small_graph(client: Client) -> None:
     assert client.get(GRAPH, keys=["e"]) == {"e": 1}
     (future,) = client.submit_graph(GRAPH, keys=["e"])
     assert isinstance(future, Future) and future.result(SECONDS) == 1
@@ -43,11 +43,11 @@ def test_the_issues_example(client: Client) -> None:
         (GRAPH, {}),
     ],
 )  # fmt: skip
-def test_what_nodes_are(client: Client, graph: dict[Any, Any], values: dict[Any, Any]) -> None:
+def test_kinds_of_nodes(client: Client, graph: dict[Any, Any], values: dict[Any, Any]) -> None:
     assert client.get(graph, list(values)) == values
 
 
-def test_a_key_that_is_asked_for_twice(client: Client) -> None:
+def test_a_key_that_is_requested_twice(client: Client) -> None:
     futures = client.submit_graph(GRAPH, ["e", "a", "e"])
     assert [future.result(SECONDS) for future in futures] == [1, 2, 1]
     assert client.get(GRAPH, ["e", "e"]) == {"e": 1}
@@ -66,7 +66,7 @@ def test_a_key_that_is_asked_for_twice(client: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("way", ["get", "submit_graph"])
-def test_what_is_wrong_is_said_before_anything_runs(
+def test_bad_graphs_raise_before_any_node_runs(
     client: Client, tmp_path: Path, way: str, graph: Any, keys: Any, error: type[Exception], text: str
 ) -> None:
     log = str(tmp_path / "log")
@@ -78,7 +78,7 @@ def test_what_is_wrong_is_said_before_anything_runs(
     assert not notes(log)
 
 
-def test_only_what_is_asked_for_runs_and_each_node_once(client: Client, tmp_path: Path) -> None:
+def test_only_needed_nodes_run_and_each_once(client: Client, tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     graph: dict[str, Any] = {"root": (partial(noting, log, "root"),)}
     graph.update({f"leaf{i}": (partial(noting, log, f"leaf{i}"), "root") for i in range(10)})
@@ -119,7 +119,7 @@ def test_a_graph_of_many_kinds(client: Client) -> None:
             assert future.result(SECONDS) == expected[key], key
 
 
-def test_options_hold_for_all_nodes(client: Client, tmp_path: Path) -> None:
+def test_options_apply_to_all_nodes(client: Client, tmp_path: Path) -> None:
     log = str(tmp_path / "log")
 
     def fails_twice(x: int) -> int:
@@ -148,7 +148,7 @@ def test_a_graph_of_many_nodes(client: Client) -> None:
 # ----------------------------------------------------------------------------------------------- failing and cancelling
 
 
-def test_a_failing_node_fails_exactly_what_depends_on_it(client: Client) -> None:
+def test_a_failed_node_fails_only_its_readers(client: Client) -> None:
     graph = {
         "good": (inc, 1), "bad": (divide, 1, 0), "after": (inc, "bad"), "late": (add, "after", "good"),
         "beside": (inc, "good"), "alias": "late", "in list": (sum, ["good", "bad"]),
@@ -163,7 +163,7 @@ def test_a_failing_node_fails_exactly_what_depends_on_it(client: Client) -> None
     assert client.get(graph, ["beside"]) == {"beside": 3}
 
 
-def test_cancelling_a_target_cancels_what_only_it_needs(client: Client, tmp_path: Path, gate: Path) -> None:
+def test_cancelling_a_target_cancels_nodes_that_only_it_needs(client: Client, tmp_path: Path, gate: Path) -> None:
     log = str(tmp_path / "log")
     holding = [client.submit(partial(at_gate, log, f"hold{i}", str(gate))) for i in range(2)]
     wait_until(lambda: len(notes(log)) == 2)
@@ -182,7 +182,7 @@ def test_cancelling_a_target_cancels_what_only_it_needs(client: Client, tmp_path
         x.result()
 
 
-def test_stopping_a_target_that_runs(client: Client, tmp_path: Path, gate: Path) -> None:
+def test_stopping_a_running_target(client: Client, tmp_path: Path, gate: Path) -> None:
     log = str(tmp_path / "log")
     graph = {
         "a": (partial(noting, log, "a"),),
@@ -211,7 +211,7 @@ def test_clear_cancels_graphs(client: Client, tmp_path: Path, gate: Path) -> Non
 # ------------------------------------------------------------------------------------------------------ where values go
 
 
-def test_values_between_nodes_never_come_to_the_client_and_are_freed(tmp_path: Path) -> None:
+def test_intermediate_values_stay_on_hosts_and_are_freed(tmp_path: Path) -> None:
     with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address, 2) as host:
         with Client(daemon.address, heartbeat_interval_seconds=0.2) as client:
             got: list[int] = []

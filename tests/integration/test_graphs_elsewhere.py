@@ -82,7 +82,7 @@ def test_a_graph_in_an_event_loop(combo: SchedulerClusterCombo, client: Client, 
         assert [future.result(SECONDS) for future in futures] == [expected] * 4
 
 
-def test_leaving_a_graph_in_an_event_loop_cancels_it(combo: SchedulerClusterCombo, tmp_path: Path, gate: Path) -> None:
+def test_cancelling_a_coroutine_cancels_its_graph(combo: SchedulerClusterCombo, tmp_path: Path, gate: Path) -> None:
     log = str(tmp_path / "log")
 
     async def main() -> None:

@@ -109,7 +109,7 @@ def end_and_start(hosts: list[Host], is_over: threading.Event) -> None:
         host.start()
 
 
-def test_hosts_end_in_every_way(tmp_path: Path) -> None:
+def test_hosts_end_in_different_ways(tmp_path: Path) -> None:
     chance = random.Random(1)
     with scheduler(tmp_path, "--worker-timeout-seconds", "1") as daemon:
         folders = [tmp_path / name for name in ("one", "other")]

@@ -103,13 +103,13 @@ def test_options_reach_the_commands(tmp_path: Path) -> None:
     assert "event loop builtin" in text and f"monitor address ipc://{tmp_path}/published" in text
 
 
-def test_a_line_of_opengris_scaler() -> None:
+def test_keywords_of_opengris_scaler() -> None:
     with SchedulerClusterCombo(address="tcp://127.0.0.1:*", n_workers=1, event_loop="uvloop") as combo:
         with Client(combo.get_address(), timeout_seconds=SECONDS) as client:
             assert client.submit(pow, 2, 3).result(SECONDS) == 8
 
 
-def test_it_shows_its_workers_at_once() -> None:
+def test_html_shows_the_workers_at_once() -> None:
     with LocalCluster(n_workers=3) as cluster:
         assert "<th style='text-align:left'>workers</th><td style='text-align:left'>3</td>" in cluster._repr_html_()
     with LocalCluster() as cluster:
@@ -120,7 +120,7 @@ def test_it_shows_its_workers_at_once() -> None:
 # ---------------------------------------------------------------------------------------------------------------- page
 
 
-def test_with_a_page() -> None:
+def test_a_cluster_with_a_page() -> None:
     pytest.importorskip("aiohttp")
     with LocalCluster(n_workers=1, ui=True) as cluster, Client(cluster, timeout_seconds=SECONDS) as client:
         address = cluster.ui_address
@@ -145,7 +145,7 @@ if __name__ == "__main__":
 """
 
 
-def test_the_page_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
+def test_the_page_ends_if_the_program_is_killed(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp")
     (tmp_path / "program.py").write_text(PROGRAM)
     program = subprocess.Popen(
@@ -163,7 +163,7 @@ def test_the_page_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
     wait_until(lambda: not any(psutil.pid_exists(pid) for pid in pids), seconds=SECONDS)
 
 
-def test_a_page_that_can_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("aiohttp")
     monkeypatch.setenv("SCALER_UI_WINDOW_SECONDS", "never")
     text = "scaler_ui ended at its start with exit status 2; standard error says why"

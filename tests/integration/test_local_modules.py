@@ -45,7 +45,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("path", [None, "/some/folder"])
-def test_an_interpreter_that_a_task_starts_has_the_program_s_own_path(tmp_path: Path, path: str | None) -> None:
+def test_an_interpreter_started_by_a_task_has_the_path_of_the_program(tmp_path: Path, path: str | None) -> None:
     (tmp_path / "program.py").write_text(OF_ITS_OWN.format(python=SCHEDULER_PYTHON))
     variables = environment() if path is None else environment(PYTHONPATH=path)
     if path is None:
@@ -61,7 +61,7 @@ def test_an_interpreter_that_a_task_starts_has_the_program_s_own_path(tmp_path: 
     assert (run.stdout, run.stderr) == (f"{path}\n", "")
 
 
-def test_modules_beside_the_script_and_where_it_looks(tmp_path: Path) -> None:
+def test_modules_beside_the_script_and_on_its_path(tmp_path: Path) -> None:
     script, other, cwd = tmp_path / "script", tmp_path / "other", tmp_path / "cwd"
     for folder in (script, other, cwd):
         folder.mkdir()

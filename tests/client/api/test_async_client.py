@@ -144,7 +144,7 @@ def test_as_completed(running: RunningScheduler) -> None:
     run(running, body)
 
 
-def test_a_views_options_count(running: RunningScheduler) -> None:
+def test_options_of_a_view_apply(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         view = client.options(priority=3).options(name="mine")
         assert type(view) is AsyncClient and view.address == client.address
@@ -160,7 +160,7 @@ def test_a_views_options_count(running: RunningScheduler) -> None:
 # -------------------------------------------------------------------------------------------------------- cancelling
 
 
-def test_cancelling_who_awaits_stops_the_task(running: RunningScheduler) -> None:
+def test_cancelling_the_awaiting_coroutine_stops_the_task(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         async def waits() -> None:
             await client.submit(through, "never")
@@ -175,7 +175,7 @@ def test_cancelling_who_awaits_stops_the_task(running: RunningScheduler) -> None
     run(running, body)
 
 
-def test_a_task_that_has_not_begun_never_does(running: RunningScheduler) -> None:
+def test_a_waiting_task_that_is_cancelled_never_runs(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         blocking = [client.submit(through, key) for key in "ab"]
         waiting = client.submit(through, "c")
@@ -192,7 +192,7 @@ def test_a_task_that_has_not_begun_never_does(running: RunningScheduler) -> None
 
 
 @pytest.mark.parametrize("way", ["map", "gather"])
-def test_cancelling_who_waits_for_many(running: RunningScheduler, way: str) -> None:
+def test_cancelling_a_coroutine_that_waits_for_many_futures(running: RunningScheduler, way: str) -> None:
     async def body(client: AsyncClient) -> None:
         if way == "map":
             waits = asyncio.ensure_future(client.map(through, [(i,) for i in range(10)]))
@@ -239,7 +239,7 @@ def test_connecting_does_not_block_the_loop() -> None:
     asyncio.run(main())
 
 
-def test_who_does_not_wait_for_the_connection_leaves_none(running: RunningScheduler) -> None:
+def test_a_cancelled_connect_leaves_no_connection(running: RunningScheduler) -> None:
     async def main() -> None:
         connecting = asyncio.ensure_future(AsyncClient(running.address).connect())
         await asyncio.sleep(0)
@@ -252,7 +252,7 @@ def test_who_does_not_wait_for_the_connection_leaves_none(running: RunningSchedu
     assert len(running.hellos) == 1
 
 
-def test_leaving_cancels_what_is_unfinished(running: RunningScheduler) -> None:
+def test_disconnect_cancels_open_tasks(running: RunningScheduler) -> None:
     async def main() -> None:
         client = AsyncClient(running.address)
         await client.connect()
@@ -270,7 +270,7 @@ def test_leaving_cancels_what_is_unfinished(running: RunningScheduler) -> None:
     asyncio.run(main())
 
 
-def test_a_loop_that_has_ended_is_not_called(running: RunningScheduler) -> None:
+def test_a_closed_loop_is_not_called(running: RunningScheduler) -> None:
     async def leave(client: AsyncClient) -> TaskFuture[Any]:
         await client.connect()
         return client.submit(through, "slow")._task
@@ -282,7 +282,7 @@ def test_a_loop_that_has_ended_is_not_called(running: RunningScheduler) -> None:
     asyncio.run(client.disconnect())
 
 
-def test_before_it_is_connected(running: RunningScheduler) -> None:
+def test_a_client_that_is_not_connected_raises(running: RunningScheduler) -> None:
     client = AsyncClient(running.address)
     uses: list[Callable[[], object]] = [lambda: client.submit(abs, 1), client.options, lambda: client.address]
     for use in uses:

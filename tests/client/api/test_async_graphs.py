@@ -118,7 +118,7 @@ def test_get(scheduler: FakeScheduler) -> None:
     run(scheduler, body)
 
 
-def test_what_is_wrong_with_a_graph(scheduler: FakeScheduler) -> None:
+def test_bad_graphs_raise(scheduler: FakeScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         for wrong, keys, error, text in (
             ([1], ["a"], TypeError, "a graph must be a dict"),
@@ -148,7 +148,7 @@ def test_analysing_a_graph_does_not_block_the_loop(scheduler: FakeScheduler) -> 
     run(scheduler, body)
 
 
-def test_get_of_what_fails_cancels_the_rest(scheduler: FakeScheduler) -> None:
+def test_a_failure_in_get_cancels_the_other_nodes(scheduler: FakeScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         getting = asyncio.ensure_future(client.get({**GRAPH, "d": (inc, 1)}, ["c", "d"]))
         submitted = await receive(scheduler, "submit")
@@ -161,7 +161,7 @@ def test_get_of_what_fails_cancels_the_rest(scheduler: FakeScheduler) -> None:
     run(scheduler, body)
 
 
-def test_cancelling_who_awaits_a_graph_cancels_it(scheduler: FakeScheduler) -> None:
+def test_cancelling_the_coroutine_cancels_its_graph(scheduler: FakeScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         getting = asyncio.ensure_future(client.get(GRAPH, ["c", "b"]))
         submitted = await receive(scheduler, "submit")
@@ -173,7 +173,7 @@ def test_cancelling_who_awaits_a_graph_cancels_it(scheduler: FakeScheduler) -> N
     run(scheduler, body)
 
 
-def test_get_ends_with_its_client(scheduler: FakeScheduler) -> None:
+def test_disconnect_ends_get(scheduler: FakeScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         getting = asyncio.ensure_future(client.get(GRAPH, ["c"]))
         await receive(scheduler, "submit")
@@ -203,7 +203,7 @@ def test_futures_of_a_graph(scheduler: FakeScheduler) -> None:
     run(scheduler, body)
 
 
-def test_what_is_asked_of_a_view_counts(scheduler: FakeScheduler) -> None:
+def test_graphs_have_the_options_of_a_view(scheduler: FakeScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         client.options(priority=4).submit_graph(GRAPH, ["c"])
         assert (await receive(scheduler, "submit"))["options"]["priority"] == 4
@@ -211,7 +211,7 @@ def test_what_is_asked_of_a_view_counts(scheduler: FakeScheduler) -> None:
     run(scheduler, body)
 
 
-def test_the_back_end_of_graphs(scheduler: FakeScheduler) -> None:
+def test_graph_backend_of_an_async_client(scheduler: FakeScheduler) -> None:
     with pytest.raises(ValueError, match="^graph_backend must be one of python, graphblas, not 'dask'$"):
         AsyncClient(scheduler.address, graph_backend="dask")
     client = AsyncClient(scheduler.address, graph_backend="python")
@@ -252,7 +252,7 @@ def test_shutdown_of_a_protected_scheduler(scheduler: FakeScheduler) -> None:
     run(scheduler, body)
 
 
-def test_before_it_is_connected(scheduler: FakeScheduler) -> None:
+def test_a_client_that_is_not_connected_raises(scheduler: FakeScheduler) -> None:
     client = AsyncClient(scheduler.address)
     with pytest.raises(RuntimeError, match="not connected"):
         client.submit_graph(GRAPH, ["c"])

@@ -25,7 +25,9 @@ def square(x: int) -> int:
     return x * x
 
 
-def test_a_long_wait_for_a_scheduler_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_long_wait_for_a_scheduler_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(connection, "SILENCE_WARNING_SECONDS", 0.05)
     with pytest.raises(ConnectionError, match="within 0.02 seconds"):
         Client("tcp://127.0.0.1:1", timeout_seconds=0.02)
@@ -35,7 +37,7 @@ def test_a_long_wait_for_a_scheduler_is_told(monkeypatch: pytest.MonkeyPatch, ca
     assert caplog.messages == ["no scheduler answers at tcp://127.0.0.1:1 yet; giving up in 0 s"]
 
 
-def test_map_names_the_item_that_can_not_be_pickled(client: Client) -> None:
+def test_map_names_an_item_that_cannot_be_pickled(client: Client) -> None:
     with pytest.raises(TypeError, match=r"^item 1: argument 0 of type _thread\.lock can't be pickled: ") as raised:
         client.map(square, [(1,), (threading.Lock(),), (3,)])  # type: ignore[list-item]
     assert isinstance(raised.value.__cause__, TypeError)
@@ -50,14 +52,14 @@ UNPACKED = {"x": 1}, {1}, frozenset({1}), range(2), iter([1]), "ab", b"ab", 1, N
 
 
 @pytest.mark.parametrize("item", UNPACKED, ids=lambda item: type(item).__name__)
-def test_map_unpacks_tuples_and_lists_alone(client: Client, item: Any) -> None:
+def test_map_unpacks_only_tuples_and_lists(client: Client, item: Any) -> None:
     with pytest.raises(TypeError) as raised:
         client.map(square, [(1,), item])
     text = str(raised.value)
     assert f"item 1 is {type(item).__name__}: " in text and "(item,)" in text and "client.executor().map" in text
 
 
-def test_map_shows_little_of_a_large_item(client: Client) -> None:
+def test_map_shortens_a_large_item_in_its_error(client: Client) -> None:
     with pytest.raises(TypeError) as raised:
         client.map(square, [dict.fromkeys(range(10_000))])  # type: ignore[list-item]
     assert len(str(raised.value)) < 400
@@ -67,7 +69,7 @@ def test_map_takes_lists_and_named_tuples(running_client: Client) -> None:
     assert running_client.map(divmod, [(7, 2), [8, 3], Row(9, 4)]) == [(3, 1), (2, 2), (2, 1)]
 
 
-def test_options_travel_with_the_tasks(scheduler: FakeScheduler, client: Client) -> None:
+def test_options_are_sent_with_tasks(scheduler: FakeScheduler, client: Client) -> None:
     view = client.options(priority=5, retries=2, timeout=0.25, name="mine", capabilities={"gpu": 2})
     assert type(view) is Client
     future = view.options(priority=-1).submit(square, 3)
@@ -126,7 +128,7 @@ def profiled(x: int, profiling: Any = "default") -> tuple[int, Any]:
     return x, profiling
 
 
-def test_a_functions_own_argument_named_profiling(running: RunningScheduler, running_client: Client) -> None:
+def test_profiling_goes_to_a_function_with_such_a_parameter(running: RunningScheduler, running_client: Client) -> None:
     for given in ("cpu", True, None):
         assert running_client.submit(profiled, 1, profiling=given).result(WAIT_SECONDS) == (1, given)
     view = running_client.options(profiling=True)
@@ -150,7 +152,7 @@ class OwnClient(Client):
         return self.tag, self.submit(square, x).result(WAIT_SECONDS)
 
 
-def test_a_subclass_stays_one(running: RunningScheduler) -> None:
+def test_a_pickled_subclass_keeps_its_class(running: RunningScheduler) -> None:
     with OwnClient(running.address, "a") as client:
         with pickle.loads(pickle.dumps(client.options(name="mine"))) as other:
             assert type(other) is OwnClient and other.tagged(3) == ("a", 9)
@@ -159,7 +161,7 @@ def test_a_subclass_stays_one(running: RunningScheduler) -> None:
         assert vars(plain).keys() <= client_module.CONNECTION_ATTRIBUTES
 
 
-def test_a_client_whose_tasks_are_all_profiled(scheduler: FakeScheduler) -> None:
+def test_a_client_can_profile_all_tasks(scheduler: FakeScheduler) -> None:
     with Client(scheduler.address, profiling=True) as client:
         client.submit(square, 1)
         assert scheduler.receive("submit")["options"]["profiling"]
@@ -167,7 +169,7 @@ def test_a_client_whose_tasks_are_all_profiled(scheduler: FakeScheduler) -> None
         assert "options" not in scheduler.receive("submit")
 
 
-def test_a_task_that_took_too_long(scheduler: FakeScheduler, client: Client) -> None:
+def test_a_task_beyond_its_timeout_raises(scheduler: FakeScheduler, client: Client) -> None:
     future = client.options(timeout=1).submit(square, 1)
     scheduler.resolve(scheduler.receive("submit")["ids"], b"square ran for more than 1 s", Outcome.TIMED_OUT)
     with pytest.raises(TaskTimeoutError, match="more than 1 s") as raised:
@@ -191,7 +193,7 @@ def test_cancel_by_force(scheduler: FakeScheduler, client: Client) -> None:
     assert future.cancelled()
 
 
-def test_what_is_tried_again_is_shipped_wrapped(scheduler: FakeScheduler, client: Client) -> None:
+def test_functions_with_retry_on_are_sent_wrapped(scheduler: FakeScheduler, client: Client) -> None:
     client.options(retry_on=(OSError, ValueError)).submit(square, 3)
     function = scheduler.receive("function")
     shipped = loads(scheduler.payloads[0])
@@ -202,7 +204,7 @@ def test_what_is_tried_again_is_shipped_wrapped(scheduler: FakeScheduler, client
     assert scheduler.receive("submit")["options"]["retries"] == 1
 
 
-def test_a_scheduler_started_anew_is_found_at_once(scheduler: FakeScheduler, client: Client) -> None:
+def test_a_restarted_scheduler_is_found_at_once(scheduler: FakeScheduler, client: Client) -> None:
     future = client.submit(square, 1)
     scheduler.receive("submit")
     scheduler.close()

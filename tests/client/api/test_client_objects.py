@@ -60,7 +60,7 @@ def test_an_object_and_a_task_that_reads_it(scheduler: FakeScheduler, client: Cl
     assert future.result(WAIT_SECONDS) == 5
 
 
-def test_a_map_that_reads(scheduler: FakeScheduler, client: Client) -> None:
+def test_a_map_that_reads_an_object(scheduler: FakeScheduler, client: Client) -> None:
     ref = client.send_object([1])
     thread, results = run_in_thread(lambda: client.map(add, [(1, 2), (ref, 3), (4, ref)]))
     submitted = scheduler.receive("submit")
@@ -70,7 +70,7 @@ def test_a_map_that_reads(scheduler: FakeScheduler, client: Client) -> None:
     assert results == [[7, 7, 7]]
 
 
-def test_a_large_payload_that_reads(scheduler: FakeScheduler, client: Client) -> None:
+def test_a_large_payload_that_reads_an_object(scheduler: FakeScheduler, client: Client) -> None:
     ref = client.send_object([1])
     client.submit(add, ref, b"x" * LARGE_PAYLOAD_BYTES)
     submitted = scheduler.receive("submit")
@@ -79,14 +79,14 @@ def test_a_large_payload_that_reads(scheduler: FakeScheduler, client: Client) ->
         assert loads(scheduler.payloads[0]) == ([1], b"x" * LARGE_PAYLOAD_BYTES)
 
 
-def test_what_is_forgotten_goes_with_what_is_sent_next(scheduler: FakeScheduler, client: Client) -> None:
+def test_forgotten_objects_are_reported_with_the_next_message(scheduler: FakeScheduler, client: Client) -> None:
     client.send_object([1])
     gc.collect()
     client.submit(inc, 1)
     assert scheduler.receive("forgetObjects")["ids"] == [0]
 
 
-def test_views_share_their_client_s_objects(scheduler: FakeScheduler, client: Client) -> None:
+def test_views_share_the_objects_of_their_client(scheduler: FakeScheduler, client: Client) -> None:
     view = client.options(priority=5)
     ref = view.send_object([1])
     client.submit(len, ref)
@@ -96,7 +96,7 @@ def test_views_share_their_client_s_objects(scheduler: FakeScheduler, client: Cl
     assert submitted["inputs"] == [0] and submitted["options"]["priority"] == 5
 
 
-def test_references_after_the_end(scheduler: FakeScheduler, client: Client) -> None:
+def test_references_after_disconnect_raise(scheduler: FakeScheduler, client: Client) -> None:
     ref = client.send_object([1])
     other = Client(scheduler.address, heartbeat_interval_seconds=NEVER)
     with pytest.raises(ValueError, match="belongs to another client"):
@@ -145,7 +145,7 @@ def test_get(scheduler: FakeScheduler, client: Client) -> None:
     assert results == [{"c": 5, "b": 3}]
 
 
-def test_get_of_what_fails_cancels_the_rest(scheduler: FakeScheduler, client: Client) -> None:
+def test_a_failure_in_get_cancels_the_other_nodes(scheduler: FakeScheduler, client: Client) -> None:
     thread, results = run_in_thread(lambda: client.get({**GRAPH, "d": (inc, 1)}, ["c", "d"]))
     submitted = scheduler.receive("submit")
     d = submitted["ids"][3]
@@ -155,7 +155,7 @@ def test_get_of_what_fails_cancels_the_rest(scheduler: FakeScheduler, client: Cl
     assert scheduler.receive("cancel")["ids"] == [submitted["ids"][2]]
 
 
-def test_get_ends_with_its_client(scheduler: FakeScheduler, client: Client) -> None:
+def test_disconnect_ends_get(scheduler: FakeScheduler, client: Client) -> None:
     thread, results = run_in_thread(lambda: client.get(GRAPH, ["c"]))
     scheduler.receive("submit")
     client.disconnect()
@@ -166,7 +166,7 @@ def test_get_ends_with_its_client(scheduler: FakeScheduler, client: Client) -> N
     assert client.get({"a": 1}, ["a"]) == {"a": 1}
 
 
-def test_a_target_is_cancelled_as_any_task(scheduler: FakeScheduler, client: Client) -> None:
+def test_a_target_can_be_cancelled(scheduler: FakeScheduler, client: Client) -> None:
     (future,) = client.submit_graph(GRAPH, ["c"])
     scheduler.receive("submit")
     thread, results = run_in_thread(future.cancel)
@@ -176,7 +176,7 @@ def test_a_target_is_cancelled_as_any_task(scheduler: FakeScheduler, client: Cli
     assert results == [True]
 
 
-def test_the_back_end_of_a_client(scheduler: FakeScheduler) -> None:
+def test_graph_backend_of_a_client(scheduler: FakeScheduler) -> None:
     with pytest.raises(ValueError, match="^graph_backend must be one of python, graphblas, not 'dask'$"):
         Client(scheduler.address, graph_backend="dask")
 

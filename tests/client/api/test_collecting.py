@@ -39,12 +39,12 @@ def test_as_completed(running_client: Client) -> None:
     assert list(running_client.as_completed(iter(()))) == []
 
 
-def test_as_completed_in_time(running_client: Client) -> None:
+def test_as_completed_with_a_timeout(running_client: Client) -> None:
     with pytest.raises(concurrent.futures.TimeoutError):
         list(running_client.as_completed([running_client.submit(through, "never")], timeout=0.05))
 
 
-def test_in_a_plain_loop_of_tqdm(running_client: Client) -> None:
+def test_tqdm_shows_as_completed(running_client: Client) -> None:
     futures = [running_client.submit(abs, -i) for i in range(30)]
     shown = io.StringIO()
     results = {future.result() for future in tqdm(running_client.as_completed(futures), total=30, file=shown)}
@@ -78,7 +78,7 @@ def test_gather_takes_any_future(running_client: Client) -> None:
     assert running_client.gather([foreign, running_client.submit(abs, -4)]) == [3, 4]
 
 
-def test_gather_raises_what_fails_first_and_leaves_the_others(running_client: Client) -> None:
+def test_gather_raises_the_first_failure_and_leaves_the_other_futures(running_client: Client) -> None:
     slow, failing = running_client.submit(through, "slow"), running_client.submit(divide_by, 0)
     with pytest.raises(ZeroDivisionError):
         running_client.gather([slow, failing])
@@ -88,7 +88,7 @@ def test_gather_raises_what_fails_first_and_leaves_the_others(running_client: Cl
         running_client.gather([slow, failing])
 
 
-def test_gather_of_what_is_cancelled(running_client: Client) -> None:
+def test_gather_of_a_cancelled_future(running_client: Client) -> None:
     blocking = [running_client.submit(through, key) for key in "ab"]
     cancelled = running_client.submit(abs, 1)
     assert cancelled.cancel()
@@ -101,7 +101,7 @@ def test_gather_of_what_is_cancelled(running_client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["as_completed", "wait", "gather"])
-def test_what_is_no_future(running_client: Client, name: str) -> None:
+def test_items_that_are_no_futures_raise(running_client: Client, name: str) -> None:
     call: Callable[..., Any] = getattr(running_client, name)
     with pytest.raises(TypeError, match="futures must be an iterable of futures, not 3"):
         call(3)
@@ -127,7 +127,7 @@ def test_bad_arguments(running_client: Client) -> None:
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known length", "unknown length"])
-def test_a_bar_for_map(running_client: Client, capsys: pytest.CaptureFixture[str], known: bool) -> None:
+def test_map_shows_a_bar(running_client: Client, capsys: pytest.CaptureFixture[str], known: bool) -> None:
     arguments = [(-i,) for i in range(3000)]
     results = running_client.map(abs, arguments if known else iter(arguments), progress=True)
     assert results == list(range(3000))
@@ -135,7 +135,7 @@ def test_a_bar_for_map(running_client: Client, capsys: pytest.CaptureFixture[str
     assert "100%" in shown and "3000/3000" in shown
 
 
-def test_a_bar_moves_while_a_chunk_is_under_way(running_client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bar_moves_within_a_chunk(running_client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     shown = ""
 
     def has_moved() -> bool:
@@ -153,13 +153,13 @@ def test_a_bar_moves_while_a_chunk_is_under_way(running_client: Client, capsys: 
     assert in_threads(2, run) == [None, ["first", "second"]]
 
 
-def test_a_bar_is_closed_when_a_task_fails(running_client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bar_is_closed_when_a_task_fails(running_client: Client, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ZeroDivisionError):
         running_client.map(divide_by, [(0,)], progress=True)
     assert capsys.readouterr().err.endswith("\n")
 
 
-def test_no_bar_without_tqdm(running_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_without_tqdm_raises(running_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=re.escape(f"progress=True needs tqdm: {install_hint('progress')}")):
         running_client.map(abs, [(1,)], progress=True)

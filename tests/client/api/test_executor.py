@@ -49,24 +49,24 @@ def test_submit(executor: Executor) -> None:
     assert future.result(SECONDS) == 32
 
 
-def test_all_keywords_are_the_functions(executor: Executor) -> None:
+def test_all_keywords_go_to_the_function(executor: Executor) -> None:
     given = {"fn": 1, "self": 2, "profiling": 3, "args": 4}
     assert executor.submit(keywords, **given).result(SECONDS) == given
 
 
-def test_what_can_not_be_called(running_client: Client) -> None:
+def test_a_function_that_is_not_callable_raises(running_client: Client) -> None:
     with pytest.raises(TypeError, match="not callable"):
         running_client.executor().submit(3)  # type: ignore[arg-type]
 
 
-def test_pickling_one_says_what_to_do_instead(running_client: Client) -> None:
+def test_pickling_an_executor_raises(running_client: Client) -> None:
     executor = running_client.executor()
     executor.submit(abs, 1).result(SECONDS)
     with pytest.raises(TypeError, match="^an executor can't be pickled: pass its client"):
         pickle.dumps(executor)
 
 
-def test_a_views_options_count(running: RunningScheduler, running_client: Client) -> None:
+def test_options_of_a_view_apply(running: RunningScheduler, running_client: Client) -> None:
     with running_client.options(priority=4).executor() as executor:
         assert list(executor.map(abs, [-1, -2])) == [1, 2]
     assert {batch["priority"] for batch in running.options} == {4}
@@ -85,18 +85,18 @@ def test_in_an_event_loop(executor: Executor) -> None:
 
 @pytest.mark.parametrize("chunksize", [1, 3, 100])
 @pytest.mark.parametrize("iterables", [[range(10)], [range(7), range(5)], [[]], [iter("ab"), "xyz", (1, 2, 3)]])
-def test_map_is_the_builtin(running_client: Client, iterables: Any, chunksize: int) -> None:
+def test_map_equals_the_builtin_map(running_client: Client, iterables: Any, chunksize: int) -> None:
     kept = [list(each) for each in iterables]
     expected = list(map(lambda *given: given, *kept))
     assert list(running_client.executor().map(lambda *given: given, *kept, chunksize=chunksize)) == expected
 
 
-def test_chunks_are_tasks(running: RunningScheduler, running_client: Client) -> None:
+def test_each_chunk_is_one_task(running: RunningScheduler, running_client: Client) -> None:
     assert sum(running_client.executor().map(abs, range(100), chunksize=10)) == sum(range(100))
     assert running.names == ["partial(_call_chunk)"] * 10
 
 
-def test_map_submits_at_once_and_yields_as_results_come(executor: Executor) -> None:
+def test_map_submits_eagerly_and_yields_lazily(executor: Executor) -> None:
     results = executor.map(through, ["a", "b", "c"])
     wait_until(lambda: sorted(gates.passed) == ["a", "b"])
     gates.open("a")
@@ -116,14 +116,14 @@ def is_empty(kept: weakref.WeakSet[Large]) -> bool:
     return not kept
 
 
-def test_map_keeps_no_result_that_its_reader_has_let_go(executor: Executor) -> None:
+def test_map_does_not_keep_results_that_were_read(executor: Executor) -> None:
     for result in executor.map(Large, [1, 2]):
         kept = weakref.WeakSet([result])
         del result
         wait_until(functools.partial(is_empty, kept), what="the result is freed")
 
 
-def test_map_in_time_and_not(running: RunningScheduler, executor: Executor) -> None:
+def test_map_with_a_timeout(running: RunningScheduler, executor: Executor) -> None:
     gates.open("open")
     results = executor.map(through, ["open", "shut", "never", "ever"], timeout=1)
     assert next(results) == "open"
@@ -137,14 +137,14 @@ def test_map_in_time_and_not(running: RunningScheduler, executor: Executor) -> N
     assert "ever" not in gates.passed, "what had not begun is cancelled"
 
 
-def test_a_result_that_is_there_is_in_time(running_client: Client) -> None:
+def test_a_result_that_has_arrived_is_in_time(running_client: Client) -> None:
     executor = running_client.executor()
     results = executor.map(abs, [-1], timeout=0)
     executor.shutdown()
     assert list(results) == [1]
 
 
-def test_map_raises_in_the_failed_ones_place(executor: Executor) -> None:
+def test_map_raises_in_the_place_of_the_failed_call(executor: Executor) -> None:
     results = executor.map(divide_by, [5, 0, 2])
     assert next(results) == 2
     with pytest.raises(ZeroDivisionError):
@@ -152,7 +152,7 @@ def test_map_raises_in_the_failed_ones_place(executor: Executor) -> None:
     assert list(results) == []
 
 
-def test_the_iterator_closed_cancels_the_rest(running: RunningScheduler, executor: Executor) -> None:
+def test_closing_the_iterator_cancels_waiting_calls(running: RunningScheduler, executor: Executor) -> None:
     results = executor.map(through, range(10))
     wait_until(lambda: sorted(gates.passed) == [0, 1])
     gates.open(0, 1, 2)
@@ -165,7 +165,7 @@ def test_the_iterator_closed_cancels_the_rest(running: RunningScheduler, executo
     assert len(gates.passed) == 5
 
 
-def test_no_more_tasks_ahead_than_buffersize(running: RunningScheduler, running_client: Client) -> None:
+def test_buffersize_limits_the_submitted_tasks(running: RunningScheduler, running_client: Client) -> None:
     taken = []
 
     def numbers() -> Iterator[int]:
@@ -197,7 +197,7 @@ def test_bad_arguments_of_map(running_client: Client, arguments: Any, error: typ
 # ------------------------------------------------------------------------------------------------------------- shutdown
 
 
-def test_nothing_is_taken_after_shutdown(executor: Executor) -> None:
+def test_submit_after_shutdown_raises(executor: Executor) -> None:
     executor.shutdown()
     executor.shutdown(wait=False)
     uses: list[Callable[[], object]] = [lambda: executor.submit(abs, 1), lambda: executor.map(abs, [1])]
@@ -206,7 +206,7 @@ def test_nothing_is_taken_after_shutdown(executor: Executor) -> None:
             use()
 
 
-def test_the_client_stays(running_client: Client) -> None:
+def test_shutdown_leaves_the_client_connected(running_client: Client) -> None:
     executor = running_client.executor()
     with executor:
         future = executor.submit(abs, -3)
@@ -225,7 +225,7 @@ def test_shutdown_waits(executor: Executor) -> None:
     assert future.done()
 
 
-def test_shutdown_cancels_what_has_not_begun(executor: Executor) -> None:
+def test_shutdown_can_cancel_waiting_calls(executor: Executor) -> None:
     futures = [executor.submit(through, key) for key in range(5)]
     wait_until(lambda: sorted(gates.passed) == [0, 1])
     executor.shutdown(wait=False, cancel_futures=True)
@@ -235,7 +235,7 @@ def test_shutdown_cancels_what_has_not_begun(executor: Executor) -> None:
     assert [future.result() for future in futures[:2]] == [0, 1]
 
 
-def test_futures_that_nobody_keeps_are_waited_for_as_well(running_client: Client) -> None:
+def test_shutdown_waits_for_futures_without_references(running_client: Client) -> None:
     with running_client.executor() as executor:
         executor.submit(through, "kept by nobody")
         wait_until(lambda: gates.passed == ["kept by nobody"])
@@ -253,7 +253,7 @@ def test_done_futures_are_not_kept(running_client: Client) -> None:
 # ------------------------------------------------------------------------------------------------------------- breaking
 
 
-def test_a_disconnected_client(running_client: Client) -> None:
+def test_an_executor_of_a_disconnected_client_raises(running_client: Client) -> None:
     executor = running_client.executor()
     future = executor.submit(through, "never")
     running_client.disconnect()
@@ -264,7 +264,7 @@ def test_a_disconnected_client(running_client: Client) -> None:
     assert future.cancelled()
 
 
-def test_a_lost_scheduler_breaks_it(running: RunningScheduler) -> None:
+def test_a_lost_scheduler_breaks_the_executor(running: RunningScheduler) -> None:
     with Client(running.address, timeout_seconds=0.5, heartbeat_interval_seconds=0.1) as client:
         executor = client.executor()
         future = executor.submit(through, "never")
@@ -283,7 +283,7 @@ def test_a_lost_scheduler_breaks_it(running: RunningScheduler) -> None:
             again.close()
 
 
-def test_it_is_an_executor(running_client: Client) -> None:
+def test_it_is_a_standard_executor(running_client: Client) -> None:
     executor = running_client.executor()
     assert isinstance(executor, Executor) and isinstance(executor, ClusterExecutor)
     assert isinstance(executor.submit(functools.partial(pow, 2), 3), TaskFuture)

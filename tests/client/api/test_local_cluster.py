@@ -50,7 +50,7 @@ def test_a_bad_logging_level(no_processes: None) -> None:
         LocalCluster(logging_level="LOUD")
 
 
-def test_a_page_without_its_libraries(no_processes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ui_without_its_libraries_raises(no_processes: None, monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "aiohttp" else find(name))
     text = f"ui=True needs aiohttp, which is not installed: {install_hint('ui')}"
@@ -68,7 +68,9 @@ def test_a_page_without_its_libraries(no_processes: None, monkeypatch: pytest.Mo
         (["scaler_worker", "scaler_scheduler"], "needs scaler-worker and scaler-scheduler, which are not installed in"),
     ],
 )
-def test_missing_packages(no_processes: None, monkeypatch: pytest.MonkeyPatch, missing: list[str], text: str) -> None:
+def test_missing_packages_are_named(
+    no_processes: None, monkeypatch: pytest.MonkeyPatch, missing: list[str], text: str
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else object())
     monkeypatch.delenv(scheduler_commands.SCHEDULER_PYTHON_VARIABLE, raising=False)
     monkeypatch.setattr(scheduler_commands, "_find_pypy", lambda: None)
@@ -82,7 +84,7 @@ def test_missing_packages(no_processes: None, monkeypatch: pytest.MonkeyPatch, m
 @pytest.mark.parametrize(
     ("host", "hint"), [("0.0.0.0", " (an address that other machines reach needs keys=)"), ("127.0.0.1", "")]
 )
-def test_a_scheduler_that_does_not_start(monkeypatch: pytest.MonkeyPatch, host: str, hint: str) -> None:
+def test_a_scheduler_that_does_not_start_raises(monkeypatch: pytest.MonkeyPatch, host: str, hint: str) -> None:
     monkeypatch.delenv("SCALER_KEYS", raising=False)
     ending = [sys.executable, "-c", "raise SystemExit(2)"]
     monkeypatch.setattr(scheduler_commands, "_scheduler_commands", lambda python: iter([ending]))
@@ -119,7 +121,7 @@ def clusters(running: RunningScheduler, monkeypatch: pytest.MonkeyPatch) -> list
     return made
 
 
-def test_without_an_address_it_starts_one_for_its_own_life(
+def test_a_client_without_an_address_starts_a_local_cluster(
     clusters: list[FakeCluster], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "scaler_client"):
@@ -132,7 +134,7 @@ def test_without_an_address_it_starts_one_for_its_own_life(
     assert line == f"no scheduler address was given: a local cluster for this client runs at {cluster.address}"
 
 
-def test_the_environment_goes_first(
+def test_the_address_in_the_environment_counts_first(
     running: RunningScheduler, clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ADDRESS_VARIABLE, running.address)
@@ -141,27 +143,31 @@ def test_the_environment_goes_first(
     assert not clusters
 
 
-def test_a_view_ends_it_too(clusters: list[FakeCluster]) -> None:
+def test_disconnecting_a_view_ends_the_local_cluster(clusters: list[FakeCluster]) -> None:
     made = Client()
     made.options(priority=1).disconnect()
     assert clusters[0].is_shut_down
 
 
-def test_it_ends_when_the_client_can_not_join(clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_local_cluster_ends_if_the_client_cannot_join(
+    clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(client, "LocalCluster", lambda: FakeCluster("tcp://127.0.0.1:1"))
     with pytest.raises(ConnectionError):
         Client(timeout_seconds=0.01)
     assert clusters[0].is_shut_down
 
 
-def test_none_in_a_process_forked_by_a_task(clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_local_cluster_in_a_process_forked_by_a_task(
+    clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(task_host, "is_forked_by_task", True)
     with pytest.raises(ValueError, match=f"no address: a process forked by a task needs one.*{ADDRESS_VARIABLE}"):
         Client()
     assert not clusters
 
 
-def test_a_cluster_in_the_place_of_an_address(running: RunningScheduler) -> None:
+def test_a_local_cluster_as_address(running: RunningScheduler) -> None:
     cluster = FakeCluster(running.address)
     with Client(cluster) as made:
         assert made.address == running.address

@@ -43,26 +43,26 @@ def commands(tmp_path: Path) -> Commands:
 # ------------------------------------------------------------------------------------------------------------ keywords
 
 
-def test_none_is_the_default() -> None:
+def test_none_means_the_default() -> None:
     assert command_options({"io_threads": 2, "preload": None}) == {"io_threads": 2}
 
 
 @pytest.mark.parametrize(("keyword", "key"), local_options.RENAMED.items())
-def test_keywords_by_another_name(keyword: str, key: str) -> None:
+def test_renamed_keywords(keyword: str, key: str) -> None:
     assert command_options({keyword: 5}) == {key: 5}
     with pytest.raises(TypeError, match="are the same option: give one of them"):
         command_options({key: 5, keyword: 5})
 
 
 @pytest.mark.parametrize("keyword", local_options.IGNORED)
-def test_keywords_without_effect_are_taken_and_said(keyword: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_keywords_without_effect_log_a_warning(keyword: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert command_options({keyword: 5, "io_threads": 2}) == {"io_threads": 2}
     assert caplog.messages == [f"{keyword}= has no effect: {local_options.IGNORED[keyword]}"]
 
 
 @pytest.mark.parametrize("keyword", local_options.REJECTED)
-def test_options_that_are_no_keywords(keyword: str) -> None:
+def test_rejected_keywords_raise(keyword: str) -> None:
     with pytest.raises(TypeError, match=f"^a local cluster takes no {keyword}=: {local_options.REJECTED[keyword]}$"):
         command_options({keyword: 5})
 
@@ -74,7 +74,7 @@ class Number(enum.IntEnum):
     THREE = 3
 
 
-def test_values_as_a_file_and_as_arguments(commands: Commands) -> None:
+def test_values_as_toml_and_as_arguments(commands: Commands) -> None:
     values: dict[str, Any] = {
         "on": True,
         "off": False,
@@ -119,7 +119,7 @@ nothing = ""
         (["a,b"], ValueError, "key: 'a,b' has a comma, which separates values"),
     ],
 )
-def test_values_that_no_command_can_have(commands: Commands, value: Any, error: type[Exception], text: str) -> None:
+def test_values_that_no_command_accepts(commands: Commands, value: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=f"^{text}$"):
         check_options({"key": value}, [commands.make("s")], commands.make("c"))
 
@@ -127,7 +127,7 @@ def test_values_that_no_command_can_have(commands: Commands, value: Any, error: 
 # ------------------------------------------------------------------------------------------------- what commands answer
 
 
-def test_each_command_gets_what_it_has(commands: Commands) -> None:
+def test_each_command_gets_its_own_options(commands: Commands) -> None:
     scheduler = commands.make("s", "/dev/stdin:2: of_cluster: unknown key")
     cluster = commands.make("c", "a line of another kind", "/dev/stdin:1: of_scheduler: unknown key")
     options = {"of_scheduler": 1, "of_cluster": 2, "of_both": 3}
@@ -136,7 +136,7 @@ def test_each_command_gets_what_it_has(commands: Commands) -> None:
     assert chosen.cluster_arguments == ["--of-cluster=2", "--of-both=3"]
 
 
-def test_what_neither_has(commands: Commands) -> None:
+def test_an_option_that_neither_command_has(commands: Commands) -> None:
     scheduler = commands.make("s", "/dev/stdin:1: evnt_loop: unknown key (did you mean event_loop?)")
     cluster = commands.make("c", "/dev/stdin:1: evnt_loop: unknown key")
     complaint = r"neither scaler_scheduler nor scaler_cluster has an option 'evnt_loop' \(did you mean event_loop\?\)"
@@ -147,14 +147,14 @@ def test_what_neither_has(commands: Commands) -> None:
         check_options({"n_worker": 1}, [both], both, keywords=["address", "n_workers"])
 
 
-def test_a_complaint_is_the_command_s_own(commands: Commands) -> None:
+def test_the_error_has_the_text_of_the_command(commands: Commands) -> None:
     cluster = commands.make("c", "/dev/stdin:1: names: 2 names for 3 workers (/dev/stdin:2: num_of_workers)")
     with pytest.raises(ValueError, match=r"^names: 2 names for 3 workers \(num_of_workers\)$"):
         check_options({"names": ["a", "b"]}, [commands.make("s")], cluster, n_workers=3)
 
 
 @pytest.mark.parametrize(("lines", "status"), [(["unknown option --check-config"], 2), (["Traceback"], 1)])
-def test_a_command_without_an_answer(commands: Commands, lines: list[str], status: int) -> None:
+def test_a_command_that_does_not_answer(commands: Commands, lines: list[str], status: int) -> None:
     with pytest.raises(RuntimeError, match=f"--check-config /dev/stdin ended with status {status}: {lines[0]}"):
         check_options({"a": 1}, [commands.make("s", *lines, status=status)], commands.make("c"))
 
@@ -162,7 +162,7 @@ def test_a_command_without_an_answer(commands: Commands, lines: list[str], statu
 # -------------------------------------------------------------------------------------------------------------- uvloop
 
 
-def test_uvloop_decides_which_command_it_is(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
+def test_uvloop_decides_which_command_is_chosen(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
     first, second, third = commands.make("pypy", NO_UVLOOP), commands.make("one"), commands.make("other")
     chosen = check_options({"event_loop": "uvloop"}, [first, second, third], commands.make("c"))
     assert (chosen.scheduler, chosen.scheduler_arguments) == (second, ["--event-loop=uvloop"])
@@ -171,15 +171,13 @@ def test_uvloop_decides_which_command_it_is(commands: Commands, caplog: pytest.L
     assert caplog.messages == [f"{line} (no uvloop here)"]
 
 
-def test_a_first_choice_that_has_uvloop_is_not_talked_about(
-    commands: Commands, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_warning_if_the_first_command_has_uvloop(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
     chosen = check_options({"event_loop": "uvloop"}, [commands.make("one"), commands.make("other")], commands.make("c"))
     assert chosen.scheduler == commands.make("one")
     assert commands.asked("other") is None and not caplog.messages
 
 
-def test_nobody_has_uvloop(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_command_has_uvloop(commands: Commands, caplog: pytest.LogCaptureFixture) -> None:
     first, second = commands.make("pypy", NO_UVLOOP), commands.make("other", NO_UVLOOP)
     chosen = check_options({"event_loop": "uvloop", "io_threads": 2}, [first, second], commands.make("c"))
     assert (chosen.scheduler, chosen.scheduler_arguments) == (first, ["--io-threads=2"])
@@ -187,7 +185,7 @@ def test_nobody_has_uvloop(commands: Commands, caplog: pytest.LogCaptureFixture)
     assert caplog.messages == [f"{line} `{first[0]}` (no uvloop here)"]
 
 
-def test_a_given_scheduler_without_uvloop(commands: Commands) -> None:
+def test_a_given_scheduler_without_uvloop_raises(commands: Commands) -> None:
     with pytest.raises(ValueError, match="^event_loop: no uvloop here$"):
         check_options(
             {"event_loop": "uvloop"},
@@ -197,7 +195,7 @@ def test_a_given_scheduler_without_uvloop(commands: Commands) -> None:
         )
 
 
-def test_another_wrong_event_loop_looks_for_no_other_command(commands: Commands) -> None:
+def test_other_wrong_event_loops_do_not_change_the_command(commands: Commands) -> None:
     with pytest.raises(ValueError, match="^event_loop: no uvloop here$"):
         check_options({"event_loop": "x"}, [commands.make("s", NO_UVLOOP), commands.make("other")], commands.make("c"))
     assert commands.asked("other") is None

@@ -18,7 +18,7 @@ import scaler_client
 from scaler_client import AsyncClient, Client, ClusterExecutor, LocalCluster, SchedulerClusterCombo
 
 
-def test_completion_offers_what_there_is_for_users_and_no_modules() -> None:
+def test_completion_offers_the_public_names_and_no_modules() -> None:
     offered = {name for name in dir(scaler_client) if not name.startswith("_")}
     assert offered == set(scaler_client.__all__)
     assert not [name for name in offered if isinstance(getattr(scaler_client, name), types.ModuleType)]
@@ -37,12 +37,12 @@ def test_completion_offers_what_there_is_for_users_and_no_modules() -> None:
         (lambda client: client.clear(1), "clear"),
     ],
 )
-def test_a_wrong_call_is_told_of_the_class_that_was_called(call: Callable[[Any], object], method: str) -> None:
+def test_a_wrong_call_names_the_called_class(call: Callable[[Any], object], method: str) -> None:
     with pytest.raises(TypeError, match=rf"^Client\.{method}\(\) "):
         call(object.__new__(Client))
 
 
-def test_several_iterables_for_map_are_told_what_to_use() -> None:
+def test_map_of_several_iterables_says_what_to_use() -> None:
     with pytest.raises(TypeError) as error:
         object.__new__(Client).map(pow, [1], [2], [3])  # type: ignore[arg-type]
     assert "but 3 were given: " in str(error.value)
@@ -51,7 +51,7 @@ def test_several_iterables_for_map_are_told_what_to_use() -> None:
         asyncio.run(object.__new__(AsyncClient).map(pow, [1], [2]))  # type: ignore[arg-type]
 
 
-def test_every_public_method_of_a_client_is_for_users() -> None:
+def test_public_methods_of_a_client() -> None:
     assert {name for name in dir(Client) if not name.startswith("_")} == {
         "address", "as_completed", "clear", "dask_get", "disconnect", "executor", "gather", "get", "map", "options",
         "send_object", "shutdown", "submit", "submit_graph", "wait",
@@ -99,6 +99,6 @@ def test_errors_that_a_client_raises_can_be_imported() -> None:
     assert scaler_client.KeyFileError is sys.modules["scaler_client.commands.key_files"].KeyFileError
 
 
-def test_methods_are_found_by_the_names_that_they_show() -> None:
+def test_methods_can_be_pickled_by_their_names() -> None:
     for method in (Client.submit, Client.get, Client.clear):
         assert pickle.loads(pickle.dumps(method)) is method

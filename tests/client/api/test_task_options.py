@@ -34,14 +34,14 @@ def given(options: TaskOptions | None = None, **values: Any) -> TaskOptions:
         ({"profiling": True}, "profiling", True),
     ],
 )
-def test_what_travels(values: dict[str, Any], field: str, expected: Any) -> None:
+def test_options_on_the_wire(values: dict[str, Any], field: str, expected: Any) -> None:
     wire = given(**values).to_wire()
     assert wire is not None
     assert getattr(wire, field) == expected
 
 
 @pytest.mark.parametrize("values", [{}, {"profiling": False}, {"name": ""}, {"priority": 0}, {"capabilities": ()}])
-def test_what_asks_for_nothing(values: dict[str, Any]) -> None:
+def test_default_options_are_not_sent(values: dict[str, Any]) -> None:
     assert given(**values).to_wire() is None
 
 
@@ -78,7 +78,7 @@ def test_what_asks_for_nothing(values: dict[str, Any]) -> None:
         ("profiling", 1, TypeError),
     ],
 )
-def test_what_is_refused(name: str, value: Any, kind: type[Exception]) -> None:
+def test_bad_options_raise(name: str, value: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match=f"^{name}.*must") as raised:
         given(**{name: value})
     assert "\n" not in str(raised.value)
@@ -90,26 +90,26 @@ def test_profiling_of_a_submit() -> None:
         checked_bool("profiling", 1)
 
 
-def test_later_options_stand_beside_earlier_ones() -> None:
+def test_later_options_are_added_to_earlier_ones() -> None:
     first = given(timeout=2, priority=3)
     second = given(first, retries=4, priority=5)
     assert second == TaskOptions(timeout=2.0, retries=4, priority=5)
     assert first == TaskOptions(timeout=2.0, priority=3)
 
 
-def test_inside_a_task() -> None:
+def test_options_inside_a_task() -> None:
     assert TaskOptions().to_wire(2, 9) == Options(depth=2, priority=9)
     assert TaskOptions(priority=0).to_wire(2, 9) == Options(depth=2)
     assert TaskOptions(profiling=True).to_wire(1, 0, False) == Options(depth=1)
 
 
-def test_equal_questions_get_the_same_object() -> None:
+def test_equal_arguments_return_the_same_object() -> None:
     options = given(retries=2)
     assert options.to_wire(1, 0) is options.to_wire(1, 0)
     assert options.to_wire(1, 0) is not options.to_wire(2, 0)
 
 
-def test_they_can_be_pickled() -> None:
+def test_options_can_be_pickled() -> None:
     options = given(timeout=2, retry_on=(OSError,), capabilities={"gpu": 1})
     options.to_wire()
     assert pickle.loads(pickle.dumps(options)) == options

@@ -86,13 +86,13 @@ def test_counted() -> None:
 # ------------------------------------------------------------------------------------------------------------- futures
 
 
-def test_futures() -> None:
+def test_html_of_futures() -> None:
     assert Texts(with_value(42)).texts == ["TaskFuture", "task", "function", "state", "finished, returned int"]
     failed = Texts(with_exception(ValueError(HOSTILE)))
     assert failed.texts[-1] == f"finished, raised ValueError({HOSTILE!r})" and "script" not in failed.tags
 
 
-def test_a_future_has_its_options_name(running_client: Client) -> None:
+def test_a_future_shows_the_name_of_its_options(running_client: Client) -> None:
     future = running_client.options(name=HOSTILE).submit(through, 1)
     wait_until(future.running)
     assert HOSTILE in repr(future)
@@ -108,7 +108,7 @@ def test_a_future_has_its_options_name(running_client: Client) -> None:
 # ------------------------------------------------------------------------------------------------------------- clients
 
 
-def test_a_client(running: RunningScheduler) -> None:
+def test_html_of_a_client(running: RunningScheduler) -> None:
     with Client(running.address, timeout_seconds=1, heartbeat_interval_seconds=0.1) as client:
         client.submit(through, 1)
         wait_until(lambda: gates.passed)
@@ -118,7 +118,7 @@ def test_a_client(running: RunningScheduler) -> None:
     assert Texts(client).texts[-1] == "disconnected"
 
 
-def test_what_the_scheduler_says(monitor: zmq.Socket[bytes], address: Address) -> None:
+def test_a_client_shows_the_state_of_the_scheduler(monitor: zmq.Socket[bytes], address: Address) -> None:
     scheduler = RunningScheduler(str(address), incarnation=5)
     try:
         with Client(str(address)) as client:
@@ -137,7 +137,7 @@ def test_what_the_scheduler_says(monitor: zmq.Socket[bytes], address: Address) -
 # ------------------------------------------------------------------------------------------------------------ snapshots
 
 
-def test_the_newest_snapshot_counts(monitor: zmq.Socket[bytes], address: Address) -> None:
+def test_the_newest_snapshot_is_shown(monitor: zmq.Socket[bytes], address: Address) -> None:
     watch = NewestSnapshot(address)
     assert watch.latest() is None
     monitor.recv()
@@ -151,7 +151,7 @@ def test_the_newest_snapshot_counts(monitor: zmq.Socket[bytes], address: Address
     assert watch.latest() is None
 
 
-def test_who_looks_first_waits_for_a_snapshot(monitor: zmq.Socket[bytes], address: Address) -> None:
+def test_the_first_look_waits_for_a_snapshot(monitor: zmq.Socket[bytes], address: Address) -> None:
     watch = NewestSnapshot(address)
     with ThreadPoolExecutor(1) as thread:
         look = thread.submit(watch.latest)
@@ -162,13 +162,13 @@ def test_who_looks_first_waits_for_a_snapshot(monitor: zmq.Socket[bytes], addres
     watch.close()
 
 
-def test_nobody_is_kept_where_nothing_is_published(address: Address) -> None:
+def test_no_wait_if_no_snapshot_is_published(address: Address) -> None:
     watch = NewestSnapshot(address)
     assert [watch.latest() for _ in range(100)] == [None] * 100
     watch.close()
 
 
-def test_a_clusters_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_of_a_local_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalCluster, "__init__", lambda self: None)
     cluster = LocalCluster()
     cluster.__dict__.update(_address="tcp://127.0.0.1:1", _processes=[object()], _n_workers=None)

@@ -54,12 +54,12 @@ def test_it_is_a_standard_future() -> None:
         ("raised", True, False, False),
     ],
 )
-def test_what_each_state_answers(state: str, done: bool, is_running: bool, is_cancelled: bool) -> None:
+def test_answers_of_each_state(state: str, done: bool, is_running: bool, is_cancelled: bool) -> None:
     future = STATES[state]()
     assert (future.done(), future.running(), future.cancelled()) == (done, is_running, is_cancelled)
 
 
-def test_repr_waits_for_the_number_of_a_new_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repr_waits_for_the_id_of_a_new_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(future_module, "_TASK_ID_SECONDS", 60)
     future = pending()
     number = threading.Timer(0.01, lambda: setattr(future, "task_id", 17))
@@ -87,14 +87,14 @@ def test_repr(state: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["running", "returned", "raised"])
-def test_what_runs_or_is_over_is_not_cancelled(state: str) -> None:
+def test_running_and_done_tasks_are_not_cancelled(state: str) -> None:
     future = STATES[state]()
     before = future._state
     assert future.cancel() is False
     assert future._state == before
 
 
-def test_cancel_of_a_pending_one_asks_the_scheduler() -> None:
+def test_cancel_of_a_pending_task_asks_the_scheduler() -> None:
     io_thread = FakeIoThread(grants_cancel=True)
     future = pending(io_thread)
     assert future.cancel() is True
@@ -111,7 +111,7 @@ def test_cancel_that_the_scheduler_refuses() -> None:
     assert future.result(0) == 1
 
 
-def test_a_cancelled_one_raises() -> None:
+def test_a_cancelled_future_raises() -> None:
     future = cancelled()
     for ask in (future.result, future.exception):
         with pytest.raises(concurrent.futures.CancelledError):
@@ -123,7 +123,7 @@ def test_a_cancelled_one_raises() -> None:
 
 @pytest.mark.parametrize("state", ["pending", "running"])
 @pytest.mark.parametrize("timeout", [0, 0.001, -1])
-def test_what_is_not_there_in_time(state: str, timeout: float) -> None:
+def test_a_timeout_raises(state: str, timeout: float) -> None:
     future = STATES[state]()
     for ask in (future.result, future.exception):
         with pytest.raises(concurrent.futures.TimeoutError):
@@ -132,7 +132,7 @@ def test_what_is_not_there_in_time(state: str, timeout: float) -> None:
             ask(timeout)
 
 
-def test_a_timeout_lasts_as_long_as_it_says() -> None:
+def test_timeouts_are_passed_to_the_wait() -> None:
     began = time.monotonic()
     with pytest.raises(concurrent.futures.TimeoutError):
         pending().result(timeout=0.05)
@@ -147,7 +147,7 @@ def test_a_value() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 0, "", b"", (), False])
-def test_values_that_are_false(value: Any) -> None:
+def test_falsy_values(value: Any) -> None:
     future = with_value(value)
     assert future.result(0) == value
     assert future.exception(0) is None
@@ -176,7 +176,7 @@ class FrozenError(Exception):
         raise AttributeError(f"can't set {name}")
 
 
-def test_an_exception_that_lets_no_attribute_be_set() -> None:
+def test_an_exception_without_settable_attributes() -> None:
     with pytest.raises(FrozenError) as raised:
         with_exception(FrozenError("frozen")).result(0)
     assert isinstance(raised.value.__cause__, RemoteTraceback)
@@ -208,14 +208,14 @@ def test_no_cycle_keeps_the_exception_alive() -> None:
         gc.enable()
 
 
-def test_an_answer_that_can_not_be_read_here() -> None:
+def test_an_answer_that_cannot_be_unpickled() -> None:
     future = pending()
     future.resolve(0, Outcome.VALUE, b"\x80garbage")
     with pytest.raises(ResultPickleError, match="^the result of function can.t be unpickled in this process .host "):
         future.result(0)
 
 
-def test_what_the_scheduler_says_in_text() -> None:
+def test_outcomes_with_a_text() -> None:
     died, unpicklable = pending(), pending()
     died.resolve(0, Outcome.WORKER_DIED, "signal 9 – twice".encode())
     unpicklable.resolve(0, Outcome.RESULT_FAILED, b"a lock")
@@ -225,7 +225,7 @@ def test_what_the_scheduler_says_in_text() -> None:
         unpicklable.result(0)
 
 
-def test_an_error_of_the_clients_own() -> None:
+def test_an_error_of_the_client() -> None:
     future = pending()
     error = ConnectionError("gone")
     future.fail(0, error)
@@ -233,7 +233,7 @@ def test_an_error_of_the_clients_own() -> None:
     assert future.done() and not future.cancelled()
 
 
-def test_only_the_first_end_counts() -> None:
+def test_only_the_first_outcome_counts() -> None:
     future = with_value(1)
     end_with_value(future, 2)
     end_cancelled(future)
@@ -245,7 +245,7 @@ def test_only_the_first_end_counts() -> None:
     assert gone.cancelled()
 
 
-def test_waiting_where_it_could_never_end() -> None:
+def test_a_wait_that_could_never_end_raises() -> None:
     io_thread = FakeIoThread()
     io_thread.problem = ClientClosedError("the client is disconnected")
     for ask in (pending(io_thread).result, pending(io_thread).exception):
@@ -253,7 +253,7 @@ def test_waiting_where_it_could_never_end() -> None:
             ask()
 
 
-def test_it_can_not_be_pickled() -> None:
+def test_a_future_cannot_be_pickled() -> None:
     with pytest.raises(TypeError, match="pass its result"):
         pickle.dumps(pending())
 
@@ -347,7 +347,7 @@ def test_callbacks_of_a_cancel_run_before_it_returns_or_soon_after() -> None:
     assert called.wait(10)
 
 
-def test_force_is_looked_at_where_it_is_given() -> None:
+def test_force_is_converted_in_the_calling_thread() -> None:
     class Hostile:
         def __bool__(self) -> bool:
             raise LookupError("hostile")

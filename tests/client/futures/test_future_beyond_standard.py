@@ -22,7 +22,7 @@ from scaler_client.futures.profiling import ProfilingInfo
 from scaler_client.protocol.messages import Options, Outcome
 
 
-def test_cancel_by_force_asks_also_for_a_running_one() -> None:
+def test_force_cancel_asks_for_a_running_task() -> None:
     io_thread = FakeIoThread(grants_cancel=True)
     future = pending(io_thread)
     future.start()
@@ -34,7 +34,7 @@ def test_cancel_by_force_asks_also_for_a_running_one() -> None:
 
 
 @pytest.mark.parametrize("make", [with_value, lambda: with_exception(OSError())])
-def test_cancel_by_force_of_what_is_over(make: Any) -> None:
+def test_force_cancel_of_a_done_task(make: Any) -> None:
     assert make().cancel(force=True) is False
 
 
@@ -46,7 +46,7 @@ def test_a_task_that_ends_before_it_is_stopped() -> None:
     assert future.result(0) == 1
 
 
-def test_a_time_limit() -> None:
+def test_a_task_beyond_its_timeout() -> None:
     future = pending()
     future.resolve(0, Outcome.TIMED_OUT, "f ran for more than 2 s – stopped".encode())
     with pytest.raises(TaskTimeoutError, match="2 s – stopped") as raised:
@@ -55,7 +55,7 @@ def test_a_time_limit() -> None:
 
 
 @pytest.mark.parametrize("end", [end_with_value, lambda future: end_with_exception(future, OSError())])
-def test_what_was_measured(end: Any) -> None:
+def test_profiling_info(end: Any) -> None:
     future = pending()
     future.set_measurements(1_499_999, 2_500, 4096)
     end(future)
@@ -64,7 +64,7 @@ def test_what_was_measured(end: Any) -> None:
     assert (info.duration_s, info.cpu_time_s) == (0.0015, 2e-6)
 
 
-def test_what_was_not_measured() -> None:
+def test_profiling_info_without_measurement_raises() -> None:
     with pytest.raises(ValueError, match="profiling=True"):
         with_value(1).profiling_info()
     died = pending()
@@ -78,7 +78,7 @@ def test_what_was_not_measured() -> None:
         pending().profiling_info()
 
 
-def test_measurements_of_what_is_over_are_passed_over() -> None:
+def test_measurements_after_the_end_are_ignored() -> None:
     future = with_value(1)
     future.set_measurements(1, 1, 1)
     with pytest.raises(ValueError, match="not profiled"):

@@ -48,7 +48,7 @@ def soon(end: Callable[[], Any]) -> threading.Thread:
 # ----------------------------------------------------------------------------------------------------------------- wait
 
 
-def test_wait_for_what_is_over() -> None:
+def test_wait_for_done_futures() -> None:
     futures = [with_value(), with_exception(OSError()), cancelled()]
     done, not_done = wait(futures, timeout=10)
     assert (done, not_done) == (set(futures), set())
@@ -73,7 +73,7 @@ def test_wait_first_completed() -> None:
     assert done == {first} and other in not_done
 
 
-def test_wait_first_completed_when_one_is_already() -> None:
+def test_wait_first_completed_with_a_done_future() -> None:
     over, other = cancelled(), pending()
     assert wait([over, other], timeout=20, return_when=FIRST_COMPLETED) == ({over}, {other})
 
@@ -89,7 +89,7 @@ def test_wait_first_exception() -> None:
     assert wait([good, bad, other], timeout=20, return_when=FIRST_EXCEPTION) == ({good, bad}, {other})
 
 
-def test_wait_first_exception_when_one_has_raised_already() -> None:
+def test_wait_first_exception_with_a_failed_future() -> None:
     bad, other = with_exception(ValueError()), pending()
     assert wait([bad, other], timeout=20, return_when=FIRST_EXCEPTION) == ({bad}, {other})
 
@@ -106,7 +106,7 @@ def test_wait_that_times_out() -> None:
     assert wait([], timeout=0) == (set(), set())
 
 
-def test_wait_beside_futures_of_another_executor() -> None:
+def test_wait_with_futures_of_another_executor() -> None:
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         ours, theirs = pending(), executor.submit(int, "7")
         soon(lambda: end_with_value(ours))
@@ -117,7 +117,7 @@ def test_wait_beside_futures_of_another_executor() -> None:
 # --------------------------------------------------------------------------------------------------------- as_completed
 
 
-def test_as_completed_yields_each_once() -> None:
+def test_as_completed_yields_each_future_once() -> None:
     over, first, second = with_value(), pending(), pending()
 
     def end() -> None:
@@ -151,7 +151,7 @@ def test_await() -> None:
     assert asyncio.run(main()) == [0, 1, 2]
 
 
-def test_await_what_is_over_raised_or_cancelled() -> None:
+def test_await_of_done_futures() -> None:
     async def main() -> None:
         assert await with_value(5) == 5
         with pytest.raises(ZeroDivisionError):
@@ -172,7 +172,7 @@ def test_a_timeout_of_asyncio_cancels_the_task() -> None:
     assert asyncio.run(main()).cancelled()
 
 
-def test_a_cancel_that_is_refused_leaves_the_task_to_run_on() -> None:
+def test_a_refused_cancel_leaves_the_task_running() -> None:
     async def main() -> None:
         future = pending(FakeIoThread(grants_cancel=False))
         wrapped = asyncio.wrap_future(future)
@@ -234,7 +234,7 @@ def ender() -> Iterator[Ender]:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("how", [end_with_value, end_cancelled, lambda future: future.fail(0, OSError())])
-def test_wait_against_the_end(ender: Ender, how: Callable[[Any], None]) -> None:
+def test_wait_races_with_finishing(ender: Ender, how: Callable[[Any], None]) -> None:
     def one_round() -> None:
         futures = [pending() for _ in range(8)]
         ender.end(futures, how)
@@ -245,7 +245,7 @@ def test_wait_against_the_end(ender: Ender, how: Callable[[Any], None]) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_as_completed_against_the_end(ender: Ender) -> None:
+def test_as_completed_races_with_finishing(ender: Ender) -> None:
     def one_round() -> None:
         futures = [pending() for _ in range(8)]
         ender.end(futures)
@@ -256,7 +256,7 @@ def test_as_completed_against_the_end(ender: Ender) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_result_against_the_end(ender: Ender) -> None:
+def test_result_races_with_finishing(ender: Ender) -> None:
     def one_round() -> None:
         future = pending()
         ender.end([future])
@@ -266,7 +266,7 @@ def test_result_against_the_end(ender: Ender) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_callbacks_against_the_end(ender: Ender) -> None:
+def test_callbacks_race_with_finishing(ender: Ender) -> None:
     def one_round() -> None:
         future = pending()
         called: list[int] = []
@@ -286,7 +286,7 @@ def test_callbacks_against_the_end(ender: Ender) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_many_ways_of_waiting_at_once_against_the_end(ender: Ender) -> None:
+def test_several_ways_of_waiting_race_with_finishing(ender: Ender) -> None:
     def one_round() -> None:
         futures = [pending() for _ in range(6)]
         ways: list[Callable[[], int]] = [
@@ -308,7 +308,7 @@ def test_many_ways_of_waiting_at_once_against_the_end(ender: Ender) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_giving_up_beside_others_that_wait_on(ender: Ender) -> None:
+def test_a_waiter_that_times_out_beside_other_waiters(ender: Ender) -> None:
     def one_round() -> None:
         future = pending()
 

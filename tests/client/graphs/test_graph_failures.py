@@ -25,7 +25,7 @@ def answer(client: SessionClient, rows: Sequence[int], outcome: Outcome, payload
 
 
 @pytest.mark.parametrize("rows", [(A, C, E), (E, C, A)])
-def test_what_has_failed_first_is_named_in_whichever_order_it_is_told(client: SessionClient, rows: list[int]) -> None:
+def test_the_first_failure_is_named_in_any_order_of_answers(client: SessionClient, rows: list[int]) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     graph_tasks_first = graph_tasks(client).first
     answer(client, rows, Outcome.WORKER_DIED, b"it died")
@@ -36,7 +36,7 @@ def test_what_has_failed_first_is_named_in_whichever_order_it_is_told(client: Se
     assert e.exception(0).__notes__[1:] == ["of node 'a' of the graph"]
 
 
-def test_rows_that_come_after_the_failure_of_what_they_read_end_as_it_did(client: SessionClient) -> None:
+def test_rows_sent_after_the_failure_of_their_input_fail_alike(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     submits(client.session)
     answer(client, [B], Outcome.EXCEPTION, dumps((KeyError("b"), "remote frames\n")))
@@ -46,7 +46,7 @@ def test_rows_that_come_after_the_failure_of_what_they_read_end_as_it_did(client
     assert not submits(client.session)
 
 
-def test_what_is_cancelled_as_its_reader_has_failed_is_not_what_failed(client: SessionClient) -> None:
+def test_a_row_cancelled_after_its_reader_failed_is_not_the_cause(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     ids = [first + row for row in (A, B, C, E, D)]
@@ -55,14 +55,14 @@ def test_what_is_cancelled_as_its_reader_has_failed_is_not_what_failed(client: S
     assert str(e.exception(0)) == str(d.exception(0)) == "it died (node 'b' of the graph)"
 
 
-def test_a_failure_that_is_made_good_is_not_what_failed(client: SessionClient) -> None:
+def test_a_failure_that_a_rerun_repaired_is_not_the_cause(client: SessionClient) -> None:
     (e,) = client.submit_graph(GRAPH, ["e"])
     answer(client, [A, E], Outcome.INPUT_LOST)
     answer(client, [C, E], Outcome.TIMED_OUT, b"too long")
     assert str(e.exception(0)) == "too long (node 'c' of the graph)"
 
 
-def test_a_failure_that_was_another_scheduler_s_does_not_count(client: SessionClient) -> None:
+def test_failures_reported_by_a_lost_scheduler_do_not_count(client: SessionClient) -> None:
     (e,) = client.submit_graph(GRAPH, ["e"])
     answer(client, [A], Outcome.WORKER_DIED)
     answer(client, [A], Outcome.KEPT)

@@ -56,14 +56,14 @@ def graphs(draw: st.DrawFn) -> tuple[dict[str, Any], list[int]]:
 @pytest.mark.one_interpreter
 @given(graphs())
 @settings(max_examples=200, deadline=None)
-def test_both_say_the_same(drawn: tuple[dict[str, Any], list[int]]) -> None:
+def test_both_backends_agree(drawn: tuple[dict[str, Any], list[int]]) -> None:
     graph, wanted = drawn
     assert outcome(graph, wanted, GRAPHBLAS) == outcome(graph, wanted, PYTHON)
 
 
 @needs_graphblas
 @pytest.mark.parametrize("width", [1, 50, 500])
-def test_both_say_the_same_of_large_graphs(width: int) -> None:
+def test_both_backends_agree_on_large_graphs(width: int) -> None:
     chance = random.Random(width)
     graph: dict[str, Any] = {f"0-{number}": (call,) for number in range(width)}
     for level in range(1, 20_000 // width):
@@ -75,19 +75,19 @@ def test_both_say_the_same_of_large_graphs(width: int) -> None:
 
 
 @needs_graphblas
-def test_the_back_end_is_accepted() -> None:
+def test_the_backend_is_accepted() -> None:
     check_backend(GRAPHBLAS)
     assert "scaler_client.graphs.graphblas" in sys.modules, "the library is imported once it is asked for"
 
 
-def test_unknown_back_ends() -> None:
+def test_unknown_backends_raise() -> None:
     with pytest.raises(ValueError, match="^graph_backend must be one of python, graphblas, not 'networkx'$"):
         check_backend("networkx")
     with pytest.raises(TypeError, match="^graph_backend must be a string, not None$"):
         check_backend(None)  # type: ignore[arg-type]
 
 
-def test_without_the_library() -> None:
+def test_a_backend_without_its_library_raises() -> None:
     """The text says how to install it."""
     program = (
         "import sys; sys.modules['graphblas'] = None\n"

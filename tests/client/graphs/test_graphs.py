@@ -94,25 +94,25 @@ def test_the_graph_of_the_readme() -> None:
         ((pack, "nothing"), ("packed", (None,))),
     ],
 )  # fmt: skip
-def test_what_a_node_may_be(node: Any, value: Any) -> None:
+def test_kinds_of_nodes(node: Any, value: Any) -> None:
     graph = {"x": 10, "alias": "x", ("key", 1): "tuple", "nothing": None, "node": node}
     assert run(graph, ["node"]) == [value]
     assert run({**graph, "reader": (pack, "node", "node")}, ["reader"]) == [("packed", (value, value))]
 
 
-def test_keys_are_whatever_is_hashable() -> None:
+def test_keys_are_any_hashable_values() -> None:
     graph: dict[Hashable, Any] = {1: (inc, 0), ("a", 1): (inc, 1), frozenset({2}): (add, 1, ("a", 1)), None: (inc, 7)}
     assert run(graph, [frozenset({2}), None]) == [3, 8]
     assert SessionClient().get({b"literal": 1, 2.5: "two"}, {b"literal", 2.5}) == {b"literal": 1, 2.5: "two"}
 
 
-def test_arguments_that_no_key_could_be() -> None:
+def test_arguments_that_are_not_hashable() -> None:
     array = Buffer(b"array")
     (value,) = run({"a": (pack, array, {"k": array}, [array, "b"]), "b": array}, ["a"])
     assert value == ("packed", (array, {"k": array}, [array, array]))
 
 
-def test_only_what_the_keys_need_is_sent() -> None:
+def test_only_needed_nodes_are_sent() -> None:
     client = SessionClient()
     graph = {"a": (inc, 1), "b": (inc, "a"), "not": (inc, "b"), "circle": (inc, "circle"), "too deep": _nested(5000)}
     client.submit_graph(graph, ["b"])
@@ -120,7 +120,7 @@ def test_only_what_the_keys_need_is_sent() -> None:
     assert len(batch.ids) == 2
 
 
-def test_what_is_kept() -> None:
+def test_which_results_are_kept() -> None:
     client = SessionClient()
     graph = {"a": (inc, 1), "b": (inc, "a"), "c": (inc, "b"), "d": (add, "a", "b")}
     client.submit_graph(graph, ["b", "d"])
@@ -130,14 +130,14 @@ def test_what_is_kept() -> None:
     assert (list(batch.inputs), list(batch.input_counts)) == ([first, first, first + 1], [0, 1, 2])
 
 
-def test_a_graph_without_dependencies_is_plain_tasks() -> None:
+def test_a_graph_without_dependencies_becomes_plain_tasks() -> None:
     client = SessionClient()
     client.submit_graph({"a": (inc, 1), "b": (inc, 2)}, ["a", "b"])
     (batch,) = sent_rows(client)
     assert (batch.inputs, batch.input_counts, batch.keep) == ((), (), ())
 
 
-def test_what_a_node_reads_is_computed_just_before_it() -> None:
+def test_inputs_are_computed_just_before_their_reader() -> None:
     graph = {"e": (add, "c", "d"), "d": (inc, "b"), "c": (inc, "a"), "b": (inc, 1), "a": (pack, "b")}
     client = SessionClient()
     client.submit_graph(graph, ["e"])
@@ -154,7 +154,7 @@ def test_functions_are_sent_once() -> None:
     assert len(functions) == 1
 
 
-def test_calls_within_calls_of_one_form_are_one_function() -> None:
+def test_nested_calls_of_the_same_form_share_a_function() -> None:
     client = SessionClient()
     graph = {f"n{number}": (add, (inc, number), [(inc, "a"), number]) for number in range(9)}
     client.submit_graph({**graph, "a": 1}, list(graph))
@@ -162,7 +162,7 @@ def test_calls_within_calls_of_one_form_are_one_function() -> None:
     assert [function.name for function in functions] == ["add"]
 
 
-def test_the_options_of_a_view_are_asked_for_each_node() -> None:
+def test_each_node_has_the_options_of_the_view() -> None:
     client = SessionClient(options=TaskOptions(priority=3))
     client.submit_graph({"a": (inc, 1), "b": (inc, "a")}, ["b"])
     (batch,) = sent_rows(client)
@@ -177,7 +177,7 @@ def test_chains_of_any_depth() -> None:
     assert run({**aliases, "k-1": 5}, [f"k{count - 1}"]) == [5]
 
 
-def test_a_node_that_fails_fails_what_needs_it_and_nothing_else() -> None:
+def test_a_failed_node_fails_only_its_readers() -> None:
     graph = {"bad": (inc, None), "x": (inc, "bad"), "y": (inc, "x"), "good": (inc, 1), "z": (add, "good", 1)}
     client = SessionClient()
     futures = client.submit_graph(graph, ["x", "y", "z", "bad"])
@@ -189,7 +189,7 @@ def test_a_node_that_fails_fails_what_needs_it_and_nothing_else() -> None:
         assert str(future.exception(0).__cause__) == '\n"""\nremote frames\n(node \'bad\' of the graph)\n"""'
 
 
-def test_the_node_that_fails_is_named_and_none_of_its_aliases() -> None:
+def test_the_error_names_the_failed_node_and_not_its_alias() -> None:
     graph = {"first": ("k", 1), ("k", 1): (inc, None), "last": ("k", 1), "reader": (inc, "last")}
     client = SessionClient()
     futures = client.submit_graph(graph, ["reader", "first"])
@@ -198,7 +198,7 @@ def test_the_node_that_fails_is_named_and_none_of_its_aliases() -> None:
         assert "(node ('k', 1) of the graph)" in str(future.exception(0).__cause__)
 
 
-def test_a_node_that_can_not_be_pickled_is_named() -> None:
+def test_the_error_names_a_node_that_cannot_be_pickled() -> None:
     lock = threading.Lock()
     with pytest.raises(TypeError, match=r"^node 'b' of the graph: argument 1 of type _thread.lock can't be pickled"):
         SessionClient().submit_graph({"a": 1, "b": (add, "a", lock)}, ["b"])
@@ -219,7 +219,7 @@ def test_a_large_literal_that_several_nodes_read_is_sent_once() -> None:
     assert sum(map(len, batch.payloads)) < 1000 and sent.id < batch.ids[0]
 
 
-def test_a_small_literal_is_sent_with_each() -> None:
+def test_a_small_literal_is_sent_with_each_reader() -> None:
     assert run({"x": [1, 2], "a": (len, "x"), "b": (sum, "x"), "c": (add, "a", "b")}, ["c"]) == [5]
 
 
@@ -256,13 +256,13 @@ def test_cycles(graph: Any, text: str) -> None:
     assert client.session.pop_outgoing() == []
 
 
-def test_a_long_cycle_is_not_said_as_a_whole() -> None:
+def test_the_error_shortens_a_long_cycle() -> None:
     graph = {f"k{number}": (inc, f"k{(number + 1) % 1000}") for number in range(1000)}
     with pytest.raises(ValueError, match=r"'k0' -> 'k1' -> .*\.\.\. \(1,001 in all\)$"):
         SessionClient().submit_graph(graph, ["k0"])
 
 
-def test_a_cycle_beside_nodes_that_are_looked_at_first() -> None:
+def test_a_cycle_beside_nodes_that_are_visited_first() -> None:
     """Nodes that wait to be looked at when they come again further down are no part of the circle."""
     graph = {"a": (pack, "x", "b"), "b": (pack, "c", "x"), "x": (pack, "y"), "y": (pack, "c"), "c": (pack, "b")}
     with pytest.raises(ValueError) as raised:
@@ -293,7 +293,7 @@ def _nested(depth: int) -> Any:
         ({"a": _nested(5000)}, ["a"], ValueError, "node 'a' of the graph is nested too deep, or contains itself"),
     ],
 )
-def test_what_no_graph_is(graph: Any, keys: Any, error: type[Exception], text: str) -> None:
+def test_arguments_that_are_no_graph(graph: Any, keys: Any, error: type[Exception], text: str) -> None:
     client = SessionClient()
     for call in (client.submit_graph, client.get):
         with pytest.raises(error, match=text):
@@ -301,7 +301,7 @@ def test_what_no_graph_is(graph: Any, keys: Any, error: type[Exception], text: s
     assert client.session.pop_outgoing() == []
 
 
-def test_references_of_other_clients_and_stale_ones() -> None:
+def test_references_of_other_clients_and_of_gone_objects_raise() -> None:
     client, other = SessionClient(), SessionClient()
     ref = other.send_object([1])
     for graph in ({"a": ref, "b": (sum, "a")}, {"b": (sum, ref)}, {"b": [ref]}, {"b": ref}):
@@ -405,12 +405,12 @@ def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
 @pytest.mark.one_interpreter
 @given(graphs())
 @settings(max_examples=100, deadline=None)
-def test_any_graph_with_a_serializer_of_the_user_s(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
+def test_any_graph_with_a_custom_serializer(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
     graph, keys = drawn
     assert run(graph, keys, SessionClient(serializer=PickledObject)) == [evaluate(graph, key) for key in keys]
 
 
-def test_a_target_is_a_future_of_the_standard_library() -> None:
+def test_a_target_is_a_standard_future() -> None:
     client = SessionClient()
     futures = client.submit_graph({"a": 1, "b": (inc, "a")}, ["a", "b"])
     assert all(isinstance(future, Future) for future in futures)

@@ -42,7 +42,7 @@ def other_name(address: str) -> str:
     return address.replace("127.0.0.1", "localhost")
 
 
-def test_a_client_without_an_address_is_the_workers(
+def test_a_client_without_an_address_uses_the_workers_scheduler(
     scheduler: FakeScheduler, task: FakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ADDRESS_VARIABLE, "tcp://127.0.0.1:1")
@@ -63,7 +63,9 @@ def test_all_clients_of_the_process_share_one_connection(scheduler: FakeSchedule
     assert scheduler.receive("submit")["options"]["depth"] == 4
 
 
-def test_children_are_deeper_and_of_their_parents_priority(scheduler: FakeScheduler, task: FakeTask) -> None:
+def test_children_have_a_greater_depth_and_the_priority_of_their_parent(
+    scheduler: FakeScheduler, task: FakeTask
+) -> None:
     client = Client()
     client.submit(square, 1)
     client.options(priority=-2, retries=1).submit(square, 1)
@@ -73,13 +75,13 @@ def test_children_are_deeper_and_of_their_parents_priority(scheduler: FakeSchedu
     assert [(each["retries"], each["profiling"]) for each in asked] == [(-1, False), (1, False), (-1, True)]
 
 
-def test_threads_that_a_task_has_started_submit_no_children(scheduler: FakeScheduler, task: FakeTask) -> None:
+def test_threads_started_by_a_task_submit_no_children(scheduler: FakeScheduler, task: FakeTask) -> None:
     client = Client()
     in_threads(1, lambda _: client.submit(square, 1))
     assert "options" not in scheduler.receive("submit")
 
 
-def test_the_scheduler_is_told_of_a_wait_behind_the_children(scheduler: FakeScheduler, task: FakeTask) -> None:
+def test_a_wait_is_reported_after_the_children(scheduler: FakeScheduler, task: FakeTask) -> None:
     client = Client()
     future = client.submit(square, 3)
 
@@ -94,7 +96,7 @@ def test_the_scheduler_is_told_of_a_wait_behind_the_children(scheduler: FakeSche
     assert task.told == ["suspend", "resume"]
 
 
-def test_what_a_coroutine_submits_while_others_wait_are_children_too(scheduler: FakeScheduler, task: FakeTask) -> None:
+def test_a_coroutine_submits_children_while_others_wait(scheduler: FakeScheduler, task: FakeTask) -> None:
     client = Client()
 
     async def child() -> int:
@@ -127,7 +129,7 @@ def test_a_map_of_children(scheduler: FakeScheduler, task: FakeTask) -> None:
     assert task.told == ["suspend", "resume"]
 
 
-def test_a_cancel_waits_for_its_answer_without_the_slot(scheduler: FakeScheduler, task: FakeTask) -> None:
+def test_cancel_gives_up_the_slot_while_it_waits(scheduler: FakeScheduler, task: FakeTask) -> None:
     """What is cancelled may be suspended in this very process, and need the slot to end."""
     future = Client().submit(square, 1)
     ids = scheduler.receive("submit")["ids"]
@@ -141,7 +143,7 @@ def test_a_cancel_waits_for_its_answer_without_the_slot(scheduler: FakeScheduler
     assert task.told == ["suspend", "resume"]
 
 
-def test_disconnect_ends_the_handle_alone(scheduler: FakeScheduler, task: FakeTask) -> None:
+def test_disconnect_ends_only_this_client(scheduler: FakeScheduler, task: FakeTask) -> None:
     with Client() as client:
         view = client.options(priority=1)
         future = client.submit(square, 1)
@@ -168,7 +170,7 @@ class Plain:
         return pickle.loads(payload)
 
 
-def test_serializers_share_the_connection_and_its_numbers(scheduler: FakeScheduler, task: FakeTask) -> None:
+def test_clients_with_serializers_share_the_connection(scheduler: FakeScheduler, task: FakeTask) -> None:
     numbers = []
     for serializer in (None, Plain, Plain, Plain(), None):
         Client(serializer=serializer).submit(square, 1)
@@ -180,7 +182,7 @@ def test_serializers_share_the_connection_and_its_numbers(scheduler: FakeSchedul
 
 
 @pytest.mark.parametrize("name", [lambda address: address, other_name])
-def test_an_unpickled_client_is_a_handle(scheduler: FakeScheduler, name: Any) -> None:
+def test_an_unpickled_client_shares_the_connection(scheduler: FakeScheduler, name: Any) -> None:
     task = FakeTask(depth=0, priority=0)
     with Client(name(scheduler.address)) as outside:
         pickled = pickle.dumps(outside.options(priority=4))
@@ -224,7 +226,7 @@ def test_a_client_in_a_closure(scheduler: FakeScheduler, task: FakeTask) -> None
     assert len(scheduler.hellos) == 1
 
 
-def test_a_connection_that_has_ended_is_made_anew(scheduler: FakeScheduler, task: FakeTask) -> None:
+def test_a_closed_connection_is_replaced(scheduler: FakeScheduler, task: FakeTask) -> None:
     for connections in (1, 2):
         client = Client()
         client.submit(square, 1)
@@ -249,7 +251,7 @@ def test_a_refused_nested_client(task: FakeTask) -> None:
         refusing.close()
 
 
-def test_in_a_forked_child_it_is_the_parents(
+def test_a_client_in_a_forked_child_raises(
     scheduler: FakeScheduler, task: FakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)

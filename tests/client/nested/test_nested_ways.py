@@ -57,7 +57,7 @@ WAYS: dict[str, Callable[[Client], object]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_ways(task: FakeTask, way: str) -> None:
+def test_each_way_to_wait_gives_up_the_slot_once(task: FakeTask, way: str) -> None:
     assert WAYS[way](Client()) == list(KEYS)
     assert task.told[:2] == ONCE and task.told == ONCE * (len(task.told) // 2)
 
@@ -79,7 +79,7 @@ ASYNC_WAYS: dict[str, Callable[[AsyncClient], Any]] = {
 
 
 @pytest.mark.parametrize("way", ASYNC_WAYS)
-def test_ways_in_an_event_loop(running: RunningScheduler, task: FakeTask, way: str) -> None:
+def test_each_way_to_wait_in_an_event_loop(running: RunningScheduler, task: FakeTask, way: str) -> None:
     async def main() -> object:
         async with AsyncClient() as client:
             return await ASYNC_WAYS[way](client)
@@ -89,7 +89,7 @@ def test_ways_in_an_event_loop(running: RunningScheduler, task: FakeTask, way: s
     assert {batch["depth"] for batch in running.options} == {4}
 
 
-def test_clear_is_for_the_tasks_own_children(running: RunningScheduler, task: FakeTask) -> None:
+def test_clear_cancels_only_the_children_of_the_task(running: RunningScheduler, task: FakeTask) -> None:
     client = Client()
     children = [client.submit(through, f"child {number}") for number in range(3)]
     wait_until(lambda: len(gates.passed) == 2)

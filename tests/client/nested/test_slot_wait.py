@@ -67,7 +67,7 @@ def test_each_way_of_waiting_gives_up_the_slot(task: FakeTask, way: str) -> None
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_done_is_not_waited_for(task: FakeTask, way: str) -> None:
+def test_a_done_future_does_not_give_up_the_slot(task: FakeTask, way: str) -> None:
     future = child(task)
     end_with_value(future, 5)
     WAYS[way](future)
@@ -75,14 +75,14 @@ def test_what_is_done_is_not_waited_for(task: FakeTask, way: str) -> None:
 
 
 @pytest.mark.parametrize("timeout", [0, -1])
-def test_a_look_is_no_wait(task: FakeTask, timeout: float) -> None:
+def test_a_timeout_of_zero_does_not_give_up_the_slot(task: FakeTask, timeout: float) -> None:
     with pytest.raises(concurrent.futures.TimeoutError):
         child(task).result(timeout)
     assert wait([child(task)], timeout=timeout).done == set()
     assert task.told == []
 
 
-def test_waiting_that_gives_up(task: FakeTask) -> None:
+def test_a_wait_that_times_out(task: FakeTask) -> None:
     with pytest.raises(concurrent.futures.TimeoutError):
         child(task).result(0.001)
     assert wait([child(task)], timeout=0.001).done == set()
@@ -97,7 +97,7 @@ def test_a_task_that_raised(task: FakeTask) -> None:
     assert task.told == ONCE
 
 
-def test_a_child_that_is_cancelled_meanwhile(task: FakeTask) -> None:
+def test_a_child_that_is_cancelled_during_the_wait(task: FakeTask) -> None:
     future = child(task)
     task.when_suspended(future.cancel)
     with pytest.raises(concurrent.futures.CancelledError):
@@ -106,7 +106,7 @@ def test_a_child_that_is_cancelled_meanwhile(task: FakeTask) -> None:
 
 
 @pytest.mark.parametrize("way", ["result", "exception", "wait", "wait for the first", "as_completed", "await"])
-def test_a_task_that_is_stopped_while_it_waits(task: FakeTask, way: str) -> None:
+def test_a_task_that_is_stopped_during_the_wait(task: FakeTask, way: str) -> None:
     future = child(task)
     task.when_suspended(task.stop)
     with pytest.raises(TaskStoppedError):
@@ -125,7 +125,7 @@ def test_a_suspend_that_raises(task: FakeTask, monkeypatch: pytest.MonkeyPatch) 
     assert task.told == [("suspended", NAME), ("resumed", NAME)] * 2
 
 
-def test_threads_that_a_task_has_started_keep_their_hands_off_the_slot(task: FakeTask) -> None:
+def test_threads_started_by_a_task_do_not_give_up_its_slot(task: FakeTask) -> None:
     future = child(task)
 
     def run(number: int) -> Any:
@@ -138,14 +138,14 @@ def test_threads_that_a_task_has_started_keep_their_hands_off_the_slot(task: Fak
     assert task.told == []
 
 
-def test_futures_of_another_scheduler(task: FakeTask) -> None:
+def test_futures_of_another_scheduler_do_not_give_up_the_slot(task: FakeTask) -> None:
     future = pending(FakeIoThread())
     threading.Thread(target=end_with_value, args=(future, 5), daemon=True).start()
     wait([future])
     assert future.result() == 5 and task.told == []
 
 
-def test_outside_of_workers_the_standard_waiters_are_left_alone() -> None:
+def test_standard_waiters_are_unchanged_outside_workers() -> None:
     assert task_host.host is None
     assert type(pending()._waiters) is list
     assert type(slot_wait.make_event(FakeIoThread())) is threading.Event  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ def test_outside_of_workers_the_standard_waiters_are_left_alone() -> None:
 # ---------------------------------------------------------------------------------------------------------------- await
 
 
-def test_one_slot_for_many_awaits(task: FakeTask) -> None:
+def test_many_awaits_give_up_the_slot_once(task: FakeTask) -> None:
     futures = [child(task) for _ in range(3)]
 
     async def main() -> list[int]:
@@ -165,7 +165,7 @@ def test_one_slot_for_many_awaits(task: FakeTask) -> None:
     assert task.told == ONCE
 
 
-def test_the_slot_is_back_when_the_last_await_is_over(task: FakeTask) -> None:
+def test_the_slot_is_taken_when_the_last_await_ends(task: FakeTask) -> None:
     first, second = child(task), child(task)
 
     async def main() -> None:
@@ -184,7 +184,7 @@ def test_the_slot_is_back_when_the_last_await_is_over(task: FakeTask) -> None:
     assert task.told == ONCE * 2
 
 
-def test_an_await_that_is_cancelled(task: FakeTask) -> None:
+def test_a_cancelled_await(task: FakeTask) -> None:
     future = child(task)
 
     async def main() -> None:
@@ -232,7 +232,7 @@ def test_a_blocking_wait_of_a_stopped_task_while_an_await_is_open(task: FakeTask
     assert task.told == ONCE
 
 
-def test_a_coroutine_that_another_thread_throws_away(task: FakeTask) -> None:
+def test_a_coroutine_that_another_thread_closes(task: FakeTask) -> None:
     task.name = name = (7, 4, 1)
     future = child(task)
     loop = asyncio.new_event_loop()
@@ -286,7 +286,7 @@ def test_map_gives_up_the_slot(task: FakeTask) -> None:
     assert task.told == ONCE
 
 
-def test_map_of_a_task_that_is_stopped_cancels_its_tasks(task: FakeTask) -> None:
+def test_a_stopped_task_cancels_the_tasks_of_its_map(task: FakeTask) -> None:
     io_thread = MapIoThread(task)
     task.when_suspended(task.stop)
     with pytest.raises(TaskStoppedError):
