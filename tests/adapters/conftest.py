@@ -1,4 +1,4 @@
-"""One scheduler and one cluster for the tests of a module."""
+"""A scheduler and a cluster for the tests of a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays and frames as objects: their buffers are sent as they lie in memory."""
+"""Arrays and data frames as objects: their buffers are sent without a copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGE = OUT_OF_BAND_BYTES
 
 
 def load(frames: Any) -> Any:
-    """As a worker does."""
+    """Load an object as a worker does."""
     first, *others = frames
     return pickle.loads(first, buffers=[memoryview(frame).toreadonly() for frame in others])
 

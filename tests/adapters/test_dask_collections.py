@@ -1,4 +1,4 @@
-"""dask's collections, computed on a real cluster as dask's own scheduler computes them."""
+"""dask collections on a real cluster: results equal those of dask's own scheduler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 @pytest.fixture
 def both(client: Client) -> Callable[..., tuple[Any, Any]]:
-    """Computes collections on the cluster and by dask's own scheduler."""
+    """Compute collections on the cluster and with dask's own scheduler."""
 
     def compute(*collections: Any) -> tuple[Any, Any]:
         return dask.compute(*collections, scheduler=client.dask_get), dask.compute(*collections, scheduler="sync")

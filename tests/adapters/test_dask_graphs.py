@@ -1,4 +1,4 @@
-"""dask's graphs as such, on a real cluster: kinds of nodes, shapes of keys, errors, what is run and what is kept."""
+"""dask graphs on a real cluster: kinds of nodes, shapes of keys, errors, which nodes run."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_failure_cancels_waiting_nodes(client: Client, tmp_path: Path) -> None
     dsk: dict[Any, Any] = {"bad": (fail, "at once"), **{("late", i): (late, tmp_path, i) for i in range(200)}}
     with pytest.raises(LookupError):
         client.dask_get(dsk, list(dsk))
-    assert client.submit(increment, 1).result(30) == 2  # behind all that would still run
+    assert client.submit(increment, 1).result(30) == 2  # after all tasks that could still run
     assert len(list(tmp_path.iterdir())) < 200
 
 
@@ -201,7 +201,7 @@ def test_chains_become_one_call() -> None:
     chain = graph.calls["c"]
     assert [node.key for node in chain.nodes] == ["b", "c"] and chain.inputs == ("a",)
     assert graph.calls["d"].inputs == ("c",)
-    # Not what is asked for itself.
+    # A target is not merged into its reader.
     assert set(plain_graph(dsk, {"b", "d", "e"}).calls) == {"b", "c", "d", "e"}
 
 

@@ -1,4 +1,4 @@
-"""joblib's calls on a real cluster."""
+"""joblib calls on a real cluster."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def backend(client: Client) -> Iterator[None]:
 
 @pytest.fixture
 def submitted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The batches that were submitted, as they come."""
+    """The submitted batches, in order."""
     batches: list[Any] = []
     submit = ParallelCall.submit
 
@@ -79,7 +79,7 @@ def note_and_wait(folder: Path, number: int) -> None:
 
 
 def fail_when(folder: Path) -> NoReturn:
-    """Once another call has begun."""
+    """Raise an error once another call has begun."""
     while not any(folder.iterdir()):
         time.sleep(0.01)
     raise LookupError("now")
@@ -146,7 +146,7 @@ def test_an_unknown_number_of_workers_warns(client: Client, monkeypatch: pytest.
     with joblib.parallel_config(backend="scaler", client=client):
         with pytest.warns(UserWarning, match=f"the number of workers of the scheduler at {client.address} is unknown"):
             assert joblib.effective_n_jobs() == max(2, joblib.cpu_count())
-        assert joblib.effective_n_jobs() == max(2, joblib.cpu_count())  # says so once
+        assert joblib.effective_n_jobs() == max(2, joblib.cpu_count())  # warns once
     with joblib.parallel_config(backend="scaler", client=client, n_workers=40):
         assert joblib.effective_n_jobs() == 40
 
@@ -164,11 +164,11 @@ def test_the_exception_of_a_call_is_raised(backend: None) -> None:
 
 
 def test_an_error_stops_the_other_calls(backend: None, client: Client, tmp_path: Path) -> None:
-    # The first to run on its worker, while another one runs on the other worker.
+    # The first call on its worker, while another call runs on the other worker.
     calls = [delayed(fail_when)(tmp_path), *(delayed(note_and_wait)(tmp_path, i) for i in range(20))]
     with pytest.raises(LookupError, match="now"):
         Parallel(batch_size=1, pre_dispatch="all")(calls)
-    # None of them keeps a worker.
+    # No call occupies a worker.
     assert [future.result(30) for future in [client.submit(square, i) for i in range(4)]] == [0, 1, 4, 9]
 
 
@@ -272,7 +272,7 @@ def test_an_initializer(where: str, client: Client, tmp_path: Path) -> None:
         parallel = Parallel(batch_size=1, **of_parallel)
         processes = set(parallel(delayed(process)(i) for i in range(20)))
         processes |= set(parallel(delayed(process)(i) for i in range(20)))
-    # Once in each process, before the first call there.
+    # It ran once in each process, before the first call there.
     assert sorted(lines_of(log)) == sorted(f"{each} here" for each in processes)
 
 
@@ -303,7 +303,7 @@ def test_several_calls_in_one_parallel_config(backend: None) -> None:
     squares = [i * i for i in range(60)]
     with Parallel() as first:
         assert first(delayed(square)(i) for i in range(60)) == squares
-        assert Parallel()(delayed(square)(i) for i in range(60)) == squares  # gone afterwards
+        assert Parallel()(delayed(square)(i) for i in range(60)) == squares  # has no effect afterwards
         gc.collect()
         assert first(delayed(square)(i) for i in range(60)) == squares
 
@@ -311,7 +311,7 @@ def test_several_calls_in_one_parallel_config(backend: None) -> None:
 def test_concurrent_calls_in_one_parallel_config(backend: None, tmp_path: Path) -> None:
     slow = Parallel(return_as="generator", pre_dispatch=1, batch_size=1)(delayed(square)(i) for i in range(60))
     assert next(slow) == 0
-    with pytest.raises(LookupError, match="three"):  # stops its own batches alone
+    with pytest.raises(LookupError, match="three"):  # stops only its own batches
         Parallel()(delayed(fail)(i) for i in range(10))
     assert list(slow) == [i * i for i in range(1, 60)]
 

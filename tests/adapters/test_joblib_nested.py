@@ -1,4 +1,4 @@
-"""Calls of joblib inside calls of joblib, and inside tasks."""
+"""joblib calls inside joblib calls, and inside tasks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def registered() -> None:
 
 @pytest.fixture(scope="module")
 def combo() -> Iterator[SchedulerClusterCombo]:
-    """One worker: whoever waits for others without giving up its slot waits without end."""
+    """A cluster of one worker: a task that waits without giving up its slot waits forever."""
     with SchedulerClusterCombo(n_workers=1) as combo:
         yield combo
 
@@ -45,7 +45,7 @@ def square(number: int) -> int:
 
 
 def tree(depth: int, n_jobs: int | None, **settings: Any) -> int:
-    """How many leaves it has."""
+    """Count the leaves of a tree, one call for each node."""
     if not depth:
         return 1
     return sum(Parallel(n_jobs=n_jobs, **settings)(delayed(tree)(depth - 1, n_jobs, **settings) for _ in range(4)))
@@ -77,7 +77,7 @@ def test_nested_calls_have_one_job_unless_they_ask_for_more(backend: None) -> No
 
 def test_all_batches_of_a_nested_call_are_children_of_its_task(backend: None) -> None:
     def depths(_: int) -> list[int]:
-        # All but the first are submitted when the one before is done.
+        # Each batch but the first is submitted when the previous one is done.
         return Parallel(n_jobs=2, batch_size=1, pre_dispatch=1)(delayed(depth_of)(i) for i in range(6))
 
     assert Parallel()(delayed(depths)(i) for i in range(3)) == [[1] * 6] * 3
@@ -116,7 +116,7 @@ def test_a_call_can_name_the_backend_again(client: Client, backend: None, how: s
     def forget() -> None:
         joblib.parallel.BACKENDS.pop("scaler", None)
 
-    client.submit(forget).result(60)  # the one worker has it from other tests
+    client.submit(forget).result(60)  # other tests have registered it in the worker
 
     def named_again(_: int) -> list[tuple[int, int]]:
         calls = [delayed(depth_and_square)(i) for i in range(5)]
@@ -155,4 +155,4 @@ def test_a_task_is_stopped_while_it_waits_for_its_call(client: Client, tmp_path:
     future = client.submit(call, client)
     wait_until((tmp_path / "runs").exists)
     assert future.cancel(force=True)
-    assert client.submit(square, 5).result(30) == 25  # and so are its batches
+    assert client.submit(square, 5).result(30) == 25  # its batches are stopped too

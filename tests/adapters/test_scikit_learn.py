@@ -1,4 +1,4 @@
-"""scikit-learn on a real cluster, by joblib: what it finds is what it finds with one job."""
+"""scikit-learn on a real cluster, through joblib: results equal those with one job."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def predictions(n_jobs: int | None) -> Any:
 
 def trees(n_jobs: int | None) -> Any:
     fitted = forest(n_jobs).fit(X, Y)
-    # Not predict_proba: it adds the trees' up in any order, in threads.
+    # Not predict_proba: its threads add up the trees in any order.
     return [tree.tree_.threshold for tree in fitted.estimators_], fitted.predict(X)
 
 
@@ -68,13 +68,13 @@ def one_by_one(n_jobs: int | None) -> Any:
 
 
 def search_among_forests(n_jobs: int | None) -> Any:
-    """A search whose every fit is parallel itself."""
+    """A search whose fits are parallel too."""
     search = GridSearchCV(forest(n_jobs), {"max_depth": [2, 4]}, cv=2, n_jobs=n_jobs).fit(X, Y)
     return search.best_params_, search.cv_results_["mean_test_score"], search.predict(X)
 
 
 def scores_of_searches(n_jobs: int | None) -> Any:
-    """Three levels."""
+    """Cross-validate searches over forests: three levels of parallel calls."""
     search = GridSearchCV(forest(n_jobs), {"max_depth": [2, 4]}, cv=2, n_jobs=n_jobs)
     return cross_val_score(search, X, Y, cv=2, n_jobs=n_jobs)
 

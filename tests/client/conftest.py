@@ -1,4 +1,4 @@
-"""Stand-ins for a scheduler, each with a client: one says what the test does, one runs tasks in the test's process."""
+"""Two fake schedulers, each with a client: the test writes the answers of one, the other runs tasks in this process."""
 
 from __future__ import annotations
 

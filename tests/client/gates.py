@@ -1,4 +1,4 @@
-"""Tasks that wait for the test, where they run in its process."""
+"""Gates: let tasks that run in the test's process wait for the test."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ PATIENCE_SECONDS = 20.0
 
 
 class Gates:
-    """Opened by the test, passed by tasks. It travels by name."""
+    """Gates by key. The test opens them, tasks wait at them."""
 
     def __init__(self) -> None:
         self._events: dict[Any, threading.Event] = {}
-        self._making = threading.Lock()
+        self._lock = threading.Lock()
         self.passed: list[Any] = []
-        """The keys of those that tasks came to, in that order."""
+        """The keys of the gates that tasks reached, in order."""
 
     def _event(self, key: Any) -> threading.Event:
-        with self._making:
+        with self._lock:
             return self._events.setdefault(key, threading.Event())
 
     def open(self, *keys: Any) -> None:
@@ -27,12 +27,12 @@ class Gates:
 
     def wait(self, key: Any) -> Any:
         self.passed.append(key)
-        assert self._event(key).wait(PATIENCE_SECONDS), f"nobody opens {key}"
+        assert self._event(key).wait(PATIENCE_SECONDS), f"no one opened the gate {key}"
         return key
 
     def close_down(self) -> None:
-        """After a test: whoever still waits goes on, and the next test begins anew."""
-        with self._making:
+        """Open all gates and forget them, at the end of a test."""
+        with self._lock:
             for event in self._events.values():
                 event.set()
             self._events.clear()
@@ -43,5 +43,5 @@ gates = Gates()
 
 
 def through(key: Any) -> Any:
-    """A task that returns its key once its gate is open."""
+    """Wait until a gate is open, and return its key. Used as a task."""
     return gates.wait(key)

@@ -1,4 +1,4 @@
-"""What stands around graphs and objects in their tests: a client without a connection, and a cluster without processes.
+"""Fakes for tests of graphs and objects: a client without a connection, and a cluster without processes.
 
 The client's session is the real one. The cluster runs what the session sends, as the scheduler and the workers would.
 """
@@ -25,7 +25,7 @@ from scaler_client.session.session import Session
 
 
 class Buffer:
-    """Pickles as arrays do: what it holds may travel out of band. It can't be hashed."""
+    """Pickles out of band, like an array. It is not hashable."""
 
     def __init__(self, data: Any) -> None:
         self.data = data
@@ -41,7 +41,7 @@ class Buffer:
 
 
 class SessionIoThread:
-    """Hands over to a session at once."""
+    """An I/O thread that passes everything to a session at once."""
 
     is_nested = False
     is_closed = False
@@ -65,7 +65,7 @@ class SessionIoThread:
 
 
 class SessionClient(DataApi):
-    """A client that has joined."""
+    """A client with a session that has joined."""
 
     def __init__(
         self, session: Session | None = None, serializer: Any = None, options: TaskOptions | None = None
@@ -88,11 +88,11 @@ class SessionClient(DataApi):
 
 
 class Cluster:
-    """Runs everything that a session has sent, when it is told to."""
+    """Runs what a session has sent, when `run` is called."""
 
     def __init__(self) -> None:
         self.objects: dict[int, Any] = {}
-        """The values of what was sent, and of kept results."""
+        """The values of objects and of kept results, by id."""
         self.ran: list[int] = []
         self.forgotten: list[int] = []
         self._functions: dict[int, Any] = {}

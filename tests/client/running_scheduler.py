@@ -1,5 +1,4 @@
-"""A scheduler stand-in that runs the tasks itself, in threads of the test's process: what tests need that look at what
-comes of many tasks, and not at messages."""
+"""A fake scheduler that runs tasks in threads of the test's process, for tests of results rather than messages."""
 
 from __future__ import annotations
 
@@ -14,17 +13,17 @@ from scaler_client.pickling.serializer import dump_exception, dumps, loads
 from scaler_client.protocol.messages import Outcome
 
 Name = tuple[bytes, int]
-"""A peer and what it calls a function or a task."""
+"""A peer, and its id of a function or a task."""
 
 
 class RunningScheduler(FakeScheduler):
-    """Runs what it is sent in order, so many at once; cancels as the real one does."""
+    """Runs tasks in order, `workers` at once. Cancels like the real scheduler."""
 
     def __init__(self, address: str = "tcp://127.0.0.1:*", incarnation: int = 5, workers: int = 2) -> None:
         self.names: list[str] = []
-        """Of the tasks' functions, in the order in which they came."""
+        """The function names of the tasks, in order of arrival."""
         self.options: list[dict[str, Any]] = []
-        """Of each batch."""
+        """The options of each batch."""
         self._functions: dict[Name, tuple[str, bytes]] = {}
         self._calls: dict[Name, Future[None]] = {}
         self._answering = threading.Lock()
@@ -35,7 +34,7 @@ class RunningScheduler(FakeScheduler):
 
     @property
     def open_tasks(self) -> int:
-        """How many have no answer."""
+        """The number of tasks without an answer."""
         return len(self._calls)
 
     def close(self) -> None:
@@ -67,7 +66,7 @@ class RunningScheduler(FakeScheduler):
             begin += size
             name, function = self._functions[peer, number]
             self.names.append(name)
-            with self._answering:  # not before it is written down
+            with self._answering:  # the answer must not come before the entry
                 self._calls[peer, task_id] = self._pool.submit(self._run_task, peer, task_id, function, payload)
 
     def _cancel(self, peer: bytes, task_id: int, force: bool) -> None:

@@ -1,4 +1,4 @@
-"""A scheduler for tests of the client's I/O thread: a ROUTER socket in a thread of the test's process."""
+"""A fake scheduler for tests of the I/O thread: a ROUTER socket in a thread of the test's process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.schema_messages import SCHEMA, message_of
 
 WAIT_SECONDS = 20.0
 NEVER = 1000.0
-"""Seconds between heartbeats of a client: whatever comes, comes without one."""
+"""Seconds between heartbeats of a client: no heartbeat causes a message in these tests."""
 
 LOOK_MILLISECONDS = 5
 UNLIMITED = 1 << 62
 
 
 class FakeScheduler:
-    """Welcomes every hello, asks strangers for theirs, and keeps everything else for the test to look at."""
+    """Welcomes every hello, asks unknown peers for theirs, and keeps all other messages for the test."""
 
     def __init__(self, address: str = "tcp://127.0.0.1:*", incarnation: int = 5, refuses: bool = False) -> None:
         self.incarnation = incarnation
@@ -31,7 +31,7 @@ class FakeScheduler:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.SNDHWM, 0)  # a ROUTER drops what is beyond
+        self._socket.setsockopt(zmq.SNDHWM, 0)  # else the ROUTER drops messages above the mark
         self._socket.bind(address)
         endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT)
         assert isinstance(endpoint, bytes)
@@ -40,14 +40,14 @@ class FakeScheduler:
         self._thread.start()
 
     def receive(self, kind: str) -> dict[str, Any]:
-        """The next message of this kind, whose peer is the one that is answered; others are dropped."""
+        """Return the next message of this kind, and drop others. `say` answers its peer."""
         while True:
             self.peer, received, body, self.payloads = self._received.get(timeout=WAIT_SECONDS)
             if received == kind:
                 return body
 
     def receive_until(self, kind: str) -> list[str]:
-        """The kinds of all messages up to the next of this kind."""
+        """Return the kinds of all messages up to the next one of this kind."""
         kinds = []
         while not kinds or kinds[-1] != kind:
             self.peer, received, _, _ = self._received.get(timeout=WAIT_SECONDS)
@@ -55,7 +55,7 @@ class FakeScheduler:
         return kinds
 
     def say(self, kind: str, **fields: Any) -> None:
-        """To the peer whose message was looked at last."""
+        """Send a message to the peer whose message was read last."""
         self._say(self.peer, kind, **fields)
 
     def resolve(self, ids: list[int], payload: bytes = b"", outcome: int = 0, **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""What stands in for the I/O thread and the scheduler in tests of the client's parts."""
+"""A fake I/O thread, and futures in each state, for tests of the parts of the client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scaler_client.protocol.messages import Outcome
 
 
 class FakeIoThread:
-    """Answers cancelling as it is told to, and runs callbacks in the thread that ends the future."""
+    """Grants or refuses cancels, and runs callbacks in the thread that finishes the future."""
 
     is_nested = False
     frame_limit = 0
@@ -23,7 +23,7 @@ class FakeIoThread:
         self.cancels = 0
         self.forced_cancels = 0
         self.problem: Exception | None = None
-        """What waiting for a future raises."""
+        """The error that waiting for a future raises."""
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         self.cancels += 1
@@ -80,7 +80,7 @@ def running() -> TaskFuture[Any]:
 
 
 def in_threads(count: int, run: Callable[[int], Any], seconds: float = 30.0) -> list[Any]:
-    """Call `run(number)` in so many threads at once; what each returned, or the first error raised."""
+    """Call `run(number)` in `count` threads at once; return the results, or raise the first error."""
     barrier = threading.Barrier(count)
     results: list[Any] = [None] * count
     errors: list[BaseException] = []

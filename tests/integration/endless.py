@@ -1,4 +1,4 @@
-"""Tasks that run until they are stopped, for workers that know nothing of tests."""
+"""Tasks that run until they are stopped. Workers can import this module."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def spin(log: str) -> None:
 
 
 def hold_the_gil(log: str) -> None:
-    """A catastrophic regular expression: one call in C that takes years, and lets no other thread run."""
+    """Match a catastrophic regular expression: one call in C that takes years and holds the GIL."""
     note(log, "began")
     re.match("(a+)+$", "a" * 60 + "b")

@@ -1,4 +1,4 @@
-"""What tasks say of their executions, in one file that all of them append to."""
+"""A log of task executions: tasks append lines to one file, and tests read it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 
 import cloudpickle
 
-# Workers can't import the tests.
+# Workers cannot import the tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 def note(path: str, event: str, task: object = "") -> None:
-    """Append a line. It is one write, so that lines of several processes don't mix; event and task have no spaces."""
+    """Append a line in one write, so that lines of several processes do not mix. Event and task have no spaces."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(descriptor, f"{event} {os.getpid()} {time.monotonic():.6f} {task}\n".encode())
@@ -22,7 +22,7 @@ def note(path: str, event: str, task: object = "") -> None:
 
 
 class Note:
-    """A line: what happened to which task, in which process, and when (by the monotonic clock, in seconds)."""
+    """A line of the log: the event, the task, the process, and the time in seconds of the monotonic clock."""
 
     __slots__ = ("event", "pid", "time", "task")
 
@@ -33,10 +33,10 @@ class Note:
 
 
 def notes(path: str, event: str = "") -> list[Note]:
-    """What was noted so far, in order: everything, or one kind of event."""
+    """Return the lines so far, in order: all of them, or one kind of event."""
     try:
         with open(path) as file:
-            # A last line without its end is being written.
+            # A last line without a newline is being written.
             found = [Note(line[:-1]) for line in file if line.endswith("\n")]
     except FileNotFoundError:
         return []

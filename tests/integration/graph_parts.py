@@ -1,4 +1,4 @@
-"""Nodes of the graphs that the tests of graphs run, on workers that know nothing of tests."""
+"""Functions of graph nodes in tests. Workers can import this module."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def noting(log: str, name: str, *_: Any) -> str:
 
 
 def at_gate(log: str, name: str, gate: str, *_: Any) -> str:
-    """Runs until a file is there."""
+    """Wait until a file exists."""
     note(log, "ran", name)
     while not os.path.exists(gate):
         time.sleep(0.002)

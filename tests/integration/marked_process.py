@@ -1,4 +1,4 @@
-"""Commands run as processes whose descendants can be told by a mark in their environment, to show that none stays."""
+"""Runs commands with a mark in their environment, so that a test finds all descendants and sees that none remains."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "MARK_OF_A_TEST"
-"""Not one of our own variables: the commands that tests start are kept from those."""
+"""Not a variable of Scaler: tests remove those from the environment of commands."""
 
 
 def marked(mark: str) -> list[int]:
-    """The processes that carry this mark."""
+    """Return the processes with this mark."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -28,17 +28,17 @@ def marked(mark: str) -> list[int]:
             try:
                 if wanted in (entry / "environ").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
-            except OSError:  # ended meanwhile, or another user's
+            except OSError:  # the process has ended, or belongs to another user
                 continue
     return found
 
 
 class MarkedProcess:
-    """A module run as a command."""
+    """A module that runs as a command, with a mark."""
 
     def __init__(self, module: str, *arguments: str) -> None:
         self._mark = uuid.uuid4().hex
-        # Temporary folders lie in it; the path is short, for ZeroMQ's ipc has room for some 100 characters.
+        # The folder for temporary files. Its path is short: ZeroMQ's ipc addresses have some 100 characters.
         self._temporary = tempfile.TemporaryDirectory(prefix="marked-")
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
@@ -52,7 +52,7 @@ class MarkedProcess:
         )
 
     def descendants(self) -> list[int]:
-        """The marked processes other than its own."""
+        """Return the marked processes except the command itself."""
         return [process for process in marked(self._mark) if process != self.process.pid]
 
     def assert_nothing_left(self) -> None:

@@ -1,4 +1,4 @@
-"""What the client offers beside submit and map, against real processes."""
+"""Features of the client beside submit and map, with real processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bad input gets, and tasks that misbehave, against real processes."""
+"""Bad input and misbehaving tasks, with real processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scaler_client import (
     WorkerDiedError,
 )
 
-# Workers can't import the tests: what is defined here travels by value, as what a user has in __main__ does.
+# Workers cannot import the tests: functions of this module are pickled by value, as those of __main__ are.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SECONDS = 30
@@ -181,7 +181,7 @@ def test_a_task_with_a_signal_of_its_own(client: Client) -> None:
 
 
 def test_text_that_is_no_utf_8_ends_no_client(client: Client) -> None:
-    """Neither this one nor those of tasks, which share their worker's connection."""
+    """Neither this client nor the clients in tasks, which share the connection of their worker."""
 
     def parent(client: Client, name: str) -> tuple[int, str, str]:
         def child(x: int) -> int:

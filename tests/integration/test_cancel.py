@@ -1,4 +1,4 @@
-"""Cancelling that means it, against real processes."""
+"""Cancel and force-cancel, with real processes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ignore_everything(log: str) -> None:
 
 
 def swallow_errors(log: str) -> None:
-    """What a loop that must not end looks like; it may not keep the task from being stopped."""
+    """A loop that swallows all errors. It must not prevent that the task is stopped."""
     note(log, "began")
     while True:
         try:
@@ -49,7 +49,7 @@ def swallow_errors(log: str) -> None:
 
 
 def assert_both_are_free(client: Client, meeting: Path) -> set[int]:
-    """Two tasks run at once. Returns where."""
+    """Check that two tasks run at the same time; return their process ids."""
     pids = {each.result(SECONDS) for each in [client.submit(meet, str(meeting), 2) for _ in range(2)]}
     assert len(pids) == 2
     return pids
@@ -79,7 +79,7 @@ def test_force_replaces_the_process_of_a_task_that_cannot_be_interrupted(client:
 
 
 def meet(log: str, count: int) -> int:
-    """Returns when so many tasks are in here at once."""
+    """Return when this many tasks are inside at once."""
     note(log, "there")
     while len(notes(log)) < count:
         time.sleep(0.005)
@@ -101,7 +101,7 @@ def test_force_on_a_task_that_waits_or_is_done(client: Client, tmp_path: Path) -
 
 @pytest.mark.parametrize("force", [False, True])
 def test_cancel_right_after_submit(client: Client, tmp_path: Path, force: bool) -> None:
-    """Whether it had begun is a race; what is said of it must be true."""
+    """Whether the task has begun is a race, but the answer must be true."""
     log = str(tmp_path / "log")
     for round_ in range(100):
         future = client.submit(briefly, log, round_)
@@ -122,7 +122,7 @@ def test_cancel_a_thousand_tasks_at_once(
     combo: SchedulerClusterCombo, client: Client, tmp_path: Path, force: bool
 ) -> None:
     log = str(tmp_path / "log")
-    client.map(briefly, [(log, -1)] * 50)  # from now on they queue at the workers
+    client.map(briefly, [(log, -1)] * 50)  # from now on tasks queue at the workers
     futures = [client.submit(briefly, log, task) for task in range(1000)]
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda future: future.cancel(force=force), futures))

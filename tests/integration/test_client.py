@@ -1,4 +1,4 @@
-"""What a user does with a client, against real processes."""
+"""The client in common use, with real processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 from scaler_client import Client, ClientClosedError, SchedulerClusterCombo
 
-# Workers can't import the tests: what is defined here travels by value, as what a user has in __main__ does.
+# Workers cannot import the tests: functions of this module are pickled by value, as those of __main__ are.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SECONDS = 30
@@ -315,7 +315,7 @@ def test_clients_leave_no_descriptors_behind(combo: SchedulerClusterCombo) -> No
 
 
 class NeedsTwo(Exception):
-    """Its `args` are not what its `__init__` takes: pickle alone can't bring it back."""
+    """An exception whose `args` do not fit its `__init__`, so that pickle alone cannot restore it."""
 
     def __init__(self, first: str, second: str) -> None:
         super().__init__(f"{first} {second}")

@@ -1,4 +1,4 @@
-"""Clients that die with tasks under way."""
+"""Clients that die while their tasks run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ sys.stdin.read()
 
 
 def test_a_client_that_is_killed_while_its_tasks_run(tmp_path: Path) -> None:
-    """They are stopped, and their children, those that do not let themselves be stopped with their processes."""
+    """Its tasks and their children are stopped. Tasks that cannot be interrupted end with their processes."""
     log, workers = str(tmp_path / "log"), 3
     text = TEXT.replace("LOG", repr(log)).replace("ROOT", repr(str(ROOT)))
     with (
@@ -63,12 +63,12 @@ def test_a_client_that_is_killed_while_its_tasks_run(tmp_path: Path) -> None:
             assert client.map(abs, [(-i,) for i in range(100)]) == list(range(100))
             pids = [client.submit(meet, str(tmp_path / "meeting"), workers) for _ in range(workers)]
             assert len({pid.result(SECONDS) for pid in pids}) == workers, "all workers are free"
-        # The one that has served a parent keeps a client of its own.
+        # A worker that ran a parent task keeps its own client.
         wait_until(lambda: (now := watch.next()).clients <= 1 and not now.dispatched)
 
 
 def meet(log: str, count: int) -> int:
-    """Returns when so many tasks are in here at once."""
+    """Return when this many tasks are inside at once."""
     note(log, "there")
     while len(notes(log)) < count:
         time.sleep(0.005)
@@ -84,7 +84,7 @@ sys.stdin.read()
 
 
 def test_the_memory_of_a_killed_client_is_freed(tmp_path: Path) -> None:
-    """Without any worker all that the client has sent is the scheduler's to keep."""
+    """Without workers, the scheduler keeps everything that the client has sent."""
     with (
         scheduler(tmp_path, "--client-timeout-seconds", "1") as daemon,
         monitor(daemon.monitor_address) as watch,

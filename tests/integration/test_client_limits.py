@@ -1,4 +1,4 @@
-"""What a client asks for beyond the scheduler's limits fails with an error that names the limit; all else goes on."""
+"""Requests beyond the scheduler's limits fail with an error that names the limit; everything else goes on."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_dropped_functions_make_room(daemon: SchedulerCommand) -> None:
         third = operator.itemgetter(0)
         assert isinstance(client.submit(third, [12]).exception(SECONDS), TaskRefusedError)
         held.clear()
-        # A client keeps some functions after their last use: later uses of others displace them.
+        # A client keeps some functions after their last use, until other functions displace them.
         for _ in range(_RECENT_FUNCTIONS):
             last = client.submit(third, [12]).exception(SECONDS)
         assert last is None

@@ -1,4 +1,4 @@
-"""The job of `make run`: what it finds, and that nothing stays behind."""
+"""The example of `make run`: its results, and that it leaves nothing behind."""
 
 import fcntl
 import importlib.util
@@ -51,14 +51,14 @@ def example() -> ModuleType:
     specification = importlib.util.spec_from_file_location("standard_library", EXAMPLE)
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules["standard_library"] = module  # its dataclass looks itself up there
+    sys.modules["standard_library"] = module  # dataclasses look up their module there
     specification.loader.exec_module(module)
     return module
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """60 good files in packages, two that don't parse, and some that are not the library's own."""
+    """A folder with 60 good files in packages, two files that do not parse, and some files to be skipped."""
     folder = tmp_path / "library"
     for number in range(60):
         package = folder / f"package_{number % 3}"
@@ -73,7 +73,7 @@ def library(tmp_path: Path) -> Path:
 
 
 class Run:
-    """The example as a process of its own, on a terminal if asked for; all its descendants carry a mark."""
+    """The example in its own process, on a terminal if requested. All its descendants carry a mark."""
 
     def __init__(self, temporary: Path, folders: list[str], terminal: int | None = None) -> None:
         temporary.mkdir()
@@ -92,11 +92,11 @@ class Run:
         )
 
     def descendants(self) -> list[int]:
-        """The processes that carry the mark, the example itself included."""
+        """Return the processes with the mark, including the example itself."""
         return marked(self.mark)
 
     def finish(self) -> tuple[str, str]:
-        """What it has printed at its end; meanwhile it is watched for what it puts where TMPDIR has no say."""
+        """Wait for the end and return the output. Meanwhile, record files that it makes outside TMPDIR."""
         with ThreadPoolExecutor(1) as executor:
             ending = executor.submit(self.process.communicate, timeout=PATIENCE_SECONDS)
             while not ending.done():
@@ -119,7 +119,7 @@ class Run:
 
 
 def shared_entries(processes: list[int]) -> set[str]:
-    """Monitors' sockets and directories of objects that these processes have."""
+    """Return the monitor sockets and the object directories of these processes."""
     found = set()
     for number in processes:
         try:
@@ -127,7 +127,7 @@ def shared_entries(processes: list[int]) -> set[str]:
             found |= {connection.laddr for connection in process.net_connections("unix") if connection.laddr}
             found |= {os.readlink(entry.path) for entry in os.scandir(f"/proc/{number}/fd")}
         except (psutil.Error, OSError):
-            continue  # it has just ended
+            continue  # the process has just ended
     return {path for path in found if path.startswith("/dev/shm/") or path.endswith("_monitor")}
 
 
@@ -231,7 +231,7 @@ def test_a_folder_without_python_is_said_in_one_line(run: Callable[..., Run], tm
 
 
 def read_terminal(master: int, until: bytes | None) -> bytes:
-    """What a terminal shows, until some text or, with None, until the last process has closed it."""
+    """Read a terminal until some text appears; with None, until the last process has closed it."""
     shown = b""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while until is None or until not in shown:
@@ -239,7 +239,7 @@ def read_terminal(master: int, until: bytes | None) -> bytes:
         assert ready, f"waited {PATIENCE_SECONDS} s in vain for {until!r} after {shown!r}"
         try:
             chunk = os.read(master, 65_536)
-        except OSError:  # EIO: nobody has the terminal open any more
+        except OSError:  # EIO: no process has the terminal open
             return shown
         shown += chunk
     return shown
@@ -248,7 +248,7 @@ def read_terminal(master: int, until: bytes | None) -> bytes:
 def test_ctrl_c_leaves_nothing_behind(run: Callable[..., Run]) -> None:
     master, slave = pty.openpty()
     try:
-        started = run(terminal=slave)  # the whole standard library: long enough to be interrupted in its midst
+        started = run(terminal=slave)  # the whole standard library, which takes long enough to be interrupted
         os.close(slave)
         read_terminal(master, b"in parallel")
         assert len(started.descendants()) > 1

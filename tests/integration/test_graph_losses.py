@@ -1,4 +1,4 @@
-"""Graphs whose workers or whose scheduler die."""
+"""Graphs whose workers or scheduler die."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_node_that_kills_its_worker(client: Client, tmp_path: Path) -> None:
 
 
 def wide(log: str, gate: str, width: int = 12) -> dict[Any, Any]:
-    """Large values, half of which are made before the gate opens."""
+    """Return a graph of large values. Half of them are computed before the gate opens."""
     graph: dict[Any, Any] = {"base": (numpy.arange, 50_000)}
     graph.update({("made", i): (add, "base", i) for i in range(width)})
     graph.update({("read", i): (partial(at_gate, log, str(i), gate), ("made", i)) for i in range(width)})

@@ -1,4 +1,4 @@
-"""Graphs as users submit them, against real processes."""
+"""Graphs of tasks, with real processes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_only_needed_nodes_run_and_each_once(client: Client, tmp_path: Path) -> 
 
 
 def test_a_graph_of_many_kinds(client: Client) -> None:
-    """Nodes at random, some of which fail: each value is what Python says, and what fails has read what failed."""
+    """Random nodes, some of which fail: values equal those of Python, and only readers of failed nodes fail."""
     chance = random.Random(4)
     names = [f"node {i}" for i in range(800)]
     graph: dict[str, Any] = {names[0]: 1, names[1]: None, names[2]: "text"}
@@ -106,7 +106,7 @@ def test_a_graph_of_many_kinds(client: Client) -> None:
             graph[key], expected[key] = (sum, [first, (inc, second)]), expected[first] + expected[second] + 1
         else:
             graph[key], expected[key] = (minus, first, second), expected[first] - expected[second]
-    for i in range(600, 800):  # some read what has failed
+    for i in range(600, 800):  # some read failed nodes
         read = chance.choices(names[:i], k=2)
         values = tuple(expected[each] for each in read)
         graph[names[i]] = (lambda *values: values, *read)
@@ -229,7 +229,7 @@ def test_intermediate_values_stay_on_hosts_and_are_freed(tmp_path: Path) -> None
             assert client.get(graph, ["total"]) == {"total": 49 * megabytes // 8}
             assert len(got) == 16 and sum(got) < 1000
             wait_until(lambda: not files_of(host), what="the host has forgotten all of it")
-            # A kept result goes as well when it is its target's that reads it.
+            # A kept result is freed too if its only reader is a target.
             large, total = client.submit_graph({**graph, "more": (add, "total", 1)}, ["sum1", "more"])
             assert total.result(SECONDS) == 49 * megabytes // 8 + 1 and large.result(SECONDS).nbytes == megabytes
             wait_until(lambda: not files_of(host))

@@ -1,4 +1,4 @@
-"""Graphs inside tasks, in event loops, and with serializers of the user's own."""
+"""Graphs inside tasks, in event loops, and with custom serializers."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_cancelling_a_coroutine_cancels_its_graph(combo: SchedulerClusterCombo, 
                 await asyncio.sleep(0.01)
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(values, 0.01)
-            # Its answer comes behind the cancel, which nobody waits for: from then on "leaf" can't begin.
+            # Its answer comes after the cancel, which does not wait. From then on "leaf" cannot begin.
             assert await client.get(GRAPH, ["e"]) == {"e": 1}
             gate.touch()
             assert await client.get(GRAPH, ["e"]) == {"e": 1}
@@ -109,7 +109,7 @@ def test_cancelling_a_coroutine_cancels_its_graph(combo: SchedulerClusterCombo, 
 
 
 class Tagged:
-    """A serializer as an object; what it makes is not a pickle by itself."""
+    """A serializer that is an object. Its bytes are no plain pickle."""
 
     def serialize(self, obj: Any) -> bytes:
         if obj == "can't leave":

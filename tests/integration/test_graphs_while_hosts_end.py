@@ -1,4 +1,4 @@
-"""Graphs with results that stay on hosts, while these end in every way: each `get` returns the right values."""
+"""Graphs with results on hosts, while hosts end in different ways: each `get` returns the right values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 
 from scaler_client import Client
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no /dev/shm here")
 
@@ -28,7 +28,7 @@ SECONDS = 60
 WORKERS = 2
 OFTEN = ("--heartbeat-interval-seconds", "0.2")
 SIZES = (10_000, 120_000)
-"""Elements of an array: its result is above or below the size from which it stays on its host."""
+"""Numbers of array elements, below and above the size from which results stay on their host."""
 
 
 def make(size: int, value: int) -> Any:
@@ -44,7 +44,7 @@ def total(*arrays: Any) -> int:
 
 
 def random_graph(chance: random.Random) -> tuple[dict[str, Any], dict[str, int]]:
-    """A graph, and the values of the keys to ask for."""
+    """Return a random graph, and the expected values of the requested keys."""
     size = chance.randint(*SIZES)
     graph: dict[str, Any] = {}
     values: dict[str, int] = {}
@@ -64,7 +64,7 @@ def random_graph(chance: random.Random) -> tuple[dict[str, Any], dict[str, int]]
 
 
 class Host:
-    """A cluster that ends and comes back."""
+    """A cluster that ends and is started again."""
 
     def __init__(self, folder: Path, address: str) -> None:
         self._folder = folder
@@ -100,7 +100,7 @@ class Host:
 
 
 def end_and_start(hosts: list[Host], is_over: threading.Event) -> None:
-    """End one host after the other, each time in another way, and start it again."""
+    """End one host after the other, in different ways, and start each one again."""
     ways = itertools.cycle([Host.stop, Host.stop, Host.kill_agent, Host.stop, Host.kill_fork_server])
     for host, way in zip(itertools.cycle(hosts), ways):
         if is_over.wait(0.5):

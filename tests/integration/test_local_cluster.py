@@ -1,4 +1,4 @@
-"""Local clusters with options of their commands, with a page, and how they show themselves."""
+"""Local clusters: options of their commands, the page, text and HTML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_KEYWORDS = {"address", "keys", "num_of_workers", "parent_process"}
 
 
 def sample(option: Option) -> Any:
-    """A value that is not the option's default."""
+    """Return a value that is not the default of the option."""
     known = {
         "monitor_address": "tcp://127.0.0.1:12345",
         "preload": "module:function",
@@ -97,8 +97,8 @@ def test_options_reach_the_commands(tmp_path: Path) -> None:
         Client(cluster, timeout_seconds=SECONDS) as client,
     ):
         assert client.options(capabilities={"gpu": 2}).submit(pow, 2, 3).result(SECONDS) == 8
-        assert ">2</td>" in cluster._repr_html_()  # of what is published elsewhere than usual
-        client.shutdown()  # as it is not protected
+        assert ">2</td>" in cluster._repr_html_()  # although the monitor address is not the default
+        client.shutdown()  # the scheduler is not protected
     text = log.read_text()
     assert "event loop builtin" in text and f"monitor address ipc://{tmp_path}/published" in text
 

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 """
 
 
-OF_ITS_OWN = """
+INTERPRETER = """
 import os
 import subprocess
 import sys
@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("path", [None, "/some/folder"])
 def test_an_interpreter_started_by_a_task_has_the_path_of_the_program(tmp_path: Path, path: str | None) -> None:
-    (tmp_path / "program.py").write_text(OF_ITS_OWN.format(python=SCHEDULER_PYTHON))
+    (tmp_path / "program.py").write_text(INTERPRETER.format(python=SCHEDULER_PYTHON))
     variables = environment() if path is None else environment(PYTHONPATH=path)
     if path is None:
         variables.pop("PYTHONPATH", None)

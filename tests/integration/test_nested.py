@@ -1,4 +1,4 @@
-"""Tasks that submit tasks and wait for them."""
+"""Tasks that submit tasks and wait for them, with real processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def chain(depth: int) -> int:
 
 
 def ask(ask_with: str, client: Client, number: int) -> list[int]:
-    """64 children, waited for in one of the ways there are."""
+    """Submit 64 children, and wait for them in one of several ways."""
     arguments = [number + i for i in range(64)]
     if ask_with == "map":
         return client.map(square, [(each,) for each in arguments])
@@ -54,7 +54,7 @@ def ask(ask_with: str, client: Client, number: int) -> list[int]:
 
 
 def processes(agent: int) -> set[int]:
-    """The fork_server and the workers."""
+    """Return the fork server and the workers."""
     return {process.pid for process in psutil.Process(agent).children(recursive=True) if is_alive(process)}
 
 
@@ -115,7 +115,7 @@ def child(log: str, path: str) -> int:
 
 
 def test_a_parent_whose_worker_is_killed_starts_over(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """It is suspended, and the process it is in runs one of its children: all of it goes, and comes again."""
+    """The parent is suspended, and its process runs one of its children. Both are run again."""
     log, gate = str(tmp_path / "log"), tmp_path / "gate"
     with cluster(tmp_path, daemon.address, 2), Client(daemon.address) as client:
         parent = client.submit(stubborn_parent, log, str(gate), client)
@@ -138,7 +138,7 @@ def map_on(log: str, path: str, client: Client) -> None:
 def test_a_parent_that_is_stopped_takes_its_children_along(
     client: Client, tmp_path: Path, fn: Callable[[str, str, Client], object]
 ) -> None:
-    """One of them runs in its own process, which it needs to come to its end."""
+    """One child runs in the process of the parent, and must stop before the parent can end."""
     log, never = str(tmp_path / "log"), str(tmp_path / "never")
     parent = client.submit(fn, log, never, client)
     wait_until(lambda: len(notes(log, "child")) == 2, what="its children have both workers")

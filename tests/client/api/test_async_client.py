@@ -1,4 +1,4 @@
-"""A client in an event loop, against a scheduler that runs tasks in this process."""
+"""AsyncClient, with a fake scheduler that runs tasks in this process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def keywords(**given: Any) -> dict[str, Any]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """What `wait_until` does, while the loop goes on."""
+    """Wait until a condition holds, without blocking the loop."""
 
     async def look() -> None:
         while not condition():
@@ -42,7 +42,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def is_ended_by(awaitable: Awaitable[Any], error: type[BaseException]) -> bool:
-    """Whether awaiting it raises that within a test's patience."""
+    """Return whether awaiting it raises this error in time."""
     try:
         await asyncio.wait_for(awaitable, PATIENCE_SECONDS)
     except error:

@@ -1,4 +1,4 @@
-"""Objects, graphs and shutting down in an event loop, against a stand-in of the scheduler."""
+"""Objects, graphs and shutdown of AsyncClient, with a fake scheduler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scaler_client.pickling.input_lookup import with_inputs
 from scaler_client.pickling.serializer import dumps, loads
 from scaler_client.protocol.messages import Keep, Outcome
 
-"""Seconds between heartbeats: whatever comes, comes without one."""
+"""Seconds between heartbeats: no heartbeat causes a message in these tests."""
 
 
 def inc(x: int) -> int:
@@ -38,7 +38,7 @@ GRAPH = {"a": (inc, 1), "b": (inc, "a"), "c": (add, "a", "b")}
 
 
 class Slow:
-    """Its pickling takes until the test says so."""
+    """An object whose pickling waits for the test."""
 
     def __init__(self) -> None:
         self.may_go_on = threading.Event()
@@ -61,7 +61,7 @@ async def receive(scheduler: FakeScheduler, kind: str) -> dict[str, Any]:
 
 
 async def turn() -> None:
-    """The loop goes on: everything that is ready has its turn."""
+    """Let the loop run everything that is ready."""
     for _ in range(5):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""The client and its I/O thread against a stand-in of the scheduler."""
+"""Client and its I/O thread, with a fake scheduler."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_profiling_goes_to_a_function_with_such_a_parameter(running: RunningSche
 
 
 class OwnClient(Client):
-    """What a program makes of it."""
+    """A subclass with an attribute, as a program may define it."""
 
     def __init__(self, address: str, tag: str) -> None:
         super().__init__(address)
@@ -228,7 +228,7 @@ def test_the_first_connection_needs_no_heartbeat(scheduler: FakeScheduler, clien
 
 
 class Doubling:
-    """A serializer of the user's own."""
+    """A custom serializer."""
 
     @staticmethod
     def serialize(obj: object) -> bytes:
@@ -258,7 +258,7 @@ def test_an_unpickled_client_connects_as_a_new_one(scheduler: FakeScheduler) -> 
 
 
 class Shifting:
-    """A serializer with a state."""
+    """A custom serializer with state."""
 
     def __init__(self, shift: int) -> None:
         self._shift = shift

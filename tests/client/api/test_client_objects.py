@@ -1,4 +1,4 @@
-"""Objects, graphs and shutting down through the client and its I/O thread, against a stand-in of the scheduler."""
+"""Objects, graphs and shutdown of Client, with a fake scheduler."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(x: int, y: int) -> int:
 
 
 def run_in_thread(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """What a call returns or raises, in a thread of its own."""
+    """Run a call in a thread; the list receives its result or exception."""
     results: list[Any] = []
 
     def run() -> None:

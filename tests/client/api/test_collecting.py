@@ -1,4 +1,4 @@
-"""Waiting for many futures, bars, and clearing a client."""
+"""Waiting for many futures, progress bars, and `Client.clear`."""
 
 from __future__ import annotations
 

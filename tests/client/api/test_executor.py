@@ -1,4 +1,4 @@
-"""`client.executor()` is what the standard library's executors are: most tests run one of those as well."""
+"""`client.executor()` behaves like the standard library's executors; most tests run one of those too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECONDS = 20.0
 
 @pytest.fixture(params=["standard", "cluster"])
 def executor(request: pytest.FixtureRequest, running_client: Client) -> Iterator[Executor]:
-    """With two workers."""
+    """An executor with two workers."""
     made = ThreadPoolExecutor(2) if request.param == "standard" else running_client.executor()
     yield made
     gates.close_down()

@@ -1,4 +1,4 @@
-"""What a local cluster checks before it starts anything, and the one that a client starts for itself."""
+"""The checks of a local cluster before it starts processes, and the local cluster of a client without an address."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_scheduler_that_does_not_start_raises(monkeypatch: pytest.MonkeyPatch,
 
 
 class FakeCluster(LocalCluster):
-    """Of a scheduler that runs already."""
+    """A local cluster whose scheduler already runs."""
 
     made: list[FakeCluster] = []
 
@@ -113,7 +113,7 @@ class FakeCluster(LocalCluster):
 
 @pytest.fixture
 def clusters(running: RunningScheduler, monkeypatch: pytest.MonkeyPatch) -> list[FakeCluster]:
-    """Those that clients have started."""
+    """The local clusters that clients have started."""
     made: list[FakeCluster] = []
     monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
     monkeypatch.setattr(FakeCluster, "made", made)

@@ -1,4 +1,4 @@
-"""A local cluster's keywords that are options of its commands, of which scripts stand in here."""
+"""The keywords of a local cluster that are options of its commands. Scripts replace the commands here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_UVLOOP = "/dev/stdin:1: event_loop: no uvloop here"
 
 
 class Commands:
-    """Scripts that answer `--check-config` with a status and lines, and note what they are asked."""
+    """Scripts that answer `--check-config` with a status and lines, and write down their input."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

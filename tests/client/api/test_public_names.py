@@ -1,4 +1,4 @@
-"""What a user sees of the library's names."""
+"""The public names of the library, and their docstrings."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_docstrings_name_every_argument_and_the_result(kind: type) -> None:
 
 
 def test_errors_that_a_client_raises_can_be_imported() -> None:
-    """Every error of Scaler's own that the docstrings of `Client` and its public methods name."""
+    """The docstrings of `Client` and its public methods name only errors that can be imported."""
     members = [Client, *(getattr(Client, name) for name in dir(Client) if not name.startswith("_"))]
     text = " ".join(part for member in members for part in (inspect.getdoc(member) or "").partition("Raises:")[2:])
     named = set(re.findall(r"(?<![.\w])\w+Error\b", text))

@@ -1,4 +1,4 @@
-"""What `Client.options` takes, refuses, and makes of it."""
+"""The options that `Client.options` accepts and rejects, and their form on the wire."""
 
 from __future__ import annotations
 

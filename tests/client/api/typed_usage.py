@@ -1,6 +1,6 @@
-"""What type checkers infer of the client: read by mypy in tests/run.sh, never run.
+"""The types that type checkers infer for the client. mypy checks this file in tests/run.sh; it is never run.
 
-A line with an ignore comment is one that must be refused: mypy complains where the comment is of no use.
+mypy must reject each line with an ignore comment: it reports a comment that is not needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How things show themselves, and what they know of the scheduler for it."""
+"""The text and HTML of clients, futures and clusters, and the scheduler's state in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = "<script>alert('&')</script>"
 
 
 class Texts(HTMLParser):
-    """The texts of an HTML form, and its tags."""
+    """The texts and the tags of an HTML representation."""
 
     def __init__(self, shown: Any) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def address(tmp_path: Path) -> Address:
 
 @pytest.fixture
 def monitor(address: Address) -> Iterator[zmq.Socket[bytes]]:
-    """Where a scheduler at that address publishes."""
+    """A socket at which a scheduler at that address would publish."""
     context = zmq.Context()
     socket = context.socket(zmq.XPUB)
     socket.bind(f"ipc://{address.path}_monitor")
@@ -100,7 +100,7 @@ def test_a_future_shows_the_name_of_its_options(running_client: Client) -> None:
     gates.open(1)
     assert future.result(20) == 1
     for _ in range(20):
-        assert re.search(r" abs#\d+ at ", repr(running_client.submit(abs, 1))), "also before the I/O thread has run"
+        assert re.search(r" abs#\d+ at ", repr(running_client.submit(abs, 1))), "even before the I/O thread has run"
     plain = running_client.submit(abs, 1)
     assert plain.result(20) == 1 and "abs" in repr(plain), "also when the function is let go"
 
@@ -124,7 +124,7 @@ def test_a_client_shows_the_state_of_the_scheduler(monitor: zmq.Socket[bytes], a
         with Client(str(address)) as client:
             first = Texts(client).texts
             assert "workers" not in first, "there is no snapshot, and nobody waits for one for ever"
-            monitor.recv()  # it has subscribed
+            monitor.recv()  # the subscription
             publish(monitor, 5, 3)
             said = ["workers", "3", "tasks", "1,234 waiting, 5 at workers, 6 done"]
             wait_until(lambda: Texts(client).texts[5:] == said)

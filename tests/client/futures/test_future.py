@@ -1,4 +1,4 @@
-"""The future alone: in each state everything that the standard library's own tests ask of a Future."""
+"""TaskFuture alone, in each state: the checks of the standard library's own tests of Future."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_an_exception_can_be_raised_again_and_again() -> None:
 
 
 class FrozenError(Exception):
-    """Sets no attribute, as a frozen dataclass doesn't."""
+    """An exception whose attributes cannot be set, like a frozen dataclass."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"can't set {name}")

@@ -1,4 +1,4 @@
-"""What a future has beside what the standard library's have: stopping, time limits, measurements."""
+"""The features of TaskFuture beyond the standard library's: force-cancel, timeouts, profiling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The future in the hands of concurrent.futures and asyncio, and under races with the thread that ends it."""
+"""TaskFuture with concurrent.futures and asyncio, also in races with the thread that finishes it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HAMMER_SECONDS = 1.0
 
 @pytest.fixture
 def impatient() -> Iterator[None]:
-    """Threads take turns at nearly every instruction: what can go wrong between two of them does."""
+    """Switch threads at nearly every instruction, which provokes races."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -39,7 +39,7 @@ def impatient() -> Iterator[None]:
 
 
 def soon(end: Callable[[], Any]) -> threading.Thread:
-    """Do it in another thread, which is already on its way."""
+    """Call a function in another thread, which has already started."""
     thread = threading.Thread(target=end, daemon=True)
     thread.start()
     return thread
@@ -189,7 +189,7 @@ def test_a_refused_cancel_leaves_the_task_running() -> None:
 
 
 def hammer(one_round: Callable[[], None]) -> None:
-    """Many rounds, but not for longer than a few seconds."""
+    """Yield many rounds, for a few seconds at most."""
     deadline = time.monotonic() + HAMMER_SECONDS
     for number in range(ROUNDS):
         one_round()
@@ -199,7 +199,7 @@ def hammer(one_round: Callable[[], None]) -> None:
 
 
 class Ender:
-    """A thread that ends futures, one after the other, as the I/O thread does."""
+    """A thread that finishes futures one by one, as the I/O thread does."""
 
     def __init__(self) -> None:
         self._work: list[Any] = []

@@ -1,4 +1,4 @@
-"""What the client makes of nodes that fail: whose failure it is, and what it is of those that read them."""
+"""Failed nodes: which node caused the failure, and the errors of its readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def client() -> SessionClient:
 
 
 def answer(client: SessionClient, rows: Sequence[int], outcome: Outcome, payload: bytes = b"") -> None:
-    """What the scheduler says of these at the same time."""
+    """Answer several rows in one message of the scheduler."""
     ids = [graph_tasks(client).first + row for row in rows]
     client.session.handle(messages.Resolved(ids, [outcome] * len(ids), [payload] * len(ids)), 1.0)
 

@@ -1,4 +1,4 @@
-"""The GraphBLAS back end: the nodes that Python finds, inputs first; or a clear word that it is not there."""
+"""The GraphBLAS backend: it finds the same nodes as Python, in a valid order, or says that it is not installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def call(*args: Any) -> None: ...
 
 
 def outcome(graph: Any, wanted: list[int], backend: str) -> set[int] | str:
-    """Which nodes are ordered, none of them before one that it reads; or what is wrong with them."""
+    """Return the set of ordered nodes, after checking that inputs come first; or the error."""
     nodes = Nodes(graph)
     try:
         ordered = order(nodes, wanted, backend)
@@ -40,7 +40,7 @@ def outcome(graph: Any, wanted: list[int], backend: str) -> set[int] | str:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[dict[str, Any], list[int]]:
-    """Any calls of one another, most without cycles."""
+    """Random graphs of calls, most without cycles."""
     count = draw(st.integers(1, 12))
     positions = st.integers(0, count - 1)
     has_cycles = draw(st.booleans())
@@ -88,7 +88,7 @@ def test_unknown_backends_raise() -> None:
 
 
 def test_a_backend_without_its_library_raises() -> None:
-    """The text says how to install it."""
+    """The error says how to install the library."""
     program = (
         "import sys; sys.modules['graphblas'] = None\n"
         "from scaler_client import Client\n"

@@ -1,4 +1,4 @@
-"""Graphs as the client takes them: what is read as what, and what its rows give when they are run."""
+"""Graphs of the client: how nodes are read, and the values when their rows are run."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def minus(x: int, y: int) -> int:
 
 
 def pack(*args: Any) -> tuple[str, tuple[Any, ...]]:
-    """What it was called with."""
+    """Return the arguments of the call."""
     return "packed", args
 
 
 class Packed:
-    """The same as a class with state."""
+    """A class whose instances keep the arguments of the call."""
 
     def __init__(self, *args: Any) -> None:
         self.args = args
@@ -53,7 +53,7 @@ class Packed:
 
 
 def run(graph: Any, keys: list[Any], client: SessionClient | None = None) -> list[Any]:
-    """The values of the keys."""
+    """Run a graph and return the values of the keys."""
     client = client or SessionClient()
     futures = client.submit_graph(graph, keys)
     Cluster().run(client.session)
@@ -263,7 +263,7 @@ def test_the_error_shortens_a_long_cycle() -> None:
 
 
 def test_a_cycle_beside_nodes_that_are_visited_first() -> None:
-    """Nodes that wait to be looked at when they come again further down are no part of the circle."""
+    """Nodes on the stack that are not visited yet are no part of the cycle."""
     graph = {"a": (pack, "x", "b"), "b": (pack, "c", "x"), "x": (pack, "y"), "y": (pack, "c"), "c": (pack, "b")}
     with pytest.raises(ValueError) as raised:
         SessionClient().submit_graph(graph, ["a"])
@@ -330,7 +330,7 @@ KEYS: list[Hashable] = ["k0", "k1", ("k", 2), 1003, b"k4", ("k", ("k", 5)), "k6"
 
 @dataclasses.dataclass(frozen=True)
 class Opaque:
-    """Hashable, and not known to anybody."""
+    """A hashable value that is no key."""
 
     number: int
 
@@ -382,7 +382,7 @@ def evaluate(graph: dict[Hashable, Any], node: Any) -> Any:
 
 
 class PickledObject:
-    """A serializer of somebody's own, which knows nothing of references."""
+    """A custom serializer, which does not know references."""
 
     @staticmethod
     def serialize(obj: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""What stands in for a worker around a client inside a task."""
+"""A fake worker for a client inside a task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 20.0
 
 
 class FakeTask:
-    """A task that the test's thread runs; notes what it is told."""
+    """A task that the thread of the test runs. It records its calls."""
 
     def __init__(self, depth: int = 0, priority: int = 0, name: TaskName = (7, 3, 1)) -> None:
         self.name = name
@@ -49,13 +49,13 @@ class FakeTask:
         self._latch = None
 
     def stop(self) -> None:
-        """As the worker does on the scheduler's Stop."""
+        """Stop the task, as the worker does when the scheduler sends Stop."""
         self.is_stopped = True
         if self._latch is not None:
             self._latch.release()
 
     def when_suspended(self, do: Any) -> threading.Thread:
-        """Do it in another thread as soon as the task has given up its slot."""
+        """Call a function in another thread as soon as the task has given up its slot."""
 
         def run() -> None:
             assert self.is_suspended.wait(PATIENCE_SECONDS)
@@ -67,7 +67,7 @@ class FakeTask:
 
 
 class FakeHost:
-    """The worker; the thread that makes it runs a task."""
+    """A worker. The thread that makes it runs its task."""
 
     def __init__(self, task: FakeTask | None, address: str = "tcp://127.0.0.1:1", worker: int = 44) -> None:
         self.address = address
@@ -96,7 +96,7 @@ def hosted(host: FakeHost) -> Iterator[FakeHost]:
 
 
 class NestedIoThread(FakeIoThread):
-    """Of a nested client; writes into the task's notes what it tells the scheduler."""
+    """The I/O thread of a nested client. It records in the task what it reports to the scheduler."""
 
     is_nested = True
 

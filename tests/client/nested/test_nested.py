@@ -1,4 +1,4 @@
-"""Clients inside a worker process: handles on one connection to each scheduler."""
+"""Clients inside a worker process, which share one connection to each scheduler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORKER = 44
 
 @pytest.fixture
 def task(scheduler: FakeScheduler) -> Iterator[FakeTask]:
-    """The one that this thread runs in a worker of the scheduler's."""
+    """A task that this thread runs as a worker of the scheduler."""
     task = FakeTask(depth=3, priority=9, name=(7, 3, 1))
     with hosted(FakeHost(task, scheduler.address, WORKER)):
         yield task
@@ -38,7 +38,7 @@ def square(x: int) -> int:
 
 
 def other_name(address: str) -> str:
-    """The same scheduler's address, as another host may know it."""
+    """Another address of the same scheduler, as another host may know it."""
     return address.replace("127.0.0.1", "localhost")
 
 
@@ -130,7 +130,7 @@ def test_a_map_of_children(scheduler: FakeScheduler, task: FakeTask) -> None:
 
 
 def test_cancel_gives_up_the_slot_while_it_waits(scheduler: FakeScheduler, task: FakeTask) -> None:
-    """What is cancelled may be suspended in this very process, and need the slot to end."""
+    """The cancelled task may be suspended in this process, and need the slot to end."""
     future = Client().submit(square, 1)
     ids = scheduler.receive("submit")["ids"]
 
@@ -159,7 +159,7 @@ def test_disconnect_ends_only_this_client(scheduler: FakeScheduler, task: FakeTa
 
 
 class Plain:
-    """A serializer of the user's own."""
+    """A custom serializer."""
 
     @staticmethod
     def serialize(obj: object) -> bytes:
@@ -190,7 +190,7 @@ def test_an_unpickled_client_shares_the_connection(scheduler: FakeScheduler, nam
             for _ in range(3):
                 pickle.loads(pickled).submit(square, 1)
                 assert scheduler.receive("submit")["options"]["priority"] == 4
-            # One task passes it on to the next.
+            # One task passes the client to the next.
             again = pickle.loads(pickle.dumps(pickle.loads(pickled)))
             assert again._io_thread is Client()._io_thread and again.address == scheduler.address
             again._io_thread.close("the test is over")

@@ -1,4 +1,4 @@
-"""Ways to wait inside a task beside `result` and `map`: each gives up the slot, once."""
+"""Further ways to wait inside a task, beside `result` and `map`: each gives up the slot once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONCE = ["suspend", "resume"]
 
 @pytest.fixture
 def task(running: RunningScheduler) -> Iterator[FakeTask]:
-    """The one that this thread runs in a worker of the scheduler's. Gates open when it gives up its slot."""
+    """A task that this thread runs as a worker of the scheduler. Gates open when it gives up its slot."""
     task = FakeTask(depth=3, name=(7, 3, 1))
     with hosted(FakeHost(task, running.address, 44)):
         task.when_suspended(lambda: gates.open(*KEYS))

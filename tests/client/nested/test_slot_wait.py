@@ -1,4 +1,4 @@
-"""Waiting inside a task gives up its slot, in every way of waiting, and only where a wait blocks."""
+"""Each way of waiting inside a task gives up its slot, if and only if the wait blocks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scaler_client.protocol.messages import Outcome
 
 NAME = (7, 3, 1)
 ONCE = [("suspended", NAME), "suspend", "resume", ("resumed", NAME)]
-"""What a wait tells, in this order."""
+"""The reports and calls of one wait, in order."""
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_a_coroutine_that_another_thread_closes(task: FakeTask) -> None:
 
 
 class MapIoThread(NestedIoThread):
-    """Answers each chunk once the task waits for it."""
+    """An I/O thread that answers each chunk when the task waits for it."""
 
     def __init__(self, task: FakeTask) -> None:
         super().__init__(task)
