@@ -15,26 +15,26 @@ DEB, NEWER, ONE_FILE = "/packages/scheduler.deb", "/packages/newer.deb", "/packa
 
 
 @pytest.fixture(scope="session")
-def able(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """This machine can boot others."""
+def can_boot(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skip the tests if this machine cannot boot others."""
     reason = reason_to_skip()
     if reason:
         pytest.skip(reason)
     probe = Nspawn(roots.base(), tmp_path_factory.mktemp("probe") / "probe.log", {}, "/bin/true")
     status = probe.process.wait(60)
     probe.end()
-    if status != 0:  # in a container without the rights for it, say
+    if status != 0:  # for example in a container without the rights
         pytest.skip(f"systemd-nspawn can't run anything here: {probe.log().strip()}")
 
 
 @pytest.fixture(scope="session")
-def built(able: None, tmp_path_factory: pytest.TempPathFactory) -> packages.Packages:
+def built(can_boot: None, tmp_path_factory: pytest.TempPathFactory) -> packages.Packages:
     return packages.find(tmp_path_factory.mktemp("packages"))
 
 
 @pytest.fixture(scope="session")
 def wheels(built: packages.Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that pip installs our libraries from, in roots.python()."""
+    """A folder of wheels for pip in roots.python()."""
     if roots.minor_version(roots.python()) != sys.version_info[1]:
         pytest.skip("Debian's Python is of another minor version than the one that these tests run in")
     folder = tmp_path_factory.mktemp("wheels")
@@ -43,8 +43,8 @@ def wheels(built: packages.Packages, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def boot(able: None, tmp_path: Path) -> Iterator[Callable[..., Machine]]:
-    """boot(root, {path: path inside}): a machine that ends with the test."""
+def boot(can_boot: None, tmp_path: Path) -> Iterator[Callable[..., Machine]]:
+    """boot(root, {path: path inside}) starts a machine that ends with the test."""
     machines: list[Machine] = []
 
     def start(root: Path, binds: dict[Path, str]) -> Machine:
@@ -58,7 +58,7 @@ def boot(able: None, tmp_path: Path) -> Iterator[Callable[..., Machine]]:
 
 @pytest.fixture
 def machine(boot: Callable[..., Machine], built: packages.Packages) -> Machine:
-    """A minimal Debian without Python, the packages in /packages."""
+    """A minimal Debian without Python. The packages are in /packages."""
     return boot(roots.base(), {built.one_file: ONE_FILE, built.deb: DEB, built.newer: NEWER})
 
 

@@ -1,4 +1,4 @@
-"""Images built of our Dockerfiles by Debian's buildah, over roots of Debian in place of what a registry would have."""
+"""Images built from the Dockerfiles by Debian's buildah. The base images are roots of Debian."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Image:
-    """`root` is its file system, the others are what it says of itself."""
+    """An image: its file system `root`, and its settings."""
 
     root: Path
     entry: list[str]
@@ -20,13 +20,13 @@ class Image:
 
 
 class Images:
-    """A store of images in `folder`, empty at first."""
+    """A store of images in `folder`. It is empty at first."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def take(self, name: str, root: Path, *prepare: str) -> None:
-        """An image of this root; `prepare` is what a shell does in it first."""
+        """Add an image of a root. `prepare` is a shell command that runs in it first."""
         container = self._run("from", "scratch")
         self._run("copy", "--quiet", container, str(root), "/")
         if prepare:
@@ -35,14 +35,14 @@ class Images:
         self._run("rm", container)
 
     def build(self, dockerfile: Path, name: str, context: Path, *options: str) -> Image:
-        """As `docker build` does."""
+        """Build an image like `docker build`."""
         self._run("build", "--quiet", "--file", str(dockerfile), "--tag", name, *options, str(context))
         config = json.loads(self._run("inspect", "--type", "image", name))["OCIv1"]["config"]
         mounted = self._run("mount", self._run("from", "--name", f"{name}-mounted", name))
         return Image(Path(mounted), config["Entrypoint"], config["User"], config["Env"])
 
     def _run(self, *command: str) -> str:
-        # chroot: nothing that a machine without Docker's privileges can't do.
+        # chroot needs no privileges of Docker.
         environment = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
         store = (
             "--storage-driver",

@@ -1,4 +1,4 @@
-"""A booted machine: its own systemd in a root, the network of this host."""
+"""A booted machine with its own systemd in a root, and the network of this host."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _INSIDE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 
 class CommandFailed(AssertionError):
-    """A command inside the machine ended with a status that was not expected."""
+    """A command inside the machine ended with an unexpected status."""
 
 
 class Machine:
-    """Booted when it is made, until `end`.
+    """A machine. The constructor boots it, `end` halts it.
 
     Args:
         root: one of roots.py's.
@@ -38,7 +38,7 @@ class Machine:
             raise
 
     def run(self, *command: str, status: int | None = 0, seconds: float = 120.0) -> str:
-        """What a command in the machine says on its standard output.
+        """The standard output of a command in the machine.
 
         Args:
             status: that it must end with, with None any.
@@ -49,25 +49,25 @@ class Machine:
         return ended.stdout
 
     def write(self, path: str, text: str) -> None:
-        """A file in the machine, its folder made where it is missing."""
+        """Write a file in the machine. Make its folder if needed."""
         self.run("mkdir", "-p", os.path.dirname(path))
         self._run(("tee", path), 20.0, text).check_returncode()
 
     def property_of(self, unit: str, name: str) -> str:
-        """What `systemctl show` says of a unit."""
+        """A property of a unit by `systemctl show`."""
         return self.run("systemctl", "show", "--property", name, "--value", unit).strip()
 
     @property
     def root(self) -> Path:
-        """Its file system, as this host sees it: with what is mounted there."""
+        """Its file system with all mounts, as seen by this host."""
         return Path(f"/proc/{self._first}/root")
 
     def journal(self, unit: str, *options: str) -> str:
-        """The unit's lines."""
+        """The journal of a unit."""
         return self.run("journalctl", "--no-pager", "--unit", unit, *options)
 
     def end(self) -> None:
-        """Halt it."""
+        """Halt the machine."""
         self._container.end()
 
     def _run(self, command: tuple[str, ...], seconds: float, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -75,7 +75,7 @@ class Machine:
         return subprocess.run(inside, env=_INSIDE, input=text, capture_output=True, text=True, timeout=seconds)
 
     def _await_first_process(self) -> int:
-        """The id that the machine's process 1 has here."""
+        """The process id on this host of the machine's process 1."""
 
         def first() -> list[psutil.Process]:
             assert self._container.process.poll() is None, f"systemd-nspawn ended: {self._container.log()}"

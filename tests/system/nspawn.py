@@ -1,4 +1,4 @@
-"""systemd-nspawn over a root, which stays as it is: what is written goes to a layer in memory."""
+"""systemd-nspawn on a root. The root does not change, because writes go to a layer in memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.waiting import wait_until
 HALT_SECONDS = 60.0
 _CONTROL_GROUPS = (Path("/sys/fs/cgroup/systemd"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 _LEFT_GROUPS = ("payload", "supervisor")
-"""Made by systemd-nspawn where there is no systemd around it that makes a scope."""
+"""The control group that systemd-nspawn makes if no outer systemd makes a scope."""
 
 
 class Nspawn:
-    """A running container with the network of this host; ends with `end`, or with the process that has made it.
+    """A running container with the network of this host. It ends by `end`, or with the process that has started it.
 
     Args:
         root: a folder with a root file system.
@@ -52,9 +52,9 @@ class Nspawn:
         return self._log.read_text(errors="replace")
 
     def end(self) -> None:
-        """Have it ended, or kill all of it; nothing of it stays on this host."""
+        """End the container, or kill all of its processes."""
         if self.process.poll() is None:
-            self.process.terminate()  # a booted machine is halted, another process killed
+            self.process.terminate()  # this halts a booted machine, and kills another process
             try:
                 self.process.wait(HALT_SECONDS)
             except subprocess.TimeoutExpired:
@@ -73,7 +73,7 @@ def _left_groups() -> list[Path]:
 
 
 def _remove_group(folder: str) -> None:
-    """A control group without others in it, once its last process is gone."""
+    """Remove a control group after its last process has ended."""
 
     def is_removed() -> bool:
         try:

@@ -1,4 +1,4 @@
-"""What is tested: the files that `make package` has built."""
+"""The files under test, built by `make package`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIST = CHECKOUT / "packaging" / "dist"
 
 @dataclass(frozen=True)
 class Packages:
-    """The one-file scheduler, Debian's package with it, and the same package under a higher version."""
+    """The one-file scheduler, the Debian package, and the same package with a higher version."""
 
     one_file: Path
     deb: Path
@@ -22,7 +22,7 @@ class Packages:
 
 
 def find(folder: Path) -> Packages:
-    """The newest package in packaging/dist/; the one with the higher version is made of it, in `folder`."""
+    """The newest package in packaging/dist/. The package with the higher version is made from it in `folder`."""
     debs = sorted(DIST.glob("scaler-scheduler_*_amd64.deb"), key=lambda path: path.stat().st_mtime)
     one_file = DIST / "scaler_scheduler"
     assert debs and one_file.exists(), f"no package in {DIST}: make package builds it"
@@ -30,14 +30,16 @@ def find(folder: Path) -> Packages:
 
 
 def load_wheels(folder: Path) -> None:
-    """Ours of the libraries, with the extras of what watches, and all that they need: machines have no network of their
-    own to load them from. For the Python that these tests run in."""
+    """Make wheels of the libraries with the monitors' extras and all dependencies, for the Python of the tests.
+
+    Machines have no network to download them.
+    """
     client, worker = (str(next(DIST.glob(f"{name}-*.whl"))) for name in ("scaler_client", "scaler_worker"))
     _output(sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder), f"{client}[ui,exporter]", worker)
 
 
 def version_of(deb: Path) -> str:
-    """As dpkg has it."""
+    """The version of a package for dpkg."""
     return _output("dpkg-deb", "--field", str(deb), "Version").strip()
 
 

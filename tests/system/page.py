@@ -1,4 +1,4 @@
-"""What a web server says."""
+"""Pages of a web server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import urllib.request
 
 
 def page(address: str) -> str:
-    """Empty while nobody answers, or not with a page."""
+    """A page. Empty while no server answers, or if it answers with an error."""
     try:
         with urllib.request.urlopen(address, timeout=10) as answer:
             return str(answer.read().decode())

@@ -1,4 +1,4 @@
-"""What the system tests need of a machine, and what to say where it is not there."""
+"""The requirements of the system tests, and the reasons for skipping them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 RELEASES = {"bookworm", "trixie"}
-"""Of Debian: those whose packages have all that the roots are made of."""
+"""Releases of Debian that have all packages of the roots."""
 
 _COMMANDS = {
     "apt-get": "apt",
@@ -18,11 +18,11 @@ _COMMANDS = {
     "setpriv": "util-linux",
     "systemd-nspawn": "systemd-container",
 }
-"""Each with Debian's package that has it."""
+"""Commands, each with its Debian package."""
 
 
 def reason_to_skip() -> str:
-    """Why this machine can't boot roots of Debian; empty where it can."""
+    """Why this machine cannot boot roots of Debian. Empty if it can."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return f"the packages are for Linux on x86_64, this is {platform.system()} on {platform.machine()}"
     if os.geteuid() != 0:
@@ -42,7 +42,7 @@ def release_of_debian() -> str:
 
 
 def mirror(release: str) -> str:
-    """The address that the machine's own apt has that release from; empty: none."""
+    """The mirror of this release in the machine's apt configuration. Empty: none."""
     form = "$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(ORIGIN)"
     targets = _output("apt-get", "indextargets", "--format", form, "Created-By: Packages")
     for line in targets.splitlines():
@@ -53,7 +53,7 @@ def mirror(release: str) -> str:
 
 
 def proxies() -> dict[str, str]:
-    """apt's proxies, as the environment of other programs has them."""
+    """apt's proxies as environment variables for other programs."""
     found = {}
     for scheme in ("http", "https"):
         proxy = _output("apt-config", "shell", "proxy", f"Acquire::{scheme}::Proxy").strip()

@@ -20,10 +20,10 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDER = CHECKOUT / ".system-roots"
 
 BASE = ("systemd", "systemd-sysv", "dbus")
-"""A machine that boots, and nothing else: no Python above all."""
+"""The packages of a machine that boots, without Python."""
 SLURM = (*BASE, "munge", "slurmctld", "slurmd", "slurm-client", "python3")
 PYTHON = (*BASE, "python3", "python3-pip")
-"""What pip installs to, in a machine and in an image."""
+"""The folder that pip installs into, in a machine and in an image."""
 
 
 def base() -> Path:
@@ -32,7 +32,7 @@ def base() -> Path:
 
 
 def slurm() -> Path:
-    """The same with Slurm's daemons, and Python for the workers."""
+    """The root of a machine with Slurm's daemons, and Python for the workers."""
     return _root("slurm", SLURM)
 
 
@@ -42,13 +42,13 @@ def python() -> Path:
 
 
 def minor_version(root: Path) -> int:
-    """Of the Python 3 in a root."""
+    """The minor version of the Python 3 in a root."""
     [library] = (root / "usr" / "lib").glob("python3.*")
     return int(library.name.removeprefix("python3."))
 
 
 def environment() -> dict[Path, str]:
-    """What a machine is to see by the same path as here, to run our commands: this checkout and its Python."""
+    """The folders that a machine mounts at the same paths to run the commands: this checkout and its Python."""
     there = [Path("/usr")]
     for path in (CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)):
         if not any(path.is_relative_to(other) for other in there):
@@ -71,7 +71,7 @@ def _root(name: str, packages: tuple[str, ...]) -> Path:
     print(f"[system] .system-roots/{root.name}: {wanted} ... ", end="", flush=True)
     start = time.monotonic()
     command = [
-        # What debootstrap mounts goes with it, however it ends.
+        # The mounts of debootstrap disappear with its mount namespace, however it ends.
         *("unshare", "--mount", "--propagation", "private"),
         *("debootstrap", "--variant=minbase", f"--cache-dir={FOLDER / 'packages'}", f"--include={','.join(packages)}"),
         *(release, str(unfinished), mirror(release)),

@@ -1,4 +1,4 @@
-"""The scheduler as its package installs it, in a machine; clients and clusters are processes of this host."""
+"""The scheduler of the package in a machine. Clients and clusters are processes of this host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INSTALL = ("dpkg", "--install")
 
 
 class Service:
-    """Installed and configured, not started.
+    """The service. It is installed and configured, but not started.
 
     Args:
         deb: its path in the machine.
@@ -26,11 +26,11 @@ class Service:
         self.configure()
 
     def configure(self, *lines: str, address: str = "") -> None:
-        """Write the configuration: its address, unless another is to be bound, and further lines of TOML."""
+        """Write the configuration: the address (by default that of the service) and further lines of TOML."""
         self.machine.write(CONFIGURATION, "\n".join([f'address = "{address or self.address}"', *lines, ""]))
 
     def start(self) -> None:
-        """Returns once it is READY."""
+        """Start the service, and wait until it is READY."""
         try:
             self.machine.run("systemctl", "restart", UNIT)
         except CommandFailed:
@@ -40,7 +40,7 @@ class Service:
         return self.machine.property_of(UNIT, name)
 
     def await_restart(self, before: int) -> None:
-        """Until systemd has started it more often than `before`, and it is READY again."""
+        """Wait until systemd has restarted the service more often than `before`, and it is READY."""
         wait_until(
             lambda: int(self.property("NRestarts")) > before and self.property("ActiveState") == "active",
             60.0,
@@ -49,7 +49,7 @@ class Service:
 
 
 def free_port() -> int:
-    """One that nobody listened at a moment ago: the machine shares this host's network."""
+    """A port that is free now. The machine shares the network of this host."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""A real Slurm of one node, in a booted machine: its controller, its node daemon and munge."""
+"""A Slurm of one node in a booted machine: controller, node daemon and munge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.system.service import free_port
 from tests.waiting import wait_until
 
 CORES = 8
-"""What the node says that it has: jobs are not to wait because of a small machine."""
+"""The CPUs that the node claims to have, so that jobs do not wait on a small machine."""
 
 _CONFIGURATION = """
 ClusterName=test
@@ -38,7 +38,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 class SlurmNode:
-    """Ready for jobs when it is made."""
+    """A Slurm node. After its construction it accepts jobs."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -53,21 +53,21 @@ class SlurmNode:
         )
 
     def submit(self, *arguments: str) -> str:
-        """The number of a job, by sbatch in the environment of these tests, whose modules its workers find."""
+        """Submit a job by sbatch in the tests' environment, so that workers find their modules. Returns its id."""
         environment = (f"PATH={Path(sys.executable).parent}:/usr/bin:/bin", f"PYTHONPATH={CHECKOUT}")
         said = self.machine.run("env", "--chdir=/root", *environment, "sbatch", "--parsable", *arguments)
         return said.strip()
 
     def states(self, job: str) -> set[str]:
-        """Of its elements; those that are over are not among them after some minutes."""
+        """The states of the job's elements. Slurm forgets ended ones after some minutes."""
         shown = self.machine.run("scontrol", "--oneliner", "show", "job", job)
         return {word.removeprefix("JobState=") for word in shown.split() if word.startswith("JobState=")}
 
     def log(self, job: str) -> str:
-        """What its elements have written."""
+        """The output of the job's elements."""
         return self.machine.run("sh", "-c", f"cat /root/scaler-cluster-{job}_*.log")
 
     def end(self) -> None:
-        """Cancel the jobs: they would keep the machine from halting."""
+        """Cancel the jobs, because they would delay the halt of the machine."""
         self.machine.run("scancel", "--user=root", status=None)
         wait_until(lambda: not self.machine.run("squeue", "--noheader", status=None).strip(), 30.0, "the jobs' end")

@@ -1,4 +1,4 @@
-"""The unit of compute hosts in a booted systemd: its workers run tasks as a user of their own, and come back."""
+"""The unit of compute hosts in a booted systemd. Its workers run tasks as a user of their own, and are replaced."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ UNIT = "scaler-cluster.service"
 
 @pytest.fixture
 def host(boot: Callable[..., Machine]) -> Machine:
-    """A compute host with the unit, and the command as `make install` would put it there."""
+    """A compute host with the unit, and with the command as `make install` installs it."""
     shared = roots.environment()
     machine = boot(roots.python(), shared)
     for folder in {folder for path in shared for folder in path.parents}:
-        machine.run("chmod", "a+x", str(folder))  # an environment in root's home is to be seen by another user
+        machine.run("chmod", "a+x", str(folder))  # the service user must be able to read an environment in root's home
     command = f'#!/bin/sh\nexec {Path(sys.executable).parent}/scaler_cluster "$@"\n'
     machine.write("/usr/bin/scaler_cluster", command)
     machine.run("chmod", "755", "/usr/bin/scaler_cluster")
     machine.run("systemd-sysusers", str(roots.CHECKOUT / "systemd" / "scaler.sysusers"))
     machine.run("cp", str(roots.CHECKOUT / "systemd" / UNIT), "/etc/systemd/system/")
-    # Its /tmp is its own: a checkout there is shown all the same.
+    # The service has a private /tmp. Mount a checkout there.
     seen = " ".join(shared.values())
     lines = ("[Service]", f"Environment=PYTHONPATH={roots.CHECKOUT}", f"BindReadOnlyPaths={seen}", "")
     machine.write(f"/etc/systemd/system/{UNIT}.d/checkout.conf", "\n".join(lines))
     return machine
 
 
-def test_its_workers_run_tasks_and_come_back(host: Machine, tmp_path: Path) -> None:
+def test_workers_run_tasks_and_are_replaced(host: Machine, tmp_path: Path) -> None:
     with scheduler(tmp_path) as there, Client(there.address) as client:
         host.write("/etc/scaler/cluster.toml", f'address = "{there.address}"\nnum_of_workers = 2\n')
         host.run("systemctl", "daemon-reload")
@@ -55,7 +55,7 @@ def test_its_workers_run_tasks_and_come_back(host: Machine, tmp_path: Path) -> N
         assert host.property_of(UNIT, "Result") == "success"
 
 
-def test_with_keys_of_its_own_user(host: Machine, tmp_path: Path) -> None:
+def test_keys_of_the_service_user(host: Machine, tmp_path: Path) -> None:
     keys, its = tmp_path / "keys", "/etc/scaler/keys"
     assert run_once(scheduler_command("keygen", str(keys))).returncode == 0
     for name in ("server.key", "worker.key", "worker.secret"):
@@ -67,6 +67,6 @@ def test_with_keys_of_its_own_user(host: Machine, tmp_path: Path) -> None:
         host.run("systemctl", "daemon-reload")
         host.run("systemctl", "start", UNIT)
         check(submit_many(client, 20))
-        # What tasks do they do as its user, who owns the keys.
+        # Tasks run as the service user, who owns the keys.
         with pytest.raises(OSError, match="Read-only file system"):
             client.submit(os.chmod, f"{its}/worker.secret", 0o644).result(60)

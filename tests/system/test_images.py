@@ -1,4 +1,4 @@
-"""The images of scheduler, workers and exporter, built and run as Kubernetes would: another user, nowhere to write."""
+"""The images of scheduler, workers and exporter, run as in Kubernetes: as another user, read-only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [
 
 DOCKERFILES = roots.CHECKOUT / "packaging" / "container"
 GROUP = 10001
-"""Of the images' user."""
+"""The user id of the images."""
 Run = Callable[..., Nspawn]
 
 
@@ -46,7 +46,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         become = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs"]
         command = ["--as-pid2", *become, *image.entry, *arguments]
         if keys is not None:
-            (image.root / "keys").mkdir()  # to be mounted on: it is not the image that makes that
+            (image.root / "keys").mkdir()  # the mount point, which the image does not make
             environment.append("--setenv=SCALER_KEYS=/keys")
         binds = {} if keys is None else {keys: "/keys"}
         containers.append(Nspawn(image.root, log, binds, "--volatile=no", "--read-only", *environment, *command))
@@ -57,10 +57,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
         container.end()
 
 
-def test_they_are_built_and_run(images: Images, wheels: Path, run: Run, tmp_path: Path) -> None:
+def test_images_run_tasks(images: Images, wheels: Path, run: Run, tmp_path: Path) -> None:
     images.take("debian:bookworm-slim", roots.base())
-    # Debian's pip would leave the system's packages alone; the image that this stands for has nobody else's. What pip
-    # would load is there: there may be no network in it.
+    # Debian's pip protects the system's packages; the real base image has none. The wheels are in a folder, because
+    # there may be no network.
     offline = "printf '[global]\\nno-index = true\\nfind-links = /loaded\\n' > /etc/pip.conf"
     images.take("python:3.11-slim", roots.python(), "rm -f /usr/lib/python3*/EXTERNALLY-MANAGED", offline)
     scheduler = images.build(DOCKERFILES / "scheduler.Dockerfile", "scaler-scheduler", DIST)
@@ -85,7 +85,7 @@ def test_they_are_built_and_run(images: Images, wheels: Path, run: Run, tmp_path
 
 
 def _secret(keys: Path, *names: str) -> Path:
-    """Some of the keys, as Kubernetes mounts a secret with the mode of our manifests: the pod's group reads them."""
+    """Some of the keys, as Kubernetes mounts a secret with the mode of the manifests: readable for the pod's group."""
     folder = keys.with_name(f"{names[-1]}-secret")
     folder.mkdir()
     for name in names:

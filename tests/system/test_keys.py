@@ -1,4 +1,4 @@
-"""The scheduler's unit with keys, on an address that other hosts reach: who has one works, who has none hears why."""
+"""The scheduler's unit with keys, on an address that other hosts reach. Peers without a key get the reason."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ KEYS = "/etc/scaler/keys"
 
 @pytest.fixture
 def exposed(service: Service) -> Service:
-    """Bound on all interfaces, the keys still root's."""
+    """A service on all interfaces. Its keys still belong to root."""
     service.machine.run("scaler_scheduler", "keygen", KEYS)
     service.configure(f'keys = "{KEYS}"', address=service.address.replace("127.0.0.1", "0.0.0.0"))
     return service
 
 
-def test_who_has_a_key_works_until_it_is_revoked(exposed: Service, tmp_path: Path) -> None:
+def test_revoked_key_is_cut_off(exposed: Service, tmp_path: Path) -> None:
     machine = exposed.machine
     machine.run("chown", "-R", "scaler:", KEYS)
     exposed.start()
@@ -55,20 +55,20 @@ def test_who_has_a_key_works_until_it_is_revoked(exposed: Service, tmp_path: Pat
     assert exposed.property("MainPID") == process and "1 connection(s) cut off" in machine.journal(UNIT)
 
 
-def test_keys_of_another_user_are_named(exposed: Service) -> None:
+def test_error_names_keys_of_another_user(exposed: Service) -> None:
     exposed.machine.run("systemctl", "restart", UNIT, status=1)
     said = exposed.machine.journal(UNIT)
     assert f"cannot read the key {KEYS}/server.secret: it must belong to the user that runs this program" in said
 
 
-def test_without_keys_nobody_else_reaches_it(service: Service) -> None:
+def test_address_without_keys_is_not_bound(service: Service) -> None:
     service.configure(address=service.address.replace("127.0.0.1", "0.0.0.0"))
     service.machine.run("systemctl", "restart", UNIT, status=1)
     assert "make keys with `scaler_scheduler keygen DIR`" in service.machine.journal(UNIT)
 
 
 def copied(machine: Machine, role: str, tmp_path: Path, folder: str = KEYS) -> str:
-    """What whoever has that role has of the keys, in a folder on this host."""
+    """Copy the key files of a role to a folder on this host."""
     there = tmp_path / f"{role}-of-{folder.rpartition('/')[2]}"
     there.mkdir(mode=0o700)
     for name in ("server.key", f"{role}.key", f"{role}.secret"):

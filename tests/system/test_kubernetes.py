@@ -1,4 +1,4 @@
-"""packaging/kubernetes against Kubernetes' own schemas, and its files against each other and our options.
+"""packaging/kubernetes against Kubernetes' schemas, against each other, and against the options.
 
 The schemas are those that the package kubernetes-validate carries. What a cluster would do with them is not tried here.
 """
@@ -22,7 +22,7 @@ yaml = pytest.importorskip("yaml")
 FOLDER = CHECKOUT / "packaging" / "kubernetes"
 IMAGES = CHECKOUT / "packaging" / "container"
 VERSIONS = ("1.25", "1.29", kubernetes_validate.latest_version().rpartition(".")[0])
-"""From the first that has all that is used to the newest that there are schemas for."""
+"""Versions from the oldest that has all features used to the newest with schemas."""
 
 Manifest = dict[str, Any]
 
@@ -48,18 +48,18 @@ def labels(deployment: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("manifest", manifests(), ids=lambda each: f"{each['kind']} {each['metadata']['name']}")
-def test_it_is_what_kubernetes_takes(manifest: Manifest, version: str) -> None:
+def test_manifest_matches_the_schema(manifest: Manifest, version: str) -> None:
     kubernetes_validate.validate(manifest, version, strict=True)
 
 
-def test_the_schemas_find_a_misspelt_key() -> None:
+def test_schema_detects_a_misspelt_key() -> None:
     wrong = copy.deepcopy(one("Deployment", "scaler-scheduler"))
     wrong["spec"]["replica"] = 1
     with pytest.raises(kubernetes_validate.ValidationError, match="replica"):
         kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
 
 
-def test_names_and_ports_fit_together() -> None:
+def test_names_and_ports_match() -> None:
     service = one("Service", "scaler-scheduler")["spec"]
     policy = one("NetworkPolicy", "scaler-scheduler")["spec"]
     ports = {port["name"]: port["containerPort"] for port in container("scaler-scheduler")["ports"]}
@@ -72,7 +72,7 @@ def test_names_and_ports_fit_together() -> None:
 
 
 def secrets(deployment: str) -> dict[str, str]:
-    """The names of the secrets that it has, by where they are mounted."""
+    """The names of a deployment's secrets by mount path."""
     pod = one("Deployment", deployment)["spec"]["template"]["spec"]
     named = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
     mounts = container(deployment)["volumeMounts"]
@@ -80,20 +80,20 @@ def secrets(deployment: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("who, secret", [("scheduler", "scaler-scheduler-keys"), ("workers", "scaler-worker-keys")])
-def test_what_others_reach_has_keys(who: str, secret: str) -> None:
+def test_deployments_mount_keys(who: str, secret: str) -> None:
     environment = {each["name"]: each.get("value") for each in container(f"scaler-{who}")["env"]}
     assert secrets(f"scaler-{who}") == {environment["SCALER_KEYS"]: secret}
     assert f"kubectl create secret generic {secret} " in (FOLDER / f"{who}.yaml").read_text()
 
 
-def test_the_workers_options_are_ours() -> None:
+def test_variables_of_the_workers_are_options() -> None:
     environment = {each["name"]: each.get("value", "4") for each in container("scaler-workers")["env"]}
     config = scaler_worker.config.load(parse_arguments(scaler_worker.config.COMMAND, []), environment)
     port = one("Service", "scaler-scheduler")["spec"]["ports"][0]["port"]
     assert str(config.address) == f"tcp://scaler-scheduler:{port}" and config.num_of_workers == 4
 
 
-def test_the_exporter_hears_the_scheduler_beside_it() -> None:
+def test_exporter_reads_the_scheduler_of_its_pod() -> None:
     scheduler, exporter = container("scaler-scheduler"), container("scaler-scheduler", 1)
     config = scaler_client.exporter.config.load(
         parse_arguments(scaler_client.exporter.config.COMMAND, exporter["args"]), {}
@@ -107,7 +107,7 @@ def test_the_exporter_hears_the_scheduler_beside_it() -> None:
     assert service["ports"][1]["targetPort"] == policy["ingress"][1]["ports"][0]["port"] == exporter["ports"][0]["name"]
 
 
-def test_each_image_is_one_of_ours() -> None:
+def test_each_image_has_a_dockerfile() -> None:
     images = {
         "scheduler": container("scaler-scheduler")["image"],
         "exporter": container("scaler-scheduler", 1)["image"],

@@ -1,4 +1,4 @@
-"""Debian's package: installed, upgraded while tasks run, removed and purged."""
+"""Debian's package: installation, upgrade while tasks run, removal and purge."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ NAME = "scaler-scheduler"
 DEFAULT_PORT = 2345
 _ALL_FILES = ("find", "/", "-xdev", "-path", "/tmp", "-prune", "-o", "-path", "/run", "-prune", "-o", "-print")
 _OF_THE_SYSTEM = ("/var/lib/dpkg", "/var/log", "/var/cache/ldconfig", "/etc", "/var/lib/systemd", "/var/tmp")
-"""Folders whose own times or other contents change while a machine runs; what is in them is compared all the same."""
+"""Folders that change while a machine runs. Their files are still compared."""
 
 
-def test_installed_it_runs_at_once_and_only_this_host_reaches_it(machine: Machine) -> None:
+def test_installed_package_runs_on_a_local_address(machine: Machine) -> None:
     if not is_free(DEFAULT_PORT):
         pytest.skip(f"port {DEFAULT_PORT} of this host, whose network the machine shares, is taken")
     machine.run(*INSTALL, DEB)
@@ -36,12 +36,12 @@ def test_installed_it_runs_at_once_and_only_this_host_reaches_it(machine: Machin
     assert bound == [f"0100007F:{DEFAULT_PORT:04X}"]
 
 
-def test_upgraded_it_loses_no_task(service: Service, built: Packages, tmp_path: Path) -> None:
+def test_upgrade_loses_no_task(service: Service, built: Packages, tmp_path: Path) -> None:
     service.start()
     with workers_and_client(tmp_path, service.address) as client:
         futures = submit_many(client)
         process = service.property("MainPID")
-        # The configuration is this host's own: dpkg is to keep it, without a question.
+        # The configuration was changed. dpkg must keep it without a question.
         service.machine.run("dpkg", "--install", "--force-confdef", "--force-confold", NEWER)
         assert not all(future.done() for future in futures)
         assert service.property("MainPID") not in ("0", process) and service.property("ActiveState") == "active"
@@ -49,7 +49,7 @@ def test_upgraded_it_loses_no_task(service: Service, built: Packages, tmp_path: 
     assert installed_version(service.machine) == version_of(built.newer)
 
 
-def test_removed_it_leaves_its_configuration_and_purged_nothing(machine: Machine) -> None:
+def test_remove_keeps_the_configuration_and_purge_keeps_nothing(machine: Machine) -> None:
     before, users = files(machine), accounts(machine)
     service = Service(machine, DEB)
     service.start()
@@ -57,7 +57,7 @@ def test_removed_it_leaves_its_configuration_and_purged_nothing(machine: Machine
     assert service.property("ActiveState") == "inactive"
     assert service.address in machine.run("cat", "/etc/scaler/scheduler.toml")
     machine.run(*INSTALL, DEB)
-    service.start()  # with the configuration that was kept
+    service.start()  # with the old configuration
     machine.run("systemctl", "enable", UNIT)
     machine.run("dpkg", "--purge", NAME)
     assert accounts(machine) == users
@@ -83,6 +83,6 @@ def accounts(machine: Machine) -> str:
 
 
 def files(machine: Machine) -> set[str]:
-    """All that is on the machine's disk, but for what its system writes about itself."""
+    """The files on the machine's disk, except those that its system writes."""
     found = machine.run(*_ALL_FILES).splitlines()
     return {path for path in found if not path.startswith(("/var/log/journal/", "/var/lib/dpkg/"))}

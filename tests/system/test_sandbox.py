@@ -1,4 +1,4 @@
-"""What the scheduler's unit keeps it from, seen from within: where it can write, how much memory it takes."""
+"""The sandbox of the scheduler's unit: writable folders and the memory limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.timeout(300)
 
 MOST_EXPOSURE = 2.0
-"""Of `systemd-analyze security`: 0 is sealed, 10 is open."""
+"""The highest exposure by `systemd-analyze security`. 0 is closed, 10 is open."""
 WRITABLE = {"/run/scaler", "/var/cache/scaler", "/var/log/scaler"}
 DEVICES = {f"/dev/{name}" for name in ("full", "null", "pts", "pts/ptmx", "random", "tty", "urandom", "zero")}
 AS_ITS_USER = ("setpriv", "--reuid=scaler", "--regid=scaler", "--clear-groups", "--no-new-privs", "--inh-caps=-all")
@@ -25,18 +25,17 @@ V1_MEMORY = Path("/sys/fs/cgroup/memory")
 
 
 def within(service: Service, *command: str, status: int | None = 0) -> str:
-    """What a command says that sees the file system as the scheduler does, as root: nothing but that keeps it from
+    """The output of a command that sees the scheduler's file system. It runs as root, so only the sandbox restricts
     writing."""
     return service.machine.run("nsenter", "--mount", "--target", service.property("MainPID"), *command, status=status)
 
 
-def test_it_writes_its_logs_cache_and_socket_and_nothing_else(service: Service) -> None:
+def test_writable_folders(service: Service) -> None:
     service.machine.run("scaler_scheduler", "keygen", "/etc/scaler/keys")
     service.machine.run("chown", "-R", "scaler:", "/etc/scaler/keys")
     service.configure('keys = "/etc/scaler/keys"', 'logging_paths = ["/var/log/scaler/scheduler.log"]')
     service.start()
-    # /proc is about processes alone, and what else was in there is not to be written: below. What is no file and no
-    # folder can be spoken to, where its mode allows that.
+    # /proc has only processes; the rest of it is tested below. Sockets and devices may be used if their mode allows it.
     searched = ("find", "/", "-path", "/proc", "-prune", "-o", "(", "-type", "f", "-o", "-type", "d", ")", "-writable")
     found = set(within(service, *searched, "-print").splitlines()) - DEVICES
     assert WRITABLE <= found
@@ -44,7 +43,7 @@ def test_it_writes_its_logs_cache_and_socket_and_nothing_else(service: Service) 
 
 
 @pytest.mark.parametrize("become", [(), AS_ITS_USER], ids=["root", "its user"])
-def test_it_is_told_that_it_can_t_write_elsewhere(service: Service, become: tuple[str, ...]) -> None:
+def test_other_folders_are_read_only(service: Service, become: tuple[str, ...]) -> None:
     service.start()
     within(service, *become, "sh", "-c", "echo x >/var/log/scaler/x && echo x >/run/scaler/x")
     folders = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/etc/scaler", "/var/lib", "/usr/bin", "/home")
@@ -57,7 +56,7 @@ def test_it_is_told_that_it_can_t_write_elsewhere(service: Service, become: tupl
 
 @pytest.fixture
 def memory_groups() -> Iterator[None]:
-    """What a machine's systemd makes in the old hierarchy of control groups for memory is taken away behind it."""
+    """Remove the control groups for memory that a machine's systemd makes in the old hierarchy."""
     [own] = re.findall("^[0-9]+:memory:/(.*)$", Path("/proc/self/cgroup").read_text(), re.MULTILINE) or [""]
     before = set((V1_MEMORY / own).glob("*/"))
     yield
@@ -67,13 +66,13 @@ def memory_groups() -> Iterator[None]:
 
 
 def give_memory_controller(machine: Machine) -> None:
-    """systemd-nspawn leaves it to the machine in the newer hierarchy alone."""
+    """systemd-nspawn gives the memory controller to the machine only in the newer hierarchy."""
     if V1_MEMORY.is_dir():
         machine.run("mount", "-o", "remount,bind,rw", str(V1_MEMORY))
         machine.run("systemctl", "daemon-reexec")
 
 
-def test_its_own_memory_limit_is_half_of_its_unit_s(memory_groups: None, service: Service) -> None:
+def test_memory_limit_is_half_of_the_unit_limit(memory_groups: None, service: Service) -> None:
     give_memory_controller(service.machine)
     assert memory_limit(service) == half_of_unit(service)
     service.machine.write(f"/etc/systemd/system/{UNIT}.d/memory.conf", f"[Service]\nMemoryMax={MEGABYTES}M\n")
@@ -83,18 +82,18 @@ def test_its_own_memory_limit_is_half_of_its_unit_s(memory_groups: None, service
 
 
 def memory_limit(service: Service) -> int:
-    """What a scheduler that is started now says of its own limit, in bytes."""
+    """The memory limit of a scheduler that is started now, in bytes."""
     service.start()
     with monitor(f"ipc://{service.machine.root}/run/scaler/monitor") as watch:
         return watch.next().memory_limit_bytes
 
 
 def half_of_unit(service: Service) -> int:
-    """Of what systemd allows the unit."""
+    """Half of the unit's MemoryMax in bytes."""
     return int(service.property("MemoryMax")) // 2
 
 
-def test_it_is_sealed(service: Service) -> None:
+def test_exposure_is_low(service: Service) -> None:
     said = service.machine.run("systemd-analyze", "security", "--no-pager", UNIT)
     found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
     assert found and float(found[1]) <= MOST_EXPOSURE, said

@@ -1,4 +1,4 @@
-"""The unit in a booted systemd: ready, told about, reloaded, killed, hung."""
+"""The scheduler's unit in a booted systemd: start, status, reload, kill and hang."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.timeout(300)
 
 
-def test_it_is_ready_when_its_socket_is_bound_and_says_what_it_does(service: Service, tmp_path: Path) -> None:
+def test_ready_with_a_bound_socket_and_a_status(service: Service, tmp_path: Path) -> None:
     service.start()
     with socket.create_connection(("127.0.0.1", int(service.address.rpartition(":")[2])), 5):
         pass
@@ -28,7 +28,7 @@ def test_it_is_ready_when_its_socket_is_bound_and_says_what_it_does(service: Ser
     assert service.property("Result") == "success" and service.property("ExecMainStatus") == "0"
 
 
-def test_killed_it_comes_back_and_every_future_resolves(service: Service, tmp_path: Path) -> None:
+def test_killed_scheduler_is_restarted_without_lost_futures(service: Service, tmp_path: Path) -> None:
     service.start()
     with workers_and_client(tmp_path, service.address) as client:
         futures = submit_many(client)
@@ -39,7 +39,7 @@ def test_killed_it_comes_back_and_every_future_resolves(service: Service, tmp_pa
         check(futures)
 
 
-def test_hung_it_is_ended_by_the_watchdog_and_every_future_resolves(service: Service, tmp_path: Path) -> None:
+def test_hung_scheduler_is_restarted_by_the_watchdog_without_lost_futures(service: Service, tmp_path: Path) -> None:
     service.machine.write(
         f"/etc/systemd/system/{UNIT}.d/soon.conf", "[Service]\nWatchdogSec=2s\nTimeoutStopSec=1s\nTimeoutAbortSec=1s\n"
     )
@@ -53,7 +53,7 @@ def test_hung_it_is_ended_by_the_watchdog_and_every_future_resolves(service: Ser
     assert "Watchdog timeout" in service.machine.journal(UNIT)
 
 
-def test_a_wrong_file_fails_it_and_a_taken_port_does_not(service: Service) -> None:
+def test_wrong_file_fails_the_unit_and_a_taken_port_does_not(service: Service) -> None:
     service.configure("io_threads = 0.5")
     service.machine.run("systemctl", "restart", UNIT, status=None)
     wait_until(lambda: service.property("ActiveState") == "failed", what="systemd to give it up")
@@ -66,7 +66,7 @@ def test_a_wrong_file_fails_it_and_a_taken_port_does_not(service: Service) -> No
     service.await_restart(1)
 
 
-def test_reload_opens_the_log_files_again_and_says_what_waits_for_a_restart(service: Service) -> None:
+def test_reload_opens_log_files_and_logs_changed_options(service: Service) -> None:
     log = "/var/log/scaler/scheduler.log"
     service.configure(f'logging_paths = ["{log}"]')
     service.start()
@@ -79,13 +79,13 @@ def test_reload_opens_the_log_files_again_and_says_what_waits_for_a_restart(serv
     assert service.property("MainPID") == process and service.property("ActiveState") == "active"
 
 
-def test_the_journal_has_priorities(service: Service) -> None:
+def test_journal_lines_have_priorities(service: Service) -> None:
     service.start()
     assert "monitor address" in service.machine.journal(UNIT, "--priority=info")
     with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
         stranger.connect(service.address)
         stranger.send(b"no message")
-        stranger.recv()  # what was wrong with it: it is logged by now
+        stranger.recv()  # the error; it is in the log by now
         stranger.linger = 0
     warnings = service.machine.journal(UNIT, "--priority=warning")
     assert "malformed" in warnings and "monitor address" not in warnings

@@ -1,4 +1,4 @@
-"""packaging/slurm: a job array of agents on a real Slurm of one node."""
+"""packaging/slurm: a job array of agents on a Slurm of one node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(600)
 
 SCRIPT = str(roots.CHECKOUT / "packaging" / "slurm" / "scaler-cluster.sbatch")
 LIMIT_SECONDS = 120.0
-"""The shortest that Slurm keeps to is a minute; its signal comes up to a minute early."""
+"""The time limit in minutes. Slurm's shortest is a minute, and its signal may come up to a minute early."""
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def node(boot: Callable[..., Machine]) -> Iterator[SlurmNode]:
     started.end()
 
 
-def test_an_array_of_agents_works_and_retires_before_its_time_limit(node: SlurmNode, tmp_path: Path) -> None:
+def test_array_of_agents_retires_before_the_time_limit(node: SlurmNode, tmp_path: Path) -> None:
     with scheduler(tmp_path) as there, Client(there.address) as client:
         options = ("--array=1-2", "--cpus-per-task=2", "--time=1", "--signal=B:TERM@30")
         job = node.submit(*options, SCRIPT, there.address)
@@ -44,11 +44,11 @@ def test_an_array_of_agents_works_and_retires_before_its_time_limit(node: SlurmN
         left = next(number for number, future in enumerate(futures) if not future.done())
         for future in futures[left + 20 :]:
             future.cancel()
-        with cluster(tmp_path, there.address, 2):  # what they had goes on elsewhere
+        with cluster(tmp_path, there.address, 2):  # their tasks run elsewhere
             check(futures[: left + 20])
 
 
-def test_a_cancelled_agent_retires_too(node: SlurmNode, tmp_path: Path) -> None:
+def test_cancelled_agent_retires(node: SlurmNode, tmp_path: Path) -> None:
     with scheduler(tmp_path) as there, Client(there.address) as client:
         job = node.submit("--array=1", "--cpus-per-task=1", f"--export=ALL,SCALER_ADDRESS={there.address}", SCRIPT)
         assert client.submit(pow, 2, 10).result(60) == 1024
@@ -58,14 +58,14 @@ def test_a_cancelled_agent_retires_too(node: SlurmNode, tmp_path: Path) -> None:
     assert "SIGTERM: retiring" in node.log(job)
 
 
-def test_without_an_address_it_says_so(node: SlurmNode) -> None:
+def test_missing_address_is_reported(node: SlurmNode) -> None:
     job = node.submit("--array=1", SCRIPT)
     wait_until(lambda: node.states(job) == {"FAILED"}, 60.0, "the job's end")
     assert "no address: sbatch scaler-cluster.sbatch tcp://HOST:PORT" in node.log(job)
 
 
 def _processes(client: Client) -> set[int]:
-    """Those of the workers that are there."""
+    """The names of the connected workers."""
     return {future.result(60) for future in [client.submit(_process_after, 0.2) for _ in range(16)]}
 
 

@@ -1,4 +1,4 @@
-"""The units of scaler_ui and scaler_exporter in a booted systemd, beside the scheduler's, of wheels by pip."""
+"""The units of scaler_ui and scaler_exporter in a booted systemd, with the scheduler's. pip installs the wheels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECONDS = 60.0
 
 @dataclass
 class Watching:
-    """A unit that watches and answers by HTTP, installed, not started."""
+    """A monitor's unit that answers HTTP requests. It is installed, but not started."""
 
     machine: Machine
     unit: str
@@ -35,7 +35,7 @@ class Watching:
     port: int = 0
 
     def configure(self, *lines: str) -> None:
-        """Write its file: a port that is free, and further lines of TOML."""
+        """Write its configuration: a free port, and further lines of TOML."""
         self.port = free_port()
         self.machine.write(self.file, "\n".join([f"port = {self.port}", *lines, ""]))
 
@@ -46,7 +46,7 @@ class Watching:
         wait_until(lambda: f"\n{line}\n" in self.page("/metrics"), SECONDS, line)
 
     def start(self) -> None:
-        """Returns once it is READY."""
+        """Start the unit, and wait until it is READY."""
         try:
             self.machine.run("systemctl", "restart", self.unit)
         except CommandFailed:
@@ -61,7 +61,7 @@ class Watching:
 
 @pytest.fixture
 def service(boot: Callable[..., Machine], built: Packages, wheels: Path) -> Service:
-    """The scheduler in a machine that has a Python."""
+    """The scheduler in a machine with a Python."""
     return Service(boot(roots.python(), {built.deb: DEB, wheels: WHEELS}), DEB)
 
 
@@ -71,15 +71,13 @@ def watching(request: pytest.FixtureRequest, service: Service) -> Watching:
     machine.run(*PIP, f"scaler-client[{name}]")
     unit = f"scaler-{name}.service"
     text = (roots.CHECKOUT / "systemd" / unit).read_text()
-    # pip has commands elsewhere than Debian; `make install` writes its own place in there.
+    # pip installs commands in another folder than Debian. `make install` writes its folder into the unit.
     machine.write(f"/etc/systemd/system/{unit}", text.replace("ExecStart=/usr/bin/", "ExecStart=/usr/local/bin/"))
     machine.run("systemctl", "daemon-reload")
     return Watching(machine, unit, f"/etc/scaler/{name}.toml")
 
 
-def test_it_shows_the_scheduler_of_its_host_and_comes_back(
-    service: Service, watching: Watching, tmp_path: Path
-) -> None:
+def test_monitor_shows_the_scheduler_and_is_restarted(service: Service, watching: Watching, tmp_path: Path) -> None:
     machine, unit = watching.machine, watching.unit
     watching.configure()
     watching.start()
@@ -98,7 +96,7 @@ def test_it_shows_the_scheduler_of_its_host_and_comes_back(
     assert watching.property("ActiveState") == "active"
 
 
-def test_what_is_edited_holds_from_its_restart_on(watching: Watching) -> None:
+def test_changed_options_apply_after_a_restart(watching: Watching) -> None:
     machine, unit = watching.machine, watching.unit
     watching.configure()
     watching.start()
@@ -113,13 +111,13 @@ def test_what_is_edited_holds_from_its_restart_on(watching: Watching) -> None:
     wait_until(lambda: watching.property("ActiveState") == "failed", SECONDS, "systemd to give it up")
 
 
-def test_by_tcp_with_keys_that_systemd_hands_over(service: Service, watching: Watching) -> None:
+def test_tcp_monitor_with_keys_from_systemd(service: Service, watching: Watching) -> None:
     machine, monitor, keys = watching.machine, f"tcp://127.0.0.1:{free_port()}", "/etc/scaler/keys"
     machine.run("scaler_scheduler", "keygen", keys)
     machine.run("chown", "-R", "scaler:", keys)
     service.configure(f'monitor_address = "{monitor}"', f'keys = "{keys}"')
     service.start()
-    watching.configure()  # where the scheduler publishes, its file says
+    watching.configure()  # the scheduler's file names the monitor address
     handed = [f"LoadCredential={name}:{keys}/{name}" for name in ("server.key", "monitor.key", "monitor.secret")]
     lines = ("[Service]", *handed, "Environment=SCALER_KEYS=%d", "")
     machine.write(f"/etc/systemd/system/{watching.unit}.d/keys.conf", "\n".join(lines))
@@ -129,7 +127,7 @@ def test_by_tcp_with_keys_that_systemd_hands_over(service: Service, watching: Wa
     watching.await_status(f"the scheduler at {monitor} is there")
 
 
-def test_it_is_sealed(watching: Watching) -> None:
+def test_exposure_is_low(watching: Watching) -> None:
     said = watching.machine.run("systemd-analyze", "security", "--no-pager", watching.unit)
     found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
     assert found and float(found[1]) <= MOST_EXPOSURE, said

@@ -1,4 +1,4 @@
-"""The one-file scheduler on a system that has no Python."""
+"""The one-file scheduler on a system without Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
-def bare_root(able: None) -> Path:
+def bare_root(can_boot: None) -> Path:
     root = roots.base()
     programs = [path for folder in ("bin", "sbin", "local/bin") for path in (root / "usr" / folder).iterdir()]
     assert [path.name for path in programs if path.name.startswith(("python", "pypy"))] == []
@@ -26,7 +26,7 @@ def bare_root(able: None) -> Path:
 
 @pytest.fixture
 def address(bare_root: Path, built: Packages, tmp_path: Path) -> Iterator[str]:
-    """Of a scheduler there: its file and nothing else is added."""
+    """The address of a scheduler on it. Only the scheduler's file was added."""
     there = f"tcp://127.0.0.1:{free_port()}"
     binds = {built.one_file: "/scaler_scheduler"}
     container = Nspawn(bare_root, tmp_path / "scheduler.log", binds, "--as-pid2", "/scaler_scheduler", there)
@@ -34,7 +34,7 @@ def address(bare_root: Path, built: Packages, tmp_path: Path) -> Iterator[str]:
     container.end()
 
 
-def test_it_runs_tasks(address: str, tmp_path: Path) -> None:
+def test_scheduler_without_python_runs_tasks(address: str, tmp_path: Path) -> None:
     with workers_and_client(tmp_path, address) as client:
         check(submit_many(client, 20))
     assert "on PyPy" in (tmp_path / "scheduler.log").read_text()

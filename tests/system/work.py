@@ -1,4 +1,4 @@
-"""What the tests have the scheduler do: tasks that take a while, so that something may happen to it meanwhile."""
+"""Tasks for the scheduler that take some seconds, so that the tests can disturb it meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORKERS = 2
 
 @contextmanager
 def workers_and_client(folder: Path, address: str) -> Iterator[Client]:
-    """A cluster and a client of this host, in the environment that the tests run in."""
+    """A cluster and a client on this host, in the environment of the tests."""
     with cluster(folder, address, WORKERS), Client(address) as client:
         yield client
 
@@ -28,12 +28,12 @@ def square_slowly(number: int, seconds: float = 0.05) -> int:
 
 
 def submit_many(client: Client, number: int = 200) -> list[TaskFuture[int]]:
-    """So many that they take seconds; returns when the first is done, all others still to come."""
+    """Submit tasks that take seconds. Returns when the first is done."""
     futures = [client.submit(square_slowly, value) for value in range(number)]
     futures[0].result(60)
     return futures
 
 
 def check(futures: list[TaskFuture[int]]) -> None:
-    """Each future resolves, with its own result."""
+    """Check that each future has its own result."""
     assert [future.result(120) for future in futures] == [value * value for value in range(len(futures))]

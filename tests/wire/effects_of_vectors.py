@@ -1,4 +1,4 @@
-"""The effect that each golden message for a peer says. Runs under PyPy and CPython."""
+"""The effect of each golden message for a peer. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def batch(effect: Any, vector: Vector) -> Any:
 
 
 def signed(number: int) -> int:
-    """Of a number of 32 bits that is a two's complement."""
+    """The signed value of a 32-bit two's complement."""
     return number - (number >> 31 << 32)
 
 

@@ -1,4 +1,4 @@
-"""Messages that nobody should have sent: golden ones cut, bent and joined, and a few made by hand."""
+"""Hostile messages: truncated and mutated golden messages, and some made by hand."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import Callable, Iterator, List, Tuple, Type
 from tests.wire.vectors import ALL, Vector
 
 MUTATIONS = 100
-"""Of each vector."""
+"""Mutations of each vector."""
 
 FAR_AWAY = [0, 1, 7, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 63, (1 << 64) - 1]
 POINTERS = [
-    1 | (7 | ((1 << 29) - 1) << 3) << 32,  # a composite list of all the words there can be
-    1 | (2 | ((1 << 29) - 1) << 3) << 32,  # so many bytes
-    1 | (5 | ((1 << 29) - 1) << 3) << 32,  # so many numbers
-    1 | (0 | ((1 << 29) - 1) << 3) << 32,  # so many nothings
+    1 | (7 | ((1 << 29) - 1) << 3) << 32,  # a composite list of the most words possible
+    1 | (2 | ((1 << 29) - 1) << 3) << 32,  # a list of as many bytes
+    1 | (5 | ((1 << 29) - 1) << 3) << 32,  # a list of as many numbers
+    1 | (0 | ((1 << 29) - 1) << 3) << 32,  # a list of as many elements without size
     0xFFFFFFFC,  # a struct at its own pointer: a loop
     0xFFFF << 32 | 0xFFFF << 48,  # the largest struct
     2 | 0 << 3 | 0 << 32,  # a far pointer to the beginning of segment 0
-    2 | 4 | 0xFFFFFFFF << 32,  # a far pointer to a segment that isn't there
+    2 | 4 | 0xFFFFFFFF << 32,  # a far pointer to a missing segment
     3,  # a capability
 ]
 
 
 def truncated(vector: Vector) -> Iterator[List[bytes]]:
-    """Frame 0 cut at every byte, and the frames behind it cut off."""
+    """Frame 0 truncated at every byte, and messages without some of the further frames."""
     first, further = vector.frames[0], vector.frames[1:]
     for end in range(len(first)):
         yield [first[:end], *further]
-    # An object says nowhere how many frames it has, but one at least.
+    # An object does not announce its number of frames. It has at least one.
     for end in range(1 if vector.message == "object" else len(further)):
         yield [first, *further[:end]]
 
 
 def mutated(vector: Vector, chance: random.Random) -> List[bytes]:
-    """A message that is wrong somewhere, or not."""
+    """A mutated message, which may still be right."""
     frame = bytearray(vector.frames[0])
     further = list(vector.frames[1:])
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
@@ -71,7 +71,7 @@ def mutated(vector: Vector, chance: random.Random) -> List[bytes]:
 
 
 def mutations(seed: int) -> Iterator[Tuple[str, List[bytes]]]:
-    """What it was made of, and the frames."""
+    """Names of the origins, and the mutated frames."""
     chance = random.Random(seed)
     for vector in ALL:
         for number in range(MUTATIONS):
@@ -79,7 +79,7 @@ def mutations(seed: int) -> Iterator[Tuple[str, List[bytes]]]:
 
 
 def message(tag: int, *words: int) -> bytes:
-    """A message in one segment: the union's member `tag`, whose pointer and all behind it are given."""
+    """A message in one segment: the union's member `tag`, with its pointer and the words after it."""
     segment = [1 << 32 | 1 << 48, tag, *words]
     return struct.pack(f"<II{len(segment)}Q", 0, len(segment), *segment)
 
@@ -88,28 +88,28 @@ HEARTBEAT, SUBMIT, DISPATCH, SNAPSHOT, HELLO, FUNCTION = 5, 9, 10, 18, 0, 7
 RETRACT, RETRACTED, END_WORKER, OBJECT, FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY = 19, 20, 24, 27, 28, 30, 31, 32
 _MOST = (1 << 29) - 1
 _TAG = (1 << 29) - 1 << 2
-"""Of a composite list: so many elements of no size."""
+"""The tag of a composite list: the most elements, without size."""
 
 
 def hello(capabilities: int, running: int, *words: int) -> bytes:
-    """A worker's, well but for these two pointers and what lies behind them."""
+    """A worker's hello that is right except these two pointers and the words after them."""
     return message(HELLO, 5 << 32 | 7 << 48, 1 | 1 << 32, 1, 0, 0, 0, *[0] * 5, capabilities, running, *words)
 
 
 def submit(options: int, *words: int) -> bytes:
-    """One row, well but for its options: the pointer, and the words behind it. The columns lie behind those."""
+    """One row that is right except the pointer to its options and the words after it. The columns follow."""
     columns = [len(words) + 5 << 2 | 1 | (size_tag | 1 << 3) << 32 for size_tag in (5, 4, 4)]
     return message(SUBMIT, 6 << 48, *columns, 0, 0, options, *words, 1, 1, 0)
 
 
 def submit_inputs(inputs: int, counts: int, keep: int, *words: int) -> bytes:
-    """One row, well but for these three pointers and what lies behind them; the columns lie behind that."""
+    """One row that is right except these three pointers and the words after them. The columns follow."""
     columns = [len(words) + 8 << 2 | 1 | (size_tag | 1 << 3) << 32 for size_tag in (5, 4, 4)]
     return message(SUBMIT, 9 << 48, *columns, 0, 0, 0, inputs, counts, keep, *words, 1, 1, 0)
 
 
 def output(label: int, size: int, text: int, *words: int) -> bytes:
-    """One row, well but for the label's length, the row's, the pointer to the text, and the words behind it."""
+    """One row that is right except the lengths of label and row, the pointer to the text, and the words after it."""
     columns = [len(words) + 6 << 2 | 1 | (size_tag | 1 << 3) << 32 for size_tag in (5, 5, 2, 4, 4)]
     return message(OUTPUT, 7 << 48, *columns, text + (1 << 2 if words else 0), 0, *words, 1, 1, 0, label, size)
 
@@ -223,7 +223,7 @@ BY_HAND = {
         )
     ],
 }  # fmt: skip
-"""By what they are."""
+"""Handmade messages by name."""
 
 
 # --------------------------------------------------------------------------------------------- what decoders do with it
@@ -241,7 +241,7 @@ def peak_kilobytes() -> int:
 def is_refused_by(
     decode: Callable[[List[bytes]], object], error: Type[Exception], frames: List[bytes], most_characters: int
 ) -> bool:
-    """Return whether `decode` refuses the message: with little work, with this error and in one line."""
+    """Whether `decode` rejects the message with this error, in one line, and with little work."""
     begun = time.process_time()
     try:
         decode(frames)
@@ -255,7 +255,7 @@ def is_refused_by(
 
 
 def assert_mutations_are_refused(seed: int, is_refused: Callable[[List[bytes]], bool]) -> None:
-    """Most of them, and none in another way."""
+    """Check that most mutations are rejected, and all others decode."""
     before = peak_kilobytes()
     refused = total = 0
     for made_of, frames in mutations(seed):

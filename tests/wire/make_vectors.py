@@ -17,7 +17,7 @@ VECTORS = PROTOCOL / "vectors"
 
 ONE_SEGMENT = 4096
 MANY_SEGMENTS = 1
-"""Words of a message's first segment: with so few nearly every pointer is a far pointer."""
+"""Words of a message's first segment. With so few, nearly every pointer is a far pointer."""
 
 CLIENT, WORKER, AGENT = 0x1111111111111111, 0x2222222222222222, 0x3333333333333333
 OTHER_CLIENT = 0x5555555555555555
@@ -50,7 +50,7 @@ LABEL = "node-7/815 sqrt#10"
 # Name, the union's member, its content (None: Void), the frames behind frame 0.
 
 CASES: list[Any] = [
-    # The way of three tasks, of a client and a worker of a fresh scheduler.
+    # Three tasks, a client and a worker of a new scheduler.
     ("hello-client", "hello", HELLO, []),
     ("hello-worker", "hello", {**HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7"}, []),
     ("welcome", "welcome", {
@@ -112,7 +112,7 @@ CASES: list[Any] = [
         "payload": b"the worker diedvlimit",
     }, [b"R" * 100]),
     ("resolved-segments", "resolved", {"ids": [10, 11], "outcomes": [0], "sizes": [1], "payload": b"ab"}, []),
-    # Rows that ask for something.
+    # Rows with options.
     ("submit-options", "submit", {
         "ids": [20, 21], "functions": [7], "sizes": [1, 0], "payload": b"x", "options": OPTIONS,
     }, []),
@@ -151,7 +151,7 @@ CASES: list[Any] = [
         "ids": [20, 4], "outcomes": [0], "sizes": [1], "payload": b"ab", "durations": [1000, 0], "cpuTimes": [900, 0],
         "peaks": [1 << 33, 0],
     }, []),
-    # Objects, and rows that read them or become some.
+    # Objects, rows that read them, and results that are kept.
     ("object-from-client", "object", {"client": 0, "id": 30, "name": "table"}, [BODY, b"", b"buffer"]),
     ("object-to-worker", "object", {"client": CLIENT, "id": 30, "name": "table"}, [BODY, b"", b"buffer"]),
     ("object-segments", "object", {"client": CLIENT, "id": (1 << 63) - 1, "name": "one frame"}, [BODY]),
@@ -199,7 +199,7 @@ CASES: list[Any] = [
     ("forget-objects-from-client", "forgetObjects", {"ids": [30, 31, (1 << 63) - 1]}, []),
     ("forget-objects-to-worker", "forgetObjects", {"clients": [CLIENT, OTHER_CLIENT], "ids": [30, 30]}, []),
     ("forget-objects-segments", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
-    # What tasks print.
+    # Output of tasks.
     ("submit-stream-output", "submit", {
         "ids": [40], "functions": [7], "sizes": [1], "payload": b"x",
         "options": {"retries": -1, "streamOutput": True, "graph": 41, "keys": "summary"},
@@ -246,7 +246,7 @@ CASES: list[Any] = [
     ("fetch-objects-segments", "fetchObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
     ("object-from-agent", "object", {"client": CLIENT, "id": 31, "name": ""}, [BODY, b"buffer"]),
     ("forget-objects-from-agent", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
-    # Taking back, stopping, waiting.
+    # Retract, stop, suspend.
     ("retract", "retract", {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4]}, []),
     ("retract-segments", "retract", {"clients": [CLIENT], "ids": [10, 11], "attempts": [1]}, []),
     ("retracted", "retracted", {
@@ -261,7 +261,7 @@ CASES: list[Any] = [
     ("credit", "credit", {"bytes": 1 << 26}, []),
     ("received", "received", {"bytes": 4096}, []),
     ("cancel-force", "cancel", {"ids": [10], "force": [1]}, []),
-    # Joining again, and other ways to join.
+    # Hellos of reconnecting peers and others.
     ("hello-worker-again", "hello", {
         **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7",
         "capabilities": [{"name": "gpu", "amount": 2}, {"name": "linux", "amount": 1}],
@@ -423,7 +423,7 @@ def description(member: str, content: dict[str, Any] | None, frames: list[bytes]
 
 
 def make(schema: Any) -> dict[str, bytes]:
-    """The content of every file, by its name."""
+    """The content of every file by its name."""
     files = {}
     for name, member, content, frames in CASES:
         words = MANY_SEGMENTS if name.endswith("-segments") else ONE_SEGMENT

@@ -1,4 +1,4 @@
-"""What the client's library reads by capnpy, where there is no pycapnp. Runs under PyPy and CPython."""
+"""Decoding of published messages by capnpy, which is used without pycapnp. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.wire.hostile import (
 from tests.wire.vectors import ALL, FOLDER, Vector, is_for_peers
 
 LIBRARY = Path(__file__).resolve().parents[2] / "client_lib"
-if importlib.util.find_spec("scaler_client") is None:  # PyPy's environment has the scheduler alone
+if importlib.util.find_spec("scaler_client") is None:  # PyPy's environment may have only the scheduler
     sys.path.append(str(LIBRARY))
 
 from scaler_client.protocol import capnpy_compat, decode, schema  # noqa: E402
@@ -30,9 +30,9 @@ FOR_PEERS = [vector for vector in ALL if is_for_peers(vector)]
 
 
 SPELLED_OTHERWISE = {"refused"}
-"""Messages with a member of an enumeration, of which there is none in what is published."""
+"""Messages with an enumeration. Published messages have none."""
 SHORTENED = {"a reason of half a billion characters"}
-"""capnpy reads what there is of a text that reaches beyond its message."""
+"""capnpy truncates a text that reaches beyond its message."""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def by_capnpy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "vector", [v for v in FOR_PEERS if v.name not in SPELLED_OTHERWISE], ids=lambda vector: vector.name
 )
-def test_messages_are_read_as_by_pycapnp(vector: Vector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capnpy_reads_messages_like_pycapnp(vector: Vector, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = plain(decode.decode(vector.frames))
     monkeypatch.setattr(decode, "SCHEMA", capnpy_compat.SCHEMA)
     monkeypatch.setattr(decode, "MALFORMED", capnpy_compat.MALFORMED)
@@ -57,7 +57,7 @@ def plain(message: Any) -> Any:
 
 
 @pytest.mark.usefixtures("by_capnpy")
-def test_a_snapshot_has_all_that_is_in_it() -> None:
+def test_capnpy_reads_all_fields_of_a_snapshot() -> None:
     [vector] = [vector for vector in ALL if vector.name == "snapshot"]
     snapshot = decode.decode(vector.frames)
     assert isinstance(snapshot, Snapshot)
@@ -85,12 +85,12 @@ def test_mutated(seed: int) -> None:
 
 @pytest.mark.usefixtures("by_capnpy")
 @pytest.mark.parametrize("name", sorted(set(BY_HAND) - SHORTENED))
-def test_by_hand(name: str) -> None:
+def test_handmade_message(name: str) -> None:
     assert_refused_in_little_memory(BY_HAND[name], is_refused)
 
 
-def test_watching_needs_neither_pycapnp_nor_cloudpickle() -> None:
-    """As under PyPy, for which the first has no wheels."""
+def test_monitors_need_neither_pycapnp_nor_cloudpickle() -> None:
+    """pycapnp has no wheels for PyPy."""
     program = (
         "import sys; sys.modules['capnp'] = sys.modules['cloudpickle'] = None\n"
         "import scaler_client.monitor.socket, scaler_client.monitor.options, scaler_client.top.cli\n"

@@ -1,4 +1,4 @@
-"""The client library's side of the wire, and the scheduler's, against pycapnp. CPython only."""
+"""Encoding and decoding of client and scheduler against pycapnp. CPython only."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ TASKS = {"retract", "retracted", "stop", "suspended", "resumed"}
 
 
 MADE_ELSEWHERE = ("snapshot", "history", "graphs")
-"""What is published is not encoded from an effect."""
+"""Published messages are not made from effects."""
 
 
-def test_the_vectors_are_what_the_script_makes():
+def test_vectors_are_up_to_date():
     made = make_vectors.make(SCHEMA)
     assert made == {name: (FOLDER / name).read_bytes() for name in made}
     assert set(made) == {path.name for path in FOLDER.iterdir()} - {"README.md"}
@@ -45,11 +45,11 @@ def snake(name: str) -> str:
 
 
 LISTED = ("sizes", "large", "payload", "options", "inputs", "errors", "tracebacks")
-"""Fields of batches that are no columns of numbers."""
+"""Fields of batches that are not columns of numbers."""
 
 
 def message_of(vector: Vector) -> messages.Message:
-    """The golden message as the client's library has it."""
+    """The golden message as a message of the client library."""
     if vector.message == "snapshot":
         return snapshot_of(vector.fields)
     if vector.message == "history":
@@ -180,13 +180,13 @@ def _options(fields: dict[str, Any]) -> messages.Options:
 
 
 def stated(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without what has the schema's default."""
+    """The fields that differ from the schema's defaults."""
     inner = {name: stated(value) if isinstance(value, dict) else value for name, value in fields.items()}
     return {name: value for name, value in inner.items() if value not in (0, "", [], b"", {})}
 
 
 def content(frame: bytes) -> tuple[str, dict[str, Any]]:
-    """What pycapnp reads, without what has the schema's default."""
+    """The fields that pycapnp reads, without those that have the schema's default."""
     with SCHEMA.Message.from_bytes(frame) as root:
         member = str(root.which())
         fields = root.to_dict()[member] or {}
@@ -198,33 +198,33 @@ def golden_content(vector: Vector) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("vector", ALL, ids=lambda v: v.name)
-def test_pycapnp_reads_the_vector(vector):
+def test_pycapnp_reads_vectors(vector):
     member, fields = content(vector.frames[0])
     assert (member, fields) == golden_content(vector)
 
 
 @pytest.mark.parametrize("vector", [v for v in ALL if is_for_peers(v)], ids=lambda v: v.name)
-def test_the_client_reads(vector):
+def test_client_decodes_vectors(vector):
     assert wire.decode(vector.frames) == message_of(vector)
     # Frames may come as anything bytes-like.
     assert wire.decode([memoryview(frame) for frame in vector.frames]) == message_of(vector)
 
 
 @pytest.mark.parametrize("vector", [v for v in ALL if v.message not in TO_PEERS], ids=lambda v: v.name)
-def test_the_client_refuses_what_is_not_for_it(vector):
+def test_client_rejects_messages_for_others(vector):
     with pytest.raises(wire.WireError, match="is not for a peer"):
         wire.decode(vector.frames)
 
 
-def is_written_by_the_client(vector: Vector) -> bool:
+def is_encoded_by_the_client(vector: Vector) -> bool:
     return is_for_scheduler(vector) and not vector.name.endswith("-segments")
 
 
-@pytest.mark.parametrize("vector", [v for v in ALL if is_written_by_the_client(v)], ids=lambda v: v.name)
-def test_the_client_writes(vector, monkeypatch):
+@pytest.mark.parametrize("vector", [v for v in ALL if is_encoded_by_the_client(v)], ids=lambda v: v.name)
+def test_client_encodes_vectors(vector, monkeypatch):
     large = vector.fields.get("large", [])
     if large:
-        # The library decides by size: here an empty payload that travels alone can't be asked for.
+        # The library chooses large payloads by size, so an empty payload in its own frame cannot be made.
         monkeypatch.setattr(encode, "LARGE_PAYLOAD_BYTES", 100)
     frames = [bytes(frame) for frame in wire.encode(message_of(vector))]
     event = scheduler_decode(b"route", frames)
@@ -239,19 +239,19 @@ def test_the_client_writes(vector, monkeypatch):
     [v for v in ALL if is_for_peers(v) and v.message not in MADE_ELSEWHERE and "-from-worker" not in v.name],
     ids=lambda v: v.name,
 )
-def test_pycapnp_and_the_client_read_what_the_scheduler_writes(vector):
+def test_pycapnp_and_client_decode_messages_of_the_scheduler(vector):
     frames = scheduler_encode(effect_of(vector), identity())
     assert content(frames[0]) == golden_content(vector)
     assert wire.decode(frames) == message_of(vector)
 
 
-def test_a_snapshot_of_another_version_says_so():
+def test_snapshot_of_another_version():
     with pytest.raises(wire.OtherVersionError, match=r"version 9\.0\.0, has protocol version 99: this is 1") as raised:
         wire.decode_published(b"snapshot" + BY_NAME["snapshot-other-version"].frames[0])
     assert (raised.value.protocol_version, raised.value.version) == (99, "9.0.0")
 
 
-def test_snapshots_whose_columns_contradict_one_another():
+def test_snapshots_with_contradicting_columns():
     content_of_case = next(case for case in make_vectors.CASES if case[0] == "snapshot")[2]
     for table, column, values, text in (
         ("workerColumns", "pids", [1, 2, 3], "column pids has 3 elements for 2 rows"),
@@ -266,7 +266,7 @@ def test_snapshots_whose_columns_contradict_one_another():
 @pytest.mark.parametrize("words", [1, 2, 3, 5, 8, 13, 21, 64])
 @pytest.mark.parametrize("vector", ALL, ids=lambda v: v.name)
 def test_segments_of_any_size(vector, words):
-    """The first segment's size decides which pointers are far ones, and of which kind."""
+    """The size of the first segment decides which pointers are far pointers."""
     content_of_case = next(case for case in make_vectors.CASES if case[0] == vector.name)
     frame = make_vectors.build(SCHEMA, vector.message, content_of_case[2], words)
     if is_for_scheduler(vector):
@@ -276,7 +276,7 @@ def test_segments_of_any_size(vector, words):
 
 
 def double_far(vector: Vector) -> bytes:
-    """The message with its root in a second segment, behind a far pointer with a landing pad of two words."""
+    """The message with its root in a second segment, after a far pointer with a landing pad of two words."""
     words = vector.frames[0][8:]
     root = int.from_bytes(words[:8], "little")
     # Segment 0: a far pointer to the pad. Segment 1, the pad: a far pointer to the content, and the tag. Segment 2: the
@@ -299,8 +299,8 @@ def test_landing_pads_of_two_words(vector):
 @pytest.mark.parametrize(
     "sizes", [[], [0], [0, 0, 0], [1], [3, 3, 3], [1, 2, 0], [65535, 65536, 0], [65536], [200_000, 1, 65536, 70_000]]
 )
-def test_payloads_there_and_back(sizes):
-    """submit and results to the scheduler, dispatch and resolved from it; the same payloads everywhere."""
+def test_round_trip_of_payloads(sizes):
+    """The same payloads in submit and results to the scheduler, and in dispatch and resolved from it."""
     rows = len(sizes)
     payloads: list[messages.Payload] = [bytes([row + 1]) * size for row, size in enumerate(sizes)]
     submit = messages.Submit(range(5, 5 + rows), [3] * rows, payloads)
@@ -335,7 +335,7 @@ def _copy_rows(event: events.Submit) -> Any:
     return dispatch
 
 
-def test_constant_columns_shrink_and_others_do_not():
+def test_only_constant_columns_are_compacted():
     vector = BY_NAME["results"]
     message = message_of(vector)
     assert isinstance(message, messages.Results)
@@ -344,7 +344,7 @@ def test_constant_columns_shrink_and_others_do_not():
     assert content(wire.encode(changed)[0])[1]["attempts"] == [1, 2, 1]
 
 
-def test_options_are_made_once_and_travel_with_every_batch():
+def test_options_are_encoded_once_and_sent_with_every_batch():
     vector = BY_NAME["submit-options"]
     message = message_of(vector)
     assert isinstance(message, messages.Submit) and message.options is not None
@@ -364,14 +364,14 @@ def test_options_with_long_texts():
     assert _capabilities(read) == capabilities
 
 
-def test_columns_of_a_dispatch_that_are_left_out_are_zeros():
+def test_missing_columns_of_a_dispatch_are_zeros():
     columns = [("Q", [1]), ("Q", [1, 2]), ("I", [1]), ("I", [1]), ("I", [0]), ("I", ()), ("B", b"")]
     decoded = wire.decode([write_batch(10, [*columns, ("B", ()), ("I", ()), ("I", [(1 << 32) - 1, 1])])])
     assert isinstance(decoded, messages.Dispatch)
     assert (decoded.flags, decoded.depths, decoded.priorities) == ([0, 0], [0, 0], [-1, 1])
 
 
-def test_shared_inputs_that_are_left_out_are_malformed():
+def test_dispatch_without_shared_inputs_is_malformed():
     columns: list[Any] = [("Q", [1]), ("Q", [1, 2]), ("I", [1]), ("I", [1]), ("I", [0]), ("I", ()), ("B", b"")]
     columns += [("B", ()), ("I", ()), ("I", ())]
     for inputs, counts, shared, text in (
@@ -388,7 +388,7 @@ def test_shared_inputs_that_are_left_out_are_malformed():
     assert (decoded.inputs, decoded.input_counts, decoded.shared) == ([], [0, 0], [])
 
 
-def test_inlined_inputs_that_are_not_there_are_malformed():
+def test_missing_inlined_inputs_are_malformed():
     columns: list[Any] = [("Q", [1]), ("Q", [1, 2]), ("I", [1]), ("I", [1]), ("I", [2]), ("I", ()), ("B", b"aabb")]
     columns += [("B", ()), ("I", ()), ("I", ()), ("Q", [5, 6, 7]), ("I", [1, 2]), ("B", [0])]
     for inlined, text in (
@@ -403,7 +403,7 @@ def test_inlined_inputs_that_are_not_there_are_malformed():
     assert (decoded.inlined, decoded.payloads) == ([3, 0, 2], [b"aa", b"bb"])
 
 
-def test_objects_with_more_frames_than_there_may_be():
+def test_objects_with_too_many_frames():
     frame = BY_NAME["object-to-worker"].frames[0]
     assert isinstance(wire.decode([frame, *[b"f"] * messages.OBJECT_FRAMES]), messages.Object)
     for count in (0, messages.OBJECT_FRAMES + 1):
@@ -418,8 +418,8 @@ def test_objects_with_long_names():
     assert bytes(frames[0])[:4] == bytes(4)  # one segment
 
 
-def test_a_canonical_message_of_another_writer():
-    """A canonical writer leaves out trailing zeros: structs are shorter than the schema's."""
+def test_canonical_message_of_another_writer():
+    """A canonical writer omits trailing zeros, so structs are shorter than in the schema."""
     # The root: one data word, one pointer; the tag; the pointer to a Heartbeat of one data word; sequence 9.
     words = [1 << 32 | 1 << 48, events.HEARTBEAT, 1 << 32, 9]
     canonical = struct.pack("<II4Q", 0, len(words), *words)
@@ -429,7 +429,7 @@ def test_a_canonical_message_of_another_writer():
     assert (event.sequence, event.workers) == (9, [])
 
 
-def test_a_refusal_for_a_reason_of_a_newer_scheduler():
+def test_refused_for_an_unknown_reason():
     frame = bytearray(BY_NAME["refused"].frames[0])
     frame[32:34] = (9).to_bytes(2, "little")
     assert wire.decode([bytes(frame)]) == dataclasses.replace(message_of(BY_NAME["refused"]), reason="reason 9")

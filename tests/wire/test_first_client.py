@@ -1,4 +1,4 @@
-"""The first page of PROTOCOL.md: its bytes are the messages that its text says, and its program sends them."""
+"""The first page of PROTOCOL.md: its listings are the messages of its text, and its program sends them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MESSAGES = ("hello", "function", "submit", "heartbeat", "goodbye")
 
 
 def bytes_of(block: str) -> bytes:
-    """The bytes of a listing; what stands behind them in a line explains them."""
+    """The bytes of a listing, without the explanations after them."""
     return b"".join(bytes.fromhex(found[1]) for found in HEX_LINE.finditer(block))
 
 
 def listing(message: str) -> bytes:
-    """The bytes that the page shows of a message."""
+    """The listing of a message."""
     found = re.search(rf"^`{message}`: .*?^```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert found is not None, message
     return bytes_of(found[1])

@@ -1,4 +1,4 @@
-"""Whatever arrives, the client's library reads a message or raises WireError, soon, in little memory. CPython only."""
+"""For any bytes the client library decodes a message or raises WireError, in little time and memory. CPython only."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def test_mutated(seed):
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_by_hand(name):
+def test_handmade_message(name):
     assert_refused_in_little_memory(BY_HAND[name], is_refused)

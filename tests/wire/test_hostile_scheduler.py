@@ -1,4 +1,4 @@
-"""Whatever arrives, the scheduler reads a message or raises WireError, soon and in little memory. PyPy and CPython."""
+"""For any bytes the scheduler decodes a message or raises WireError, in little time and memory. PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def test_mutated(seed):
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_by_hand(name):
+def test_handmade_message(name):
     assert_refused_in_little_memory(BY_HAND[name], is_refused)

@@ -1,4 +1,4 @@
-"""The short way of batches with one row against the general one: the same messages and errors. PyPy and CPython."""
+"""The one-row codec gives the same messages and errors as the general codec. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ LONG = ID | st.sampled_from([1 << 63, (1 << 64) - 1])
 PAYLOAD = st.binary(max_size=40)
 
 
-def plainly(value: Any) -> Any:
-    """Something that can be compared: an object by its class and its fields, a column by its type too."""
+def comparable(value: Any) -> Any:
+    """A comparable form: the class and fields of an object, the type and numbers of a column."""
     if isinstance(value, array):
         return value.typecode, list(value)
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    return (type(value), {name: plainly(getattr(value, name)) for name in slots}) if slots else value
+    return (type(value), {name: comparable(getattr(value, name)) for name in slots}) if slots else value
 
 
 def outcome(frames: List[bytes]) -> Any:
     try:
-        return plainly(decode(ROUTE, frames))
+        return comparable(decode(ROUTE, frames))
     except WireError as error:
         return str(error)
 
 
-def assert_both_ways_agree(frames: List[bytes]) -> None:
+def assert_both_codecs_agree(frames: List[bytes]) -> None:
     short = outcome(frames)
     with patch.object(one_row_codec, "decode", return_value=None):
         assert outcome(frames) == short
 
 
 def resized(frame: bytes, words: int) -> bytes:
-    """With words added or taken away at its end, which the header is told of."""
+    """The frame with words added or removed at its end, and a matching header."""
     changed = frame[: len(frame) + min(words, 0) * 8] + bytes(8 * max(words, 0))
     return changed[:4] + (len(changed) // 8 - 1).to_bytes(4, "little") + changed[8:]
 
 
 @st.composite
 def frames_for_the_scheduler(draw: Any) -> bytes:
-    """A batch of one row, with one thing wrong or unusual in it, or none."""
+    """A batch of one row with at most one wrong or unusual part."""
     payload = draw(PAYLOAD)
     kind = draw(st.sampled_from([events.SUBMIT, events.RESULTS]))
     sizes: Any = (UINT32, [len(payload)])
@@ -84,38 +84,38 @@ def frames_for_the_scheduler(draw: Any) -> bytes:
 
 @PATIENT
 @given(frames_for_the_scheduler(), st.lists(PAYLOAD, max_size=1))
-def test_both_ways_read_the_same(frame: bytes, further: List[bytes]) -> None:
-    assert_both_ways_agree([frame])
-    assert_both_ways_agree([frame, *further])
+def test_both_codecs_decode_alike(frame: bytes, further: List[bytes]) -> None:
+    assert_both_codecs_agree([frame])
+    assert_both_codecs_agree([frame, *further])
 
 
 @pytest.mark.parametrize("kind", [events.SUBMIT, events.RESULTS])
 @pytest.mark.parametrize("payload", [b"p", b"two words of it."])
-def test_any_bit_may_be_wrong(kind, payload):
+def test_messages_with_a_wrong_bit(kind, payload):
     frame = one_row_frame(kind, payload)
     assert one_row_codec.decode(ROUTE, frame) is not None
     for position in range(len(frame)):
         for bit in range(8):
             changed = bytearray(frame)
             changed[position] ^= 1 << bit
-            assert_both_ways_agree([bytes(changed)])
+            assert_both_codecs_agree([bytes(changed)])
     for words in range(-len(frame) // 8 + 2, 4):
-        assert_both_ways_agree([resized(frame, words)])
-        assert_both_ways_agree([frame[: len(frame) + words * 8] + bytes(max(words, 0) * 8)])
+        assert_both_codecs_agree([resized(frame, words)])
+        assert_both_codecs_agree([frame[: len(frame) + words * 8] + bytes(max(words, 0) * 8)])
 
 
 @PATIENT
 @given(ID, WORD, PAYLOAD)
-def test_what_the_client_writes_of_one_row_goes_the_short_way(task_id: int, function: int, payload: bytes) -> None:
+def test_one_row_codec_decodes_messages_of_the_client(task_id: int, function: int, payload: bytes) -> None:
     columns = ((UINT64, [task_id]), (UINT32, [function]), (UINT32, [len(payload)]), (UINT32, []), (UINT8, payload))
     frame = columns_message(events.SUBMIT, columns)
     event = one_row_codec.decode(ROUTE, frame)
     assert (event is None) == (not payload)
-    assert_both_ways_agree([frame])
+    assert_both_codecs_agree([frame])
 
 
-def test_which_vectors_go_the_short_way():
-    """Written by others: their submits have room for options and profiles, and go the general way."""
+def test_vectors_of_the_one_row_codec():
+    """Other writers reserve space for options and profiles in a submit, which needs the general codec."""
     assert one_row_codec.decode(ROUTE, BY_NAME["results-retryable"].frames[0]) is not None
     for name in ("submit-one", "submit", "results-profiled", "submit-options-large", "submit-keep", "hello-client"):
         assert one_row_codec.decode(ROUTE, BY_NAME[name].frames[0]) is None
@@ -130,7 +130,7 @@ def test_payloads_of_any_size(kind, size):
     if kind in ("dispatch", "resolved"):
         assert_written_alike(one_row(kind, payload, {}))
         return
-    assert_both_ways_agree([one_row_frame(getattr(events, kind.upper()), payload)])
+    assert_both_codecs_agree([one_row_frame(getattr(events, kind.upper()), payload)])
 
 
 def one_row_frame(kind: int, payload: bytes) -> bytes:
@@ -163,7 +163,7 @@ def assert_written_alike(effect: Any) -> None:
 
 @PATIENT
 @given(st.tuples(ID, ID, WORD, WORD), PAYLOAD, st.booleans(), st.booleans(), st.booleans())
-def test_both_ways_write_the_same(numbers: Any, payload: bytes, asks: bool, is_large: bool, is_split: bool) -> None:
+def test_both_codecs_encode_alike(numbers: Any, payload: bytes, asks: bool, is_large: bool, is_split: bool) -> None:
     client, task_id, attempt, function = numbers
     for kind in ("dispatch", "resolved"):
         effect = one_row(kind, payload, {0: (1, 2, 3)} if asks else {})
@@ -182,7 +182,7 @@ def test_both_ways_write_the_same(numbers: Any, payload: bytes, asks: bool, is_l
         assert_written_alike(effect)
 
 
-def test_a_row_that_reads_objects_goes_the_general_way():
+def test_row_with_inputs_uses_the_general_codec():
     effect = one_row("dispatch", b"p", {})
     plain = encode(effect, identity())[0]
     effect.inputs, effect.shared, effect.inlined, effect.input_counts = [5, 6], [1, 1], [0, 0], {0: 2}
@@ -190,7 +190,7 @@ def test_a_row_that_reads_objects_goes_the_general_way():
     assert len(encode(effect, identity())[0]) == len(plain) + 16 + 8 + 8
 
 
-def test_what_the_scheduler_writes_goes_the_short_way_in_the_libraries():
+def test_client_decodes_one_row_of_the_scheduler_by_its_one_row_codec():
     library = pytest.importorskip(
         "scaler_client.protocol.one_row_codec", reason="the client's library is for CPython from 3.10 on"
     )
@@ -199,7 +199,7 @@ def test_what_the_scheduler_writes_goes_the_short_way_in_the_libraries():
         assert library.decode(frame) is not None
 
 
-def test_a_row_with_a_name_goes_the_general_way():
+def test_row_with_a_name_uses_the_general_codec():
     effect = one_row("dispatch", b"p", {})
     plain = encode(effect, identity())[0]
     effect.names = {0: "Zoë"}
@@ -207,7 +207,7 @@ def test_a_row_with_a_name_goes_the_general_way():
     assert len(encode(effect, identity())[0]) == len(plain) + 8 + 8
 
 
-def test_batches_of_two_rows_go_the_general_way():
+def test_batches_of_two_rows_use_the_general_codec():
     for kind in ("dispatch", "resolved"):
         effect = one_row(kind, b"p", {})
         for column in ("clients", "ids", "attempts", "functions", "outcomes"):

@@ -1,4 +1,4 @@
-"""PROTOCOL.md says every message and every field of the schema."""
+"""PROTOCOL.md describes every message and every field of the schema."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ DOCUMENT = (PROTOCOL / "PROTOCOL.md").read_text("utf-8")
 WRITER = runpy.run_path(str(PROTOCOL.parents[1] / "packaging" / "protocol_fields.py"))
 
 
-def test_the_tables_are_the_schema_s() -> None:
-    """Else: make schema."""
+def test_field_tables_are_up_to_date() -> None:
+    """If it fails, run make schema."""
     assert WRITER["with_field_tables"](DOCUMENT, SCHEMA) == DOCUMENT
 
 
-def test_each_field_has_its_meaning() -> None:
-    """A comment in the schema, unless its name says the same everywhere."""
+def test_each_field_has_a_meaning() -> None:
+    """Each field has a comment in the schema, or a default meaning by its name."""
     parts = WRITER["definitions"](SCHEMA)
     assert [f"{part.name}.{field.name}" for part in parts for field in part.fields if not field.meaning] == []
 
 
-def test_the_tables_leave_nothing_out() -> None:
-    """Counted without the code that writes them."""
+def test_field_tables_are_complete() -> None:
+    """Check without the code that writes the tables."""
     code = re.sub(r"#.*", "", SCHEMA)
     listed = DOCUMENT[DOCUMENT.index(WRITER["BEGIN"]) :]
     rows = re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)
@@ -37,17 +37,17 @@ def test_the_tables_leave_nothing_out() -> None:
 
 
 def _both(fields: list[str], members: list[str]) -> list[str]:
-    """Names of messages that are fields' or enum members' as well."""
+    """Names of messages that are also names of fields or enum members."""
     return [name for name in members for _ in range(fields.count(name) - 1)]
 
 
-def test_each_message_has_its_row() -> None:
+def test_each_message_has_a_row() -> None:
     table = DOCUMENT[DOCUMENT.index("\n## Messages") : DOCUMENT.index("\n### Fields beyond")]
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
     assert named == set(WRITER["message_names"](SCHEMA))
 
 
-def test_each_outcome_and_flag_is_told_of_in_the_text() -> None:
+def test_text_mentions_each_outcome() -> None:
     text = DOCUMENT[: DOCUMENT.index("\n## Every field")]
     outcomes = next(part for part in WRITER["definitions"](SCHEMA) if part.name == "Outcome")
     missing = [field.name for field in outcomes.fields if f"`{field.name}`" not in text]

@@ -1,4 +1,4 @@
-"""When the scheduler publishes what, with a monitor that is none. CPython only."""
+"""The times and messages of publishing, with a fake monitor socket. CPython only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from scaler_scheduler.wire.encode import Identity
 
 
 class FakeMonitor:
-    """Subscribers by what they subscribe to."""
+    """A monitor socket with subscriptions and sent messages."""
 
     def __init__(self) -> None:
         self.subscriptions: set[bytes] = set()
@@ -47,7 +47,7 @@ class FakeMonitor:
         self.subscriptions.update(topics)
         self.news.extend(topics)
 
-    def read_subscriptions(self, topics: Sequence[bytes], question: bytes) -> list[bytes]:
+    def read_subscriptions(self, topics: Sequence[bytes], request: bytes) -> list[bytes]:
         news, self.news = self.news, []
         return news
 
@@ -74,14 +74,14 @@ class Scene:
         self.core.take()
 
     def note(self, count: int) -> None:
-        """Rows of history alone, as the invariants of many open tasks take long to check."""
+        """Add only rows of history: to check the invariants of many open tasks takes long."""
         tables = self.core.scheduler.tables
         client, function = tables.clients.by_incarnation[11], next(iter(tables.functions))
         tables.history.record_submitted(client, range(self.next_id, self.next_id + count), [function], "")
         self.next_id += count
 
     def turns(self, seconds: float) -> list[bytes]:
-        """What is published in this time."""
+        """The messages that are published in this time."""
         end = self.core.now + seconds
         while self.publisher.next <= end:
             self.core.now = max(self.core.now, self.publisher.next)
@@ -97,12 +97,12 @@ def scene() -> Scene:
 
 
 def rows_of(frames: list[bytes]) -> list[tuple[int, int]]:
-    """The number of the first row, and how many rows, of each History."""
+    """The number of the first row and the number of rows of each History."""
     messages = [wire.decode_published(frame) for frame in frames]
     return [(message.first, len(message.ids)) for message in messages if isinstance(message, History)]
 
 
-def test_nothing_is_made_while_nobody_listens(scene: Scene) -> None:
+def test_nothing_is_published_without_subscribers(scene: Scene) -> None:
     scene.submit(10)
     assert scene.turns(5) == []
     scene.monitor.subscribe(SNAPSHOT_TOPIC)
@@ -114,12 +114,12 @@ def test_nothing_is_made_while_nobody_listens(scene: Scene) -> None:
     assert len(scene.turns(CHECK_SECONDS + 0.01)) == 1, "a second subscriber does not wait for the next second"
 
 
-def test_who_is_new_gets_what_is_kept(scene: Scene) -> None:
+def test_new_subscriber_gets_all_kept_rows(scene: Scene) -> None:
     scene.submit(3 * HISTORY_ROWS + 5)
     scene.turns(5)
     scene.monitor.subscribe(HISTORY_TOPIC, SNAPSHOT_TOPIC)
     frames = scene.turns(CHECK_SECONDS + 0.1)
-    assert frames[0].startswith(SNAPSHOT_TOPIC), "it is for that the reader waits"
+    assert frames[0].startswith(SNAPSHOT_TOPIC), "a reader waits for the snapshot"
     assert rows_of(frames) == [
         (0, HISTORY_ROWS), (HISTORY_ROWS, HISTORY_ROWS), (2 * HISTORY_ROWS, HISTORY_ROWS), (3 * HISTORY_ROWS, 5),
     ]  # fmt: skip
@@ -131,12 +131,12 @@ def test_who_is_new_gets_what_is_kept(scene: Scene) -> None:
     assert rows_of(scene.turns(1)) == [(begin, HISTORY_ROWS), (begin + HISTORY_ROWS, HISTORY_ROWS)]
 
 
-def test_a_burst_arrives_whole(scene: Scene) -> None:
-    """300,000 rows, which are those of 100,000 tasks, in a third of a second."""
+def test_burst_arrives_completely(scene: Scene) -> None:
+    """300,000 rows of 100,000 tasks in a third of a second."""
     scene.monitor.subscribe(SNAPSHOT_TOPIC, HISTORY_TOPIC)
     frames = scene.turns(1.5)
     for turn in range(30):
-        if turn == 7:  # somebody else comes, and is sent all that is kept
+        if turn == 7:  # another subscriber, which gets all kept rows
             scene.monitor.subscribe(HISTORY_TOPIC)
         scene.note(10_000)
         frames += scene.turns(0.01)
@@ -149,7 +149,7 @@ def test_a_burst_arrives_whole(scene: Scene) -> None:
     assert reader.missed_history == 0
 
 
-def test_of_more_than_goes_out_the_loss_is_known(scene: Scene) -> None:
+def test_lost_rows_are_visible_by_their_numbers(scene: Scene) -> None:
     scene.monitor.subscribe(SNAPSHOT_TOPIC, HISTORY_TOPIC)
     reader = MonitorReader(0)
     for _ in range(100):
@@ -181,7 +181,7 @@ def test_two_subscribers_at_different_times(scene: Scene) -> None:
         assert reader.missed_history == 0
 
 
-def test_many_who_come_and_go_do_not_keep_the_others_waiting(scene: Scene) -> None:
+def test_many_new_subscribers_do_not_delay_others(scene: Scene) -> None:
     scene.submit(30 * HISTORY_ROWS)
     kept = scene.core.scheduler.tables.history
     reader = MonitorReader(0)
@@ -199,7 +199,7 @@ def test_many_who_come_and_go_do_not_keep_the_others_waiting(scene: Scene) -> No
     assert reader.drain_history()[-1].ids[-3:] == list(range(scene.next_id - 3, scene.next_id))
 
 
-def test_history_that_runs_away_from_a_replay(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replay_of_rows_that_are_dropped_meanwhile(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publisher, "HISTORY_ROWS", 10)
     scene.submit(100)
     scene.monitor.subscribe(HISTORY_TOPIC)
@@ -220,7 +220,7 @@ def story_of(scene: Scene, task_id: int, client: int = 11) -> History:
     return reader.stories[client, task_id]
 
 
-def test_the_story_of_a_task(scene: Scene) -> None:
+def test_story_of_a_task(scene: Scene) -> None:
     row = running(scene.core, 3)
     scene.submit(2)
     scene.core.now += 2
@@ -236,11 +236,11 @@ def test_the_story_of_a_task(scene: Scene) -> None:
     assert (story.attempts, story.workers) == ([0, 1, 1, 1, 2], [0, 22, 22, 22, 23])
 
 
-def test_the_story_of_a_task_that_nobody_knows(scene: Scene) -> None:
+def test_story_of_an_unknown_task(scene: Scene) -> None:
     assert story_of(scene, 99).ids == [] and story_of(scene, 0, client=(1 << 64) - 1).ids == []
 
 
-def test_the_stories_of_all_tasks_with_an_id(scene: Scene) -> None:
+def test_stories_of_all_tasks_with_an_id(scene: Scene) -> None:
     number = 1_000_000
     scene.core.submit(C, [number], capabilities=frozenset({("gpu", 1)}))
     scene.submit(300_000)
@@ -252,7 +252,7 @@ def test_the_stories_of_all_tasks_with_an_id(scene: Scene) -> None:
     assert story_of(scene, number + 1, client=ANY_CLIENT).clients == [12]
 
 
-def test_an_open_task_is_known_longer_than_what_has_happened(scene: Scene) -> None:
+def test_open_task_is_known_after_its_rows_are_dropped(scene: Scene) -> None:
     running(scene.core, 1_000_000)
     scene.core.submit(C, [1_000_001], capabilities=frozenset({("gpu", 1)}))
     scene.core.now += 5
@@ -265,7 +265,7 @@ def test_an_open_task_is_known_longer_than_what_has_happened(scene: Scene) -> No
     assert (waiting.kinds, waiting.times, waiting.names) == ([0], [10_000_000], ["function 1"])
 
 
-def test_questions_without_end_are_dropped(scene: Scene) -> None:
+def test_too_many_story_requests_are_dropped(scene: Scene) -> None:
     scene.monitor.subscribe(*[story_topic(11, task_id) for task_id in range(1000)], b"story\0\0\0", b"story\0\0\0" * 99)
     sizes = []
     for _ in range(40):
@@ -321,8 +321,8 @@ def test_graphs(scene: Scene) -> None:
     assert set(graphs_of(scene).ids) == {10, 12}
 
 
-def test_a_graph_that_has_failed_keeps_its_shape(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also for somebody who begins to watch when it is over."""
+def test_failed_graph_keeps_its_nodes(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for a monitor that subscribes after its end."""
     monkeypatch.setattr(graph_view, "ENDED_SECONDS", 2.0)
     core = scene.core
     event = graph([10, 11, 12, 13], [10, 10, 11, 12], [0, 1, 1, 2])
@@ -348,7 +348,7 @@ def test_a_graph_that_has_failed_keeps_its_shape(scene: Scene, monkeypatch: pyte
     assert graphs_of(scene).total == 0
 
 
-def test_nodes_that_end_fast_are_not_all_remembered(scene: Scene) -> None:
+def test_number_of_ended_nodes_is_limited(scene: Scene) -> None:
     core, ended = scene.core, scene.core.scheduler.tables.ended_nodes
     for first in range(0, 6_000, 1_000):
         ids = list(range(first, first + 1_000))
@@ -367,7 +367,7 @@ def test_nodes_that_end_fast_are_not_all_remembered(scene: Scene) -> None:
     assert ended[-1].id == 9_000 and len(ended) == ENDED_NODES
 
 
-def test_graphs_have_a_bound(scene: Scene) -> None:
+def test_number_of_nodes_is_limited(scene: Scene) -> None:
     names = list(range(10_000))
     scene.core.scheduler.handle(graph(names, [0] * 9_999, [0] + [1] * 9_999), scene.core.now)
     scene.core.scheduler.collect()
@@ -380,7 +380,7 @@ def test_graphs_have_a_bound(scene: Scene) -> None:
     assert graphs_of(scene).total == 0
 
 
-def test_graphs_of_which_not_all_is_looked_at(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_for_nodes_is_limited(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph_view, "SCAN_LIMIT", 10)
     scene.core.feed(graph(list(range(50)), [0] * 49, [0] + [1] * 49))
     scene.core.take()

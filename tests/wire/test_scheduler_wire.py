@@ -1,4 +1,4 @@
-"""The scheduler's side of the wire against the golden messages. Runs under PyPy and CPython."""
+"""The scheduler's encoding and decoding against the golden messages. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def capabilities(fields: Dict[str, Any]) -> FrozenSet[Tuple[str, int]]:
 
 
 def names(columns: Dict[str, Any]) -> List[Tuple[int, int, int]]:
-    """Of tasks, from their columns."""
+    """The names of tasks (client, id, attempt) from their columns."""
     rows = len(columns["ids"])
     full = [
         columns[name] * rows if len(columns[name]) == 1 else columns[name] for name in ("clients", "ids", "attempts")
@@ -195,7 +195,7 @@ CHECKS: Dict[str, Callable[[Any, Vector], None]] = {
 }
 
 
-def test_there_is_a_vector_for_every_message():
+def test_every_message_has_a_vector():
     members = {vector.message for vector in ALL}
     assert members == TO_SCHEDULER | TO_PEERS
     assert len(members) == len(KIND_NAMES)
@@ -206,20 +206,20 @@ def test_there_is_a_vector_for_every_message():
 
 
 @pytest.mark.parametrize("vector", [vector for vector in ALL if is_for_scheduler(vector)], ids=lambda v: v.name)
-def test_the_scheduler_reads(vector):
+def test_scheduler_decodes_vectors(vector):
     event = decode(ROUTE, vector.frames)
     assert event.route == ROUTE
     CHECKS[vector.message](event, vector)
 
 
 @pytest.mark.parametrize("vector", [v for v in ALL if v.message in TO_PEERS - TO_SCHEDULER], ids=lambda v: v.name)
-def test_the_scheduler_refuses_what_is_not_for_it(vector):
+def test_scheduler_rejects_messages_for_others(vector):
     with pytest.raises(WireError, match="is not for the scheduler"):
         decode(ROUTE, vector.frames)
 
 
-def is_written_by_the_scheduler(vector: Vector) -> bool:
-    # What is published is made elsewhere (status*.py); what came in several segments goes out in one.
+def is_encoded_by_the_scheduler(vector: Vector) -> bool:
+    # Published messages are made in publish/. A message in several segments is written in one.
     if (
         vector.message in ("snapshot", "history", "graphs")
         or vector.name.endswith("-segments")
@@ -229,12 +229,12 @@ def is_written_by_the_scheduler(vector: Vector) -> bool:
     return is_for_peers(vector)
 
 
-@pytest.mark.parametrize("vector", [v for v in ALL if is_written_by_the_scheduler(v)], ids=lambda v: v.name)
-def test_the_scheduler_writes_byte_for_byte(vector):
+@pytest.mark.parametrize("vector", [v for v in ALL if is_encoded_by_the_scheduler(v)], ids=lambda v: v.name)
+def test_scheduler_encodes_vectors_byte_for_byte(vector):
     assert encode(effect_of(vector), identity()) == vector.frames
 
 
-def test_segments_say_the_same():
+def test_messages_in_segments_decode_alike():
     for name in ("submit", "submit-options", "submit-inputs", "results"):
         event = decode(ROUTE, BY_NAME[f"{name}-segments"].frames)
         CHECKS[BY_NAME[name].message](event, BY_NAME[f"{name}-segments"])
@@ -242,7 +242,7 @@ def test_segments_say_the_same():
     assert BY_NAME["hello-segments"].frames[0][:4] != b"\0\0\0\0"
 
 
-def test_a_batch_grows_from_runs_and_large_payloads():
+def test_rows_from_runs_and_large_payloads():
     effect = effects.Resolved(ROUTE)
     effect.ids = [1, 2, 3, 4]
     effect.outcomes = [0, 0, 0, 0]
@@ -255,7 +255,7 @@ def test_a_batch_grows_from_runs_and_large_payloads():
 
 
 UNSIGNED = "Q"
-"""What the scheduler itself never writes: numbers of 2^63 and more."""
+"""Numbers of 2^63 and more, which the scheduler never writes."""
 BIG = 1 << 63
 
 
@@ -325,7 +325,7 @@ def test_contradictions_in_inputs(inputs, counts, keep, text):
         ((range(INPUTS_LIMIT), [0, INPUTS_LIMIT], []), (list(range(INPUTS_LIMIT)), [0, INPUTS_LIMIT], [])),
     ],
 )
-def test_inputs_come_at_full_length(given, expected):
+def test_input_columns_have_full_length(given, expected):
     event = decode(ROUTE, frames_with_inputs(*given))
     assert isinstance(event, events.Submit)
     assert (list(event.inputs), list(event.input_counts), list(event.keep)) == expected
@@ -347,7 +347,7 @@ def test_objects_have_1_to_64_frames():
         decode(ROUTE, [object_frame(BIG), b"f"])
 
 
-def test_results_with_an_outcome_that_is_not_a_workers():
+def test_results_with_an_outcome_not_for_workers():
     results = BY_NAME["results-mixed-large"]
     frame = bytearray(results.frames[0])
     outcomes = bytes(results.fields["outcomes"])
@@ -357,7 +357,7 @@ def test_results_with_an_outcome_that_is_not_a_workers():
 
 
 @pytest.mark.parametrize("size", [0, 7, 9])
-def test_a_stored_result_says_its_size_in_8_bytes(size):
+def test_size_of_a_stored_result_has_8_bytes(size):
     rows = (UINT32, [size]), (UINT32, []), (UINT8, bytes(size))
     columns = (UNSIGNED, [1]), (UNSIGNED, [1]), (UINT32, [1]), (UINT8, [effects.OUTCOME_STORED]), (UNSIGNED, [1]), *rows
     with pytest.raises(WireError, match=f"the size of a stored result has {size} bytes, not 8"):
@@ -367,7 +367,7 @@ def test_a_stored_result_says_its_size_in_8_bytes(size):
         decode(ROUTE, [columns_message(events.RESULTS, columns), bytes(8)])
 
 
-def test_forgotten_objects_of_clients_that_contradict():
+def test_contradictions_in_forget_objects():
     columns = (UNSIGNED, [1, 2]), (UNSIGNED, [1, 2, 3])
     with pytest.raises(WireError, match="clients"):
         decode(ROUTE, [columns_message(events.FORGET_OBJECTS, columns)])
@@ -473,8 +473,8 @@ def test_force_is_one_element():
             decode(ROUTE, [columns_message(events.CANCEL, ((UINT64, [1, 2]), (UINT8, force)))])
 
 
-def astray(name: str) -> bytes:
-    """The vector's message, the pointer to its union's member leading far behind its end."""
+def with_wild_pointer(name: str) -> bytes:
+    """The vector's message with a pointer to the union's member that points far beyond its end."""
     frame = bytearray(BY_NAME[name].frames[0])
     frame[27] = 1
     return bytes(frame)
@@ -490,12 +490,12 @@ def astray(name: str) -> bytes:
         ([b'{"hello": {"role": "worker"}}'], "frame 0 is not a Cap'n Proto message"),
         ([BY_NAME["submit"].frames[0][:12]], "frame 0 is not a Cap'n Proto message"),
         (
-            [astray("hello-client")],
+            [with_wild_pointer("hello-client")],
             "malformed hello: frame 0 is truncated, a pointer is out of bounds, or a text is not UTF-8",
         ),
     ],
 )
-def test_what_is_no_message_is_said_in_words(frames, text):
+def test_errors_for_bytes_that_are_not_a_message(frames, text):
     with pytest.raises(WireError, match=text) as raised:
         decode(ROUTE, frames)
     assert "Error" not in str(raised.value)
@@ -526,18 +526,18 @@ def test_capabilities_up_to_the_limit():
         ([("x" * 300, 1), ("x" * 301, 1)], "capability x{40} is named twice"),
     ],
 )
-def test_capabilities_that_are_none(capabilities, text):
+def test_invalid_capabilities(capabilities, text):
     with pytest.raises(WireError, match=text):
         decode(ROUTE, [hello_with(*capabilities)])
 
 
-def test_options_that_are_none():
+def test_invalid_options():
     frame = Message.new_submit(Submit(ids=[1], functions=[1], sizes=[0], options=Options(retries=-2))).dumps()
     with pytest.raises(WireError, match="-2 retries"):
         decode(ROUTE, [frame])
 
 
-def test_special_columns_when_a_row_asks_for_something():
+def test_columns_of_row_options():
     effect = effects.Dispatch(ROUTE)
     effect.clients = effect.attempts = effect.functions = [1, 1, 1]
     effect.ids = [1, 2, 3]
@@ -581,26 +581,26 @@ def test_kinds_up_to_the_limit():
         (["fine", "x" * (NAME_LIMIT + 1)], "a function's kind of 257 characters, more than 256"),
     ],
 )
-def test_kinds_that_are_none(kinds, text):
+def test_invalid_kinds(kinds, text):
     with pytest.raises(WireError, match=text):
         decode(ROUTE, [hello_of_kinds(*kinds)])
 
 
-def test_a_kind_that_would_have_to_be_cut_is_refused():
-    """Two that differ behind the cut would be one function."""
+def test_long_kind_is_rejected():
+    """Two kinds that differ only after the limit would be the same kind."""
     frame = Message.new_function(Function(number=1, name="f", kind="x" * (NAME_LIMIT + 1))).dumps()
     with pytest.raises(WireError, match="257 characters"):
         decode(ROUTE, [frame, b""])
 
 
 @pytest.mark.parametrize("kind", ["", None])
-def test_a_function_has_a_kind(kind):
+def test_function_needs_a_kind(kind):
     with pytest.raises(WireError, match="a function without a kind"):
         decode(ROUTE, [Message.new_function(Function(number=1, name="f", kind=kind)).dumps(), b""])
 
 
-def test_batches_without_rows_that_are_taken():
-    """PROTOCOL.md says which: those that ask for an answer to each row, or have bytes, are not."""
+def test_accepted_batches_without_rows():
+    """PROTOCOL.md lists them: not those that need an answer for each row, or have bytes."""
     kinds = (events.STARTED, events.SUSPENDED, events.RESUMED, events.RETRACTED, events.CANCEL)
     for kind in (*kinds, events.FORGET_FUNCTIONS, events.FORGET_OBJECTS):
         assert decode(ROUTE, [columns_message(kind, [(UINT64, [])])]).kind == kind

@@ -34,7 +34,7 @@ def without_date(source: str) -> str:
     return re.sub(r"^# generated on .*\n", "", source, flags=re.MULTILINE)
 
 
-def test_the_generated_module_is_the_schemas(tmp_path):
+def test_generated_module_is_up_to_date(tmp_path):
     if shutil.which("capnp") is None:
         pytest.skip("the capnp tool, which capnpy's compiler runs, is not installed")
     shutil.copy(SCHEMA, tmp_path)
@@ -44,24 +44,24 @@ def test_the_generated_module_is_the_schemas(tmp_path):
     assert done.returncode == 0, done.stderr
     fresh = without_date((tmp_path / "scaler.py").read_text("utf-8"))
     committed = Path(schema.__file__).read_text("utf-8")
-    version = re.compile(r"^__capnproto_version__ = .*$", re.MULTILINE)  # of the tool, which has no say in the code
+    version = re.compile(r"^__capnproto_version__ = .*$", re.MULTILINE)  # it does not affect the code
     assert version.sub("", fresh).rstrip() == version.sub("", without_date(committed)).rstrip()
 
 
-def test_the_protocol_version():
+def test_protocol_version():
     declared = re.search(r"^const protocolVersion :UInt32 = (\d+);", TEXT, re.MULTILINE)
     assert declared is not None
     assert int(declared.group(1)) == encode.PROTOCOL_VERSION
 
 
-def test_the_clients_protocol_version():
+def test_protocol_version_of_the_client():
     messages = pytest.importorskip(
         "scaler_client.protocol.messages", reason="the client's library is for CPython from 3.10 on"
     )
     assert messages.PROTOCOL_VERSION == encode.PROTOCOL_VERSION
 
 
-def test_kinds_are_the_unions_ordinals():
+def test_message_kinds_are_ordinals_of_the_union():
     members = [snake(name) for name in union_members()]
     assert list(KIND_NAMES) == members
     assert events.KINDS == len(members)

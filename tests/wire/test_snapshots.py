@@ -1,4 +1,4 @@
-"""What the scheduler publishes of itself, as the client's library reads it. CPython only."""
+"""Snapshots of the scheduler, decoded by the client library. CPython only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def core() -> Core:
     return Core()
 
 
-def test_of_a_scheduler_that_nobody_knows(core: Core) -> None:
+def test_snapshot_without_peers(core: Core) -> None:
     of = publisher(core)
     of.traffic.received[events.HELLO] = 1
     of.traffic.dropped["malformed"] = 4
@@ -60,7 +60,7 @@ def test_of_a_scheduler_that_nobody_knows(core: Core) -> None:
     assert taken(core, of).sequence == 2
 
 
-def test_who_is_there_and_what_they_use(core: Core) -> None:
+def test_snapshot_with_peers(core: Core) -> None:
     core.agent(A, 33)
     core.worker(W, 22, agent=33, capabilities=[("gpu", 2), ("big", 1)])
     core.worker(W2, (1 << 62) + 1, agent=(1 << 64) - 1)
@@ -85,7 +85,7 @@ def test_who_is_there_and_what_they_use(core: Core) -> None:
     assert (clients.incarnations, clients.workers) == ([11, 12], [0, 22])
 
 
-def test_a_worker_that_joins_again_keeps_its_figures(core: Core) -> None:
+def test_rejoined_worker_keeps_its_figures(core: Core) -> None:
     joined(core)
     core.feed(events.Heartbeat(A, 1, [22], (1, 2), 0, [(3, 4)]))
     core.worker(b"new connection", 22, agent=33)
@@ -111,7 +111,7 @@ def test_tasks_by_state(core: Core) -> None:
     assert (snapshot.function_columns.names, snapshot.function_columns.tasks) == (["function 1"], [5])
 
 
-def test_a_suspended_task_is_not_what_runs(core: Core) -> None:
+def test_suspended_task_is_not_the_running_task(core: Core) -> None:
     joined(core)
     row = running(core, name="parent")
     core.client(C2, 12, worker=22)
@@ -125,7 +125,7 @@ def test_a_suspended_task_is_not_what_runs(core: Core) -> None:
     assert (workers.tasks, workers.run_milliseconds, workers.suspended) == (["parent"], [3000], [0])
 
 
-def test_how_tasks_ended(core: Core) -> None:
+def test_counts_of_outcomes(core: Core) -> None:
     joined(core)
     core.submit(C, [1, 2, 3])
     core.results(W, core.take_dispatched(W), 1000)
@@ -156,7 +156,7 @@ def test_objects(core: Core) -> None:
     assert (snapshot.client_columns.objects, snapshot.client_columns.object_bytes) == ([1], [10 + 128])
 
 
-def test_of_many_functions_those_with_most_tasks_have_a_row(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_with_most_tasks_have_rows(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_columns, "FUNCTION_ROWS", 2)
     core.client(C, 11)
     for number in range(1, 6):
@@ -167,7 +167,7 @@ def test_of_many_functions_those_with_most_tasks_have_a_row(core: Core, monkeypa
     assert (snapshot.waiting, snapshot.blocked) == (15, 0)
 
 
-def test_of_many_clients_those_with_most_tasks_have_a_row(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_with_most_tasks_have_rows(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_columns, "CLIENT_ROWS", 1)
     monkeypatch.setattr(snapshot_columns, "WORKER_ROWS", 1)
     joined(core)
@@ -179,7 +179,7 @@ def test_of_many_clients_those_with_most_tasks_have_a_row(core: Core, monkeypatc
     assert snapshot.left_out() == {"workers": 1, "agents": 0, "clients": 1, "functions": 0, "objects": 0}
 
 
-def test_how_long_tasks_wait_and_what_they_take(core: Core) -> None:
+def test_dispatch_latency_and_bytes_of_tasks(core: Core) -> None:
     core.client(C, 11)
     core.function(C, 1, b"f")
     core.submit(C, [1, 2], body=b"12345678")
@@ -222,7 +222,7 @@ def test_bytes_of_objects(core: Core) -> None:
     assert taken(core).object_bytes == 1
 
 
-def test_a_hostile_name_stays_text(core: Core) -> None:
+def test_hostile_name_stays_text(core: Core) -> None:
     core.hello(W, events.WORKER, 22)
     name = "\0<b>é\U0001f600"
     next(iter(core.scheduler.tables.workers)).name = name
@@ -232,7 +232,7 @@ def test_a_hostile_name_stays_text(core: Core) -> None:
     assert taken(core).worker_columns.names == ["n" * 200]
 
 
-def test_workers_that_say_anything_do_no_harm(core: Core) -> None:
+def test_extreme_numbers_of_workers(core: Core) -> None:
     joined(core)
     for task_id in range(1, 5):
         core.submit(C, [task_id])
@@ -241,7 +241,7 @@ def test_workers_that_say_anything_do_no_harm(core: Core) -> None:
     assert taken(core).function_columns.run_nanoseconds == [(1 << 64) - 1]
 
 
-def test_what_has_happened(core: Core) -> None:
+def test_history(core: Core) -> None:
     of = publisher(core)
     history = core.scheduler.tables.history
     joined(core)
@@ -264,7 +264,7 @@ def test_what_has_happened(core: Core) -> None:
     assert isinstance(read, History) and (read.first, read.ids) == (4, [2])
 
 
-def test_of_what_tasks_have_failed(core: Core) -> None:
+def test_errors_in_history(core: Core) -> None:
     of = publisher(core)
     joined(core)
     core.results(W, [running(core)])
@@ -278,7 +278,7 @@ def test_of_what_tasks_have_failed(core: Core) -> None:
     assert read.errors == [""] * 7 + ["KeyError: 'Zo\u00eb'"]
 
 
-def test_texts_of_a_history_that_are_not_there() -> None:
+def test_history_with_missing_texts() -> None:
     for names, sizes in (([1], [1]), ([0], [2])):
         columns: list[Any] = [("Q", [5]), ("Q", [0]), ("B", [3]), ("Q", [7]), ("Q", [1]), ("Q", [1]), ("I", [1])]
         columns += [("Q", [1]), ("I", names), ("B", [0]), ("Q", [1]), ("B", b"f"), ("I", sizes)]

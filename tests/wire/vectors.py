@@ -1,4 +1,4 @@
-"""The golden messages of scheduler_daemon/protocol/vectors, as read from there. Runs under PyPy and CPython."""
+"""The golden messages in scheduler_daemon/protocol/vectors. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATA = {
     ("results", "tracebacks"),
     ("dispatch", "names"),
 }
-"""Messages' fields of type Data, in JSON as hex."""
+"""Fields of type Data, which are hex in JSON."""
 
 
 class Vector:
@@ -35,12 +35,12 @@ class Vector:
         described = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
         self.name = name
         self.message: str = described["message"]
-        """The union's member."""
+        """The name of the union's member."""
         self.fields: Dict[str, Any] = {
             field: bytes.fromhex(value) if (self.message, field) in DATA else value
             for field, value in described["fields"].items()
         }
-        """By the schema's names; those that the JSON leaves out have the schema's default."""
+        """Fields by the schema's names. Missing fields have the schema's default."""
         if "texts" in self.fields:
             self.fields["texts"]["text"] = bytes.fromhex(self.fields["texts"]["text"])
         payloads = [(FOLDER / f"{name}.{number + 1}.bin").read_bytes() for number in range(len(described["frames"]))]
@@ -53,14 +53,14 @@ class Vector:
         return values * rows if len(values) == 1 else values
 
     def inputs(self) -> Dict[str, List[int]]:
-        """The columns of what rows read and become, at full length, without those that aren't there."""
+        """The columns about inputs and kept results, at full length, without missing ones."""
         lengths = {"inputCounts": len(self.fields["ids"]), "keep": len(self.fields["ids"])}
         every = len(self.fields.get("inputs", []))
         names = [name for name in ("inputs", "inputCounts", "keep", "shared", "inlined") if name in self.fields]
         return {name: self.column(name, lengths.get(name, every)) for name in names}
 
     def printed(self) -> List[Tuple[bytes, bytes]]:
-        """Each row's label and lines."""
+        """The label and lines of each row."""
         text, rows = self.fields.get("text", b""), len(self.fields.get("ids", []))
         printed = []
         for label, size in zip(self.column("labels", rows), self.column("sizes", rows)):
@@ -70,7 +70,7 @@ class Vector:
         return printed
 
     def names(self) -> List[str]:
-        """Each row's given name; empty where no row has any."""
+        """The given name of each row. Empty if no row has one."""
         names = self.fields.get("names", b"")
         given = []
         for size in self.column("nameSizes", len(self.fields["ids"])):
@@ -80,11 +80,11 @@ class Vector:
         return given
 
     def lines(self) -> List[str]:
-        """Of each row of results of what it failed."""
+        """The error of each row of results."""
         return self._texts("errors", "errorSizes")
 
     def tracebacks(self) -> List[str]:
-        """Of each row of results its traceback; none where no row has one."""
+        """The traceback of each row of results. Empty if no row has one."""
         return self._texts("tracebacks", "tracebackSizes") if "tracebacks" in self.fields else []
 
     def _texts(self, field: str, sizes: str) -> List[str]:
@@ -96,7 +96,7 @@ class Vector:
         return texts
 
     def payloads(self) -> List[bytes]:
-        """Each row's payload."""
+        """The payload of each row."""
         rows = len(self.fields["ids"])
         large = dict(zip(self.fields.get("large", []), self.frames[1:]))
         joined = self.fields.get("payload", b"")
@@ -121,4 +121,4 @@ def is_for_peers(vector: Vector) -> bool:
 
 
 _TO_CLIENT = {"started-to-client", "output-to-client", "output-nothing-but-dropped"}
-"""Of messages that are passed on."""
+"""Numbers of messages that the scheduler forwards."""
