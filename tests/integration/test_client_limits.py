@@ -56,7 +56,7 @@ def test_a_function_too_many(client: Client) -> None:
 
 def test_a_peer_too_many(tmp_path: Path) -> None:
     with scheduler(tmp_path, "--peer-limit", "1") as daemon, Client(daemon.address, timeout_seconds=SECONDS):
-        why = f"^the scheduler at {daemon.address} does not take this client for now: there is 1 peer already"
+        why = f"^the scheduler at {daemon.address} does not accept this client for now: there is 1 peer already"
         with pytest.raises(ConnectionError, match=why):
             Client(daemon.address, timeout_seconds=1)
         daemon.logged(r"WARNING.*: (client \S+ \(process \d+ on .*\) is refused: there is 1 peer already)")

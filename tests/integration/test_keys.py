@@ -150,9 +150,9 @@ def test_a_scheduler_that_is_started_anew(tmp_path: Path, keys: str) -> None:
 def test_a_client_that_is_not_let_in_hears_why(keys: str, strangers: str, daemon: SchedulerCommand) -> None:
     public = read_public(strangers, CLIENT).hex()
     text = denied(daemon.address, strangers)
-    assert f"does not let in the key {public} of {strangers}/client.key" in text
+    assert f"does not accept the key {public} of {strangers}/client.key" in text
     assert "scaler_scheduler authorize DIR KEY --as client --name NAME" in text
-    assert "the scheduler wants keys, and none were given" in denied(daemon.address, "")
+    assert "the scheduler needs keys, and none were given" in denied(daemon.address, "")
     shutil.copy(os.path.join(strangers, "worker.key"), os.path.join(strangers, "server.key"))
     assert f"has another key than {strangers}/server.key" in denied(daemon.address, strangers)
     wait_until(lambda: unauthorized(daemon) >= 3, what="they are counted")
@@ -164,8 +164,10 @@ def test_keys_for_a_scheduler_that_has_none(tmp_path: Path, keys: str) -> None:
     with scheduler(tmp_path) as daemon:
         text = denied(daemon.address, keys)
         # Which of the two sides ends the handshake first is a matter of luck.
-        no_keys = f"the scheduler has no keys, and is not talked to with those of {keys}"
-        another = f"the scheduler has another key than {keys}/server.key ({read_public(keys, 'server').hex()}), or none"
+        no_keys = f"the scheduler has no keys, but this side has those of {keys}"
+        another = (
+            f"the scheduler has another key than {keys}/server.key ({read_public(keys, 'server').hex()}), or no key"
+        )
         assert another in text or no_keys in text
 
 
@@ -188,9 +190,9 @@ def test_a_cluster_that_is_not_let_in_says_why_and_ends(
     for suffix in (".key", ".secret"):
         shutil.copy(os.path.join(keys, "client" + suffix), disguised / ("worker" + suffix))
     for folder, text in [
-        (strangers, "worker.key (as worker): there it takes `scaler_scheduler authorize DIR KEY --as worker"),
+        (strangers, "worker.key (as worker). Authorize it there: `scaler_scheduler authorize DIR KEY --as worker"),
         (str(disguised), "this is a client's key: agents need a worker's key (authorize --as worker)"),
-        ("", "the scheduler wants keys, and none were given"),
+        ("", "the scheduler needs keys, and none were given"),
     ]:
         done = run_cluster(daemon.address, folder)
         (line,) = [line for line in done.stderr.splitlines() if "no access to the scheduler at" in line]
@@ -205,7 +207,7 @@ def test_a_workers_key_is_no_clients(tmp_path: Path, keys: str, daemon: Schedule
     disguised = shutil.copytree(keys, tmp_path / "disguised")
     for role, text in [
         ("worker", "this is a worker's key: clients outside of tasks need a client's key"),
-        ("monitor", "does not let in the key"),
+        ("monitor", "does not accept the key"),
     ]:
         for suffix in (".key", ".secret"):
             shutil.copy(os.path.join(keys, role + suffix), disguised / ("client" + suffix))
@@ -311,9 +313,9 @@ def test_the_programs_that_watch_say_why_they_hear_nothing_and_go_on_trying(
         address = parse_connect_address(daemon.monitor_address)
         with MonitorSocket(address, keys=strangers) as eve, MonitorSocket(address, keys="") as nobody:
             wait_until(lambda: not eve.wait(0.1) and eve.connection_problem(), what="the refusal")
-            assert f"{strangers}/monitor.key (as monitor): there it takes" in eve.connection_problem()
+            assert f"{strangers}/monitor.key (as monitor). Authorize it there" in eve.connection_problem()
             wait_until(lambda: not nobody.wait(0.1) and nobody.connection_problem(), what="the refusal")
-            assert "wants keys, and none were given" in nobody.connection_problem()
+            assert "needs keys, and none were given" in nobody.connection_problem()
             key_command("authorize", keys, f"{strangers}/monitor.key", "--as", "monitor", "--name", "eve")
             reload(daemon, "4 may connect")
             wait_until(lambda: eve.wait(1.0) and eve.reader.view, what="she is let in")

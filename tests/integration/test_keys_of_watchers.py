@@ -57,8 +57,8 @@ def test_who_asks_hears_why_it_is_refused(scene: Scene) -> None:
         (question, scene.monitor, keys, why)
         for question in ASKING
         for keys, why in (
-            (["--keys", scene.strangers], f"{scene.strangers}/monitor.key (as monitor): there it takes"),
-            ([], "wants keys, and none were given"),
+            (["--keys", scene.strangers], f"{scene.strangers}/monitor.key (as monitor). Authorize it there"),
+            ([], "needs keys, and none were given"),
         )
     ]
     wrong_address = "this is no monitor address, but the scheduler's own"
@@ -104,7 +104,7 @@ def test_who_serves_hears_of_the_scheduler_by_the_right_keys(
 @pytest.mark.parametrize(("module", "library"), SERVING)
 def test_who_serves_says_why_it_hears_nothing(scene: Scene, tmp_path: Path, module: str, library: str) -> None:
     with serving(scene, tmp_path, module, library, scene.strangers) as (command, url):
-        wait_until(lambda: "there it takes" in command.log(), SECONDS, "the reason")
+        wait_until(lambda: "Authorize it there" in command.log(), SECONDS, "the reason")
         assert health(url) == 503
 
 

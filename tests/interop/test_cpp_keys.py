@@ -83,10 +83,10 @@ def test_who_is_not_let_in_says_why_and_ends(tmp_path: Path, keys: str, daemon: 
     shutil.copy(os.path.join(keys, "server.key"), strangers)
     public = Path(strangers, "client.key").read_text().split()[-1]
     text = denied(daemon.address, "--keys", strangers)
-    assert text.endswith(f"the scheduler does not let in the key {public} of {strangers}/client.key")
-    assert "the scheduler wants keys, and none were given" in denied(daemon.address)
+    assert text.endswith(f"the scheduler does not accept the key {public} of {strangers}/client.key")
+    assert "the scheduler needs keys, and none were given" in denied(daemon.address)
     with cpp_worker(tmp_path, daemon.address, "--keys", strangers) as worker:
-        assert f"does not let in the key {Path(strangers, 'worker.key').read_text().split()[-1]}" in ends(worker)
+        assert f"does not accept the key {Path(strangers, 'worker.key').read_text().split()[-1]}" in ends(worker)
     shutil.copy(os.path.join(strangers, "worker.key"), os.path.join(strangers, "server.key"))
     assert f"the scheduler has another key than {strangers}/server.key" in denied(daemon.address, "--keys", strangers)
 
@@ -95,7 +95,9 @@ def test_keys_for_a_scheduler_that_has_none(tmp_path: Path, keys: str) -> None:
     with scheduler(tmp_path) as daemon:
         text = denied(daemon.address, "--keys", keys)
     # Which of the two sides ends the handshake first is a matter of luck.
-    another = f"the scheduler has another key than {keys}/server.key, or none, or as many connections as it may have"
+    another = (
+        f"the scheduler has another key than {keys}/server.key, or no key, or has reached its limit of connections"
+    )
     assert text.endswith(another) or "the scheduler has no keys" in text
 
 
@@ -120,7 +122,7 @@ def test_who_is_revoked_hears_so_and_ends(tmp_path: Path, keys: str) -> None:
         daemon.process.send_signal(signal.SIGHUP)
         assert client.status() == 1
         assert client.seen[-1].startswith("refused: its key was revoked")
-        assert "does not let in the key" in denied(daemon.address, "--keys", alice)
+        assert "does not accept the key" in denied(daemon.address, "--keys", alice)
 
 
 def test_a_folder_without_the_files(tmp_path: Path) -> None:

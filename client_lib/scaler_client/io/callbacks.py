@@ -1,4 +1,4 @@
-"""The thread that runs futures' callbacks, so that a slow one holds up nothing but other callbacks."""
+"""The thread that runs the callbacks of futures. A slow callback delays only other callbacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..futures.future import TaskFuture
 
 
 class Callbacks:
-    """It starts with the first future that has any."""
+    """Runs callbacks in a thread, which starts with the first future that has callbacks."""
 
     def __init__(self) -> None:
         self._adding = threading.Lock()
@@ -19,7 +19,7 @@ class Callbacks:
         self._thread: threading.Thread | None = None
 
     def add(self, future: TaskFuture[Any]) -> None:
-        """Run this future's; once the thread is over, at once."""
+        """Run a future's callbacks in the thread, or in the calling thread after `end`."""
         with self._adding:
             if not self._is_over:
                 if self._thread is None:
@@ -32,13 +32,13 @@ class Callbacks:
         future.run_callbacks()
 
     def end(self) -> None:
-        """The I/O thread is over; what comes now was handed over while the client closed."""
+        """End the thread after the callbacks that were added before."""
         with self._adding:
             self._is_over = True
             self._futures.put(None)
 
     def join(self) -> None:
-        """Wait until all have run, after `end`; in a callback it does not wait."""
+        """Wait until all callbacks have run, after `end`. A call within a callback returns at once."""
         thread = self._thread
         if thread is not None and threading.current_thread() is not thread:
             thread.join()

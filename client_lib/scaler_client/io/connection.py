@@ -1,4 +1,4 @@
-"""One conversation with a scheduler: what a client shares with its views, and all handles of a worker process."""
+"""One connection to a scheduler, shared by a client and its views, or by all clients in a worker process."""
 
 from __future__ import annotations
 
@@ -28,24 +28,28 @@ from ..session.session import Session, State, refusal_text, rejection_text
 from .io_thread import IoThread
 
 SILENCE_WARNING_SECONDS = 5.0
-"""Whoever waits longer for a scheduler is told so."""
+"""A warning is logged if the scheduler has not answered for this long."""
 
 LOOKUP_DELAY_SECONDS = 0.25
-"""And after this long, where its host can't be found."""
+"""The host name is looked up if the scheduler has not answered for this long, to warn of an unknown host."""
 
 _log = logging.getLogger(__name__)
 
 
 class Connection:
-    """Made when a scheduler has accepted the client.
+    """Connects to a scheduler, and returns when the scheduler has accepted the client.
 
     Args:
-        worker: for the nested client of a worker, that worker's incarnation.
-        keys: the folder of keys; None takes it from SCALER_KEYS, and empty means none.
+        address: the scheduler's address.
+        timeout_seconds: how long to wait for the scheduler, now and after a loss of the connection.
+        heartbeat_interval_seconds: the wanted time between two heartbeats.
+        worker: the incarnation of the worker whose tasks this client serves; 0: the client is not nested.
+        keys: the folder of keys; None: the folder in SCALER_KEYS; empty: no keys.
 
     Raises:
         ConnectionError: no scheduler answers in time, or it refuses the client.
-        KeyFileError: the folder of keys has not what a client needs.
+        UnauthorizedError: the scheduler does not accept the client's key, or its keys do not match.
+        KeyFileError: the folder of keys lacks a file that a client needs.
         OSError: too few file descriptors are left for a client; the text names the limit.
     """
 
@@ -84,7 +88,7 @@ class Connection:
             raise
 
     def _wait_joined(self, address: Address, timeout_seconds: float) -> bool:
-        # Whoever answers at once has been found: no name is looked up for them.
+        # No name lookup for a scheduler that answers at once: its host was found.
         if timeout_seconds > LOOKUP_DELAY_SECONDS and not self.io_thread.wait_joined(LOOKUP_DELAY_SECONDS):
             warn_if_unresolved(address, _log)
         left = timeout_seconds - SILENCE_WARNING_SECONDS
@@ -94,37 +98,37 @@ class Connection:
 
     @property
     def scheduler(self) -> int:
-        """The scheduler's incarnation; 0 before it has answered."""
+        """The scheduler's incarnation; 0: it has not answered yet."""
         welcome = self._session.scheduler
         return 0 if welcome is None else welcome.incarnation
 
     @property
     def has_joined(self) -> bool:
-        """Whether the scheduler has accepted the client, and has not forgotten it."""
+        """Whether the scheduler has accepted the client and still knows it."""
         return self._session.state is State.JOINED
 
     @property
     def open_tasks(self) -> int:
-        """How many tasks have no answer yet."""
+        """The number of tasks without an answer."""
         return self._session.tasks.count()
 
     def latest_snapshot(self) -> Snapshot | None:
-        """What the scheduler says of itself, if it runs on this machine; see Watch."""
+        """Return the scheduler's latest snapshot if the scheduler runs on this machine; else None. See `Watch`."""
         return self._watch.latest(self.scheduler)
 
     def wait_for_snapshot(self, seconds: float, is_wanted: Callable[[Snapshot], bool]) -> Snapshot | None:
-        """The same, waited for; see Watch."""
+        """Wait for a snapshot that `is_wanted` accepts; None: there was none in time. See `Watch`."""
         return self._watch.wait(self.scheduler, seconds, is_wanted)
 
     def close(self, reason: str) -> None:
-        """Leave the scheduler; unfinished tasks are cancelled. A second call does nothing."""
+        """Leave the scheduler; unfinished tasks are cancelled. Further calls do nothing."""
         self.io_thread.close(reason)
         self._watch.close()
 
     def functions(self, serializer: Serializer | type | None) -> FunctionTable:
-        """The table of functions for clients with this serializer."""
+        """Return the table of functions for clients with this serializer."""
         if serializer is not None and not isinstance(serializer, type):
-            # Of an object every client that is unpickled has another one: these tables go with their clients.
+            # Each unpickled client has a different serializer object: such a table ends with its client.
             return FunctionTable(self.io_thread.forget_function, serializer, self._numbers)
         table = self._functions.get(serializer)
         if table is None:
@@ -147,6 +151,6 @@ def _hello(worker: int) -> messages.Hello:
         version=__version__,
         host=host,
         pid=pid,
-        name="" if worker else client_name(pid, host),  # the scheduler names nested ones by their worker
+        name="" if worker else client_name(pid, host),  # the scheduler names a nested client after its worker
         worker=worker,
     )

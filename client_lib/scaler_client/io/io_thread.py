@@ -1,6 +1,6 @@
 """The client's I/O thread: moves messages between the session and the socket.
 
-User threads hand work over through a deque and wake the thread once a burst, not once a task.
+User threads append work to a deque and wake the thread once per burst, not once per task.
 """
 
 from __future__ import annotations
@@ -35,26 +35,33 @@ from .output_display import OutputDisplay
 from .process_exit import close_at_exit
 
 UNSENT_SECONDS = 0.01
-"""How soon to try again to send what ZeroMQ did not take."""
+"""The pause before messages are sent again that ZeroMQ did not take."""
 
 MAX_RECONNECT_MILLISECONDS = 250
-"""Between two tries to connect, at the most: so much later a scheduler that was started anew is noticed."""
+"""The longest pause between two attempts to connect, and so the delay until a restarted scheduler is noticed."""
 
 GOODBYE_MILLISECONDS = 1000
-"""How long a last message may take to get out when the client leaves."""
+"""How long the last messages may take to be sent when the client leaves."""
 
 _log = logging.getLogger(__name__)
 
 
 class IoThread:
+    """Starts a thread that connects to the scheduler and carries a session's messages.
+
+    Args:
+        address: the scheduler's address.
+        session: decides everything that is sent. After this only the thread calls it.
+        keys: the CURVE keys; None: the connection is not encrypted.
+        is_nested: whether the client serves tasks that this process runs as a worker of the same scheduler.
+
+    Raises:
+        OSError: too few file descriptors are left.
+    """
+
     def __init__(
         self, address: Address, session: Session, keys: PeerKeys | None = None, is_nested: bool = False
     ) -> None:
-        """`is_nested`: it serves the tasks that this process runs as a worker of the same scheduler.
-
-        Raises:
-            OSError: too few file descriptors are left.
-        """
         check_free_files("a client")
         session.file_shortage = file_shortage
         self.is_nested = is_nested
@@ -65,10 +72,10 @@ class IoThread:
         self._wake = WakeupFd()
         self._is_asleep = False
         self._is_over = False
-        """The I/O thread has ended."""
+        """Whether the I/O thread has ended."""
         self._reject_lock = threading.Lock()
         self._closed: str | None = None
-        """Why nothing can be submitted any more."""
+        """Why nothing can be submitted any more; None: the client is open."""
         self._joined = threading.Event()
         session.on_join_result = self._joined.set
         self._callbacks = Callbacks()
@@ -80,12 +87,12 @@ class IoThread:
         self._socket.setsockopt(zmq.LINGER, 0)
         apply_keys(self._socket, keys)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MAX_RECONNECT_MILLISECONDS)
-        # What is unsent waits in the session, which can still change its mind about it.
+        # A short queue in ZeroMQ: unsent tasks wait in the session, where they can still be cancelled.
         self._socket.setsockopt(zmq.SNDHWM, 100)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._unsent: deque[messages.Frames] = deque()
         self._reconnects = ReconnectWatcher(self._socket, endpoint=str(address))
-        # What ZeroMQ's poll wants; its Poller builds this list anew at every call.
+        # The argument of zmq_poll. zmq.Poller would build this list anew at each call.
         self._sources: list[Any] = [
             (self._socket, int(zmq.POLLIN)),
             (self._wake.fileno(), int(zmq.POLLIN)),
@@ -100,11 +107,17 @@ class IoThread:
 
     @property
     def frame_limit(self) -> int:
-        """Bytes of one frame that the scheduler takes; 0: any."""
+        """The most bytes of a frame that the scheduler takes; 0: no limit."""
         return self._session.frame_limit.bytes
 
     def submit(self, future: TaskFuture[Any]) -> None:
-        """Hand a new task over."""
+        """Submit a task without options.
+
+        Repeats `call_soon` inline: two calls less per task (benchmarks/submit_rate.py).
+
+        Raises:
+            ClientClosedError: the client is closed.
+        """
         if self._closed is not None:
             raise ClientClosedError(self._closed)
         self._inbox.append(future)
@@ -112,15 +125,19 @@ class IoThread:
             self._wake_up()
 
     def submit_with_options(self, future: TaskFuture[Any]) -> None:
-        """Hand over a new task that has options."""
+        """Submit a task with options."""
         self._call_soon(lambda: self._submit_with_options(future))
 
     def submit_chunk(self, sink: ChunkSink, function: Function, payloads: list[Payload]) -> None:
-        """Hand over tasks of one function, whose first id is told to the sink."""
+        """Submit tasks of one function. The sink is told their first id."""
         self._call_soon(lambda: sink.set_first_id(self._session.submit_chunk(sink, function, payloads)))
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
-        """Ask that the task never runs, with `force` that it is stopped if it does, and wait for the answer."""
+        """Cancel a task that has not begun, and wait for the outcome.
+
+        Args:
+            force: interrupt the task if it runs.
+        """
         answered = slot_wait.make_event(self)
 
         def ask() -> None:
@@ -133,15 +150,22 @@ class IoThread:
         answered.wait()
 
     def cancel_many(self, ids: Callable[[], Sequence[int]], force: bool = False) -> None:
-        """Ask that these tasks, named once all before has been handed over, never run, with `force` that they are
-        stopped if they do. Does not wait."""
+        """Cancel tasks that have not begun. Does not wait.
+
+        Args:
+            ids: called by the I/O thread, when everything that was submitted before has its ids.
+            force: interrupt tasks that run.
+        """
         self._call_soon(lambda: self._session.cancel(ids(), lambda: None, force))
 
     def clear(self, parent: TaskName | None, on_done: Callable[[], None]) -> None:
-        """Ask that no open task runs that has not begun, and forget all objects; does not wait. `over` is called when
-        the fate of all is known.
+        """Cancel all tasks that have not begun, and drop all objects. Does not wait.
 
-        A nested client serves all tasks of its worker: there it is what this one has submitted.
+        A nested client serves all tasks of its worker: it clears only what one of them has submitted and sent.
+
+        Args:
+            parent: the task that clears; None: a call outside of tasks.
+            on_done: called when the outcome of all these tasks is known.
         """
         if self.is_nested:
             self._call_soon(lambda: self._session.clear_children(parent, on_done))
@@ -149,36 +173,44 @@ class IoThread:
             self._call_soon(lambda: self._session.clear(on_done))
 
     def stop_children(self, parent: TaskName) -> None:
-        """Ask that everything is stopped that this task has submitted. Does not wait."""
+        """Cancel and interrupt all tasks that this task has submitted. Does not wait."""
         self._enqueue(lambda: self._session.stop_children(parent))
 
     def suspend(self, name: TaskName) -> None:
-        """The calling thread's task is about to give up its slot; what it has submitted goes before this."""
+        """Report that the calling thread's task gives up its slot, behind everything that the task has submitted."""
         self._enqueue(lambda: self._session.suspend(name))
 
     def resume(self, name: TaskName) -> None:
-        """It has its slot again."""
+        """Report that the task has its slot again."""
         self._enqueue(lambda: self._session.resume(name))
 
     def forget_function(self, number: int) -> None:
-        """No task names this function any more. Called by the garbage collector, in any thread, at any time."""
-        # Not worth a wake-up, and no lock may be taken here: it goes out with whatever is sent next.
+        """Drop a function that no task calls any more. The garbage collector calls this, in any thread at any time."""
+        # No wake-up: the message is not urgent and goes out with the next one. No lock may be taken here.
         self._inbox.append(lambda: self._session.forget_function(number))
 
     def forget_object(self, stored: StoredObject) -> None:
-        """Nothing refers to this object any more. Called as `forget_function` is."""
+        """Drop an object that nothing refers to any more. The garbage collector calls this, like `forget_function`."""
         self._inbox.append(lambda: self._session.forget_object(stored))
 
     def call_soon(self, command: Callable[[Session], None]) -> None:
-        """Have this called by the I/O thread, behind all that was handed over before."""
+        """Have the I/O thread call `command` with the session, behind everything that was submitted before.
+
+        Raises:
+            ClientClosedError: the client is closed.
+        """
         self._call_soon(lambda: command(self._session))
 
     def wait_joined(self, timeout_seconds: float) -> bool:
-        """Wait until the scheduler has accepted or refused the client; False when it did neither in time."""
+        """Wait until the scheduler has accepted or refused the client; return False if it did neither in time."""
         return self._joined.wait(timeout_seconds)
 
     def forward_output(self, forward: Callable[[list[TaskName], messages.Output], None]) -> None:
-        """From now on what tasks print is not shown here, but handed over together with their parents' names."""
+        """From now on pass on what child tasks print, instead of showing it here.
+
+        Args:
+            forward: called by the I/O thread with the parent task of each row, and the rows. It must not block.
+        """
 
         self._session.forward_output(forward)
 
@@ -189,22 +221,27 @@ class IoThread:
 
     @property
     def loss(self) -> SchedulerLostError | None:
-        """Why tasks were given up last, if they ever were."""
+        """Why open tasks were given up last; None: they never were."""
         return self._session.loss
 
     def check_can_wait(self) -> None:
-        """Raise where waiting for this client's futures could never end."""
+        """Check that waiting for a future of this client can end.
+
+        Raises:
+            ClientClosedError: the client is closed.
+            RuntimeError: the caller is the I/O thread itself.
+        """
         if self._closed is not None and not self._thread.is_alive():
             raise ClientClosedError(self._closed)
         if threading.current_thread() is self._thread:
             raise RuntimeError("a future was waited for in the client's own I/O thread")
 
     def schedule_callbacks(self, future: TaskFuture[Any]) -> None:
-        """Have the future's callbacks run, in the callback thread."""
+        """Run the future's callbacks in the callback thread."""
         self._callbacks.add(future)
 
     def close(self, reason: str) -> None:
-        """Leave the scheduler; unfinished futures are cancelled. Idempotent."""
+        """Leave the scheduler; unfinished futures are cancelled. Further calls do nothing."""
         if self._closed is not None:
             return
         self._closed = reason
@@ -212,11 +249,11 @@ class IoThread:
         self._wake_up()
         if threading.current_thread() is not self._thread:
             self._thread.join()
-        self._callbacks.join()  # as an executor's shutdown does: the callbacks of what has ended have run
+        self._callbacks.join()  # as the shutdown of an executor does
         self._display.join()
 
     def mark_forked(self) -> None:
-        """This is a child process: the thread and the connection are its parent's."""
+        """Close this client in a forked child, without a message: thread and connection belong to the parent."""
         self._closed = (
             "this client belongs to the parent process: a forked process needs a Client of its own "
             f"(process {os.getpid()})"
@@ -229,7 +266,7 @@ class IoThread:
         self._enqueue(command)
 
     def _enqueue(self, command: Callable[[], None]) -> None:
-        """The same, of no use to a client that is closed."""
+        """Append a command and wake the thread. A closed session ignores the command."""
         self._inbox.append(command)
         if self._is_asleep:
             self._wake_up()
@@ -249,7 +286,7 @@ class IoThread:
                 self._step()
                 if self._session.refused is not None and self._closed is not None:
                     break
-            # Without a scheduler there is nobody to wait for.
+            # Without a scheduler the goodbye has no receiver: no linger.
             self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS if self._session.scheduler is not None else 0)
             self._send()
         except Exception:
@@ -266,10 +303,10 @@ class IoThread:
             self._display.end()
 
     def _reject_inbox(self) -> None:
-        """What is handed over while the client closes, and later: the closed session turns it away."""
+        """Process commands that come while the client closes, or later: the closed session fails their tasks."""
         with self._reject_lock:
             self._is_over = True
-            self._is_asleep = True  # for good: whoever hands over from now on comes to see that it is over
+            self._is_asleep = True  # from now on each new command calls `_wake_up`, which rejects it
             self._process_inbox()
 
     def _step(self) -> None:
@@ -279,7 +316,7 @@ class IoThread:
             self._session.tick(now)
             self._reconnects.retry()
         self._send()
-        # The order is what makes it safe: asleep first, then one more look. A submitter appends first, then looks.
+        # No wake-up is lost: this thread sets the flag first and then looks at the inbox; a submitter does the reverse.
         self._is_asleep = True
         ready = zmq.zmq_poll(self._sources, int(self._seconds_to_sleep(now) * 1000 + 0.999))
         self._is_asleep = False
@@ -303,7 +340,7 @@ class IoThread:
     def _process_inbox(self) -> None:
         inbox = self._inbox
         submit = self._session.submit
-        # As many as there are now: what comes meanwhile waits for the next turn, so that answers are read in between.
+        # Only the commands that are there now: later ones wait for the next turn, so that answers are read in between.
         for _ in range(len(inbox)):
             item = inbox.popleft()
             if type(item) is TaskFuture:
@@ -315,7 +352,7 @@ class IoThread:
         future.task_id = self._session.submit_with_options(future, *future.row(-1))
 
     def _receive(self, now: float) -> None:
-        """Take the message that has arrived."""
+        """Process one message."""
         try:
             message = wire.decode(receive(self._socket))
         except wire.WireError as error:

@@ -1,7 +1,7 @@
-"""Clients inside a worker process: handles, however many, on one connection to each scheduler.
+"""Connections of a worker process: all its clients share one connection to each scheduler.
 
-The one to the worker's own scheduler is the worker's nested client, whose tasks are children of the tasks that submit
-them. It belongs to the process, and ends with it.
+The connection to the worker's own scheduler is the worker's nested client. Its tasks are children of the tasks that
+submit them. It belongs to the process and ends with it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ..nested.task_host import TaskHost
 from .connection import Connection
 
 _OWN_SCHEDULER = ""
-"""In the place of an address: the worker's own scheduler, by whatever name."""
+"""Stands for the address of the worker's own scheduler, which may have several names."""
 
 _lock = threading.Lock()
 _connections: dict[str, Connection] = {}
-"""By the address that was asked for."""
+"""Connections by the address that a client asked for."""
 
 
 def attach(
@@ -32,14 +32,16 @@ def attach(
     scheduler: int = 0,
     keys: str | None = None,
 ) -> Connection:
-    """The connection of this worker process for a client that asks for this scheduler.
+    """Return this worker process's connection to a scheduler; make it if necessary.
 
     Args:
-        address: the scheduler's, as in `tcp://127.0.0.1:2345`; empty for the worker's own.
-        timeout_seconds, heartbeat_interval_seconds: for a connection that is not there yet.
-        scheduler: its incarnation where the client came from. Schedulers have several names: a worker may know its own
-            by another one than the client does.
-        keys: the folder of keys for another scheduler; the worker's own is talked to with the worker's.
+        host: the worker that runs in this process.
+        address: the scheduler's address, for example `tcp://127.0.0.1:2345`; empty: the worker's own scheduler.
+        timeout_seconds: for a new connection, see `Connection`.
+        heartbeat_interval_seconds: for a new connection, see `Connection`.
+        scheduler: the incarnation of the scheduler of a pickled client; 0: unknown. The worker may know its own
+            scheduler by a different address than the client.
+        keys: the folder of keys for another scheduler. The worker's own keys are used for its own scheduler.
 
     Raises:
         ConnectionError: as for Connection.
@@ -64,7 +66,9 @@ def attach(
         if known is None or known.io_thread.is_closed:
             where = parse_connect_address(address)
             known = None
-            if host.keys and keys is None:  # it may be the worker's own by another name, where others have no key
+            if (
+                host.keys and keys is None
+            ):  # it may be the worker's own scheduler by another name, which wants the worker's key
                 known = _own_elsewhere(host, where, own, timeout_seconds, heartbeat_interval_seconds)
             known = known or Connection(where, timeout_seconds, heartbeat_interval_seconds, keys=keys)
             if known is not own and known.scheduler == own.scheduler:
@@ -77,7 +81,7 @@ def attach(
 def _own_elsewhere(
     host: TaskHost, where: Address, own: Connection, timeout_seconds: float, heartbeat_interval_seconds: float
 ) -> Connection | None:
-    """The worker's own connection, where this is its scheduler by another name and knows its key."""
+    """Return the worker's own connection if this address is another name of its scheduler; else None."""
     try:
         other = Connection(where, timeout_seconds, heartbeat_interval_seconds, worker=host.worker, keys=host.keys)
     except UnauthorizedError:
@@ -87,7 +91,7 @@ def _own_elsewhere(
 
 
 def _forget_all() -> None:
-    """In a forked child: nothing of its parent's is the child's."""
+    """Forget the parent's connections in a forked child."""
     global _lock
     _lock = threading.Lock()
     _connections.clear()

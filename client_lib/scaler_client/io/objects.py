@@ -1,4 +1,4 @@
-"""Objects that the scheduler keeps for a client: what `Client.send_object` sends."""
+"""Sends objects that the scheduler keeps for a client (`Client.send_object`)."""
 
 from __future__ import annotations
 
@@ -16,36 +16,50 @@ from ..session.session import Session
 
 
 class ObjectSender(ObjectHolder, Protocol):
-    """The client's I/O thread, as what sends objects sees it."""
+    """The client's I/O thread, as senders of objects see it."""
 
     @property
     def frame_limit(self) -> int:
-        """Bytes of one frame that the scheduler takes; 0: any."""
+        """The most bytes of a frame that the scheduler takes; 0: no limit."""
 
     def call_soon(self, command: Callable[[Session], None]) -> None:
-        """Have this called by the I/O thread, behind all that was handed over before."""
+        """Have the I/O thread call `command` with the session, behind everything that was submitted before."""
 
 
 def make_object(
     io_thread: ObjectSender, frames: list[Payload], name: str = "", parent: TaskName | None = None
 ) -> ObjectRef:
-    """The reference to an object that is to be handed over, by `send`, before anything that reads it."""
+    """Return a reference to a new object. The caller passes it to `send` before it submits readers of the object.
+
+    Args:
+        io_thread: told when nothing refers to the object any more.
+        frames: the object, from `dump_object`.
+        name: for display.
+        parent: the task that sends the object; None: a call outside of tasks.
+    """
     return ObjectRef(io_thread, StoredObject(name, frames, parent))
 
 
 def send(session: Session, reference: ObjectRef) -> None:
-    """Hand the object over; called by the I/O thread."""
+    """Send the object. Only the I/O thread calls this."""
     session.send_object(reference._stored)
 
 
 def send_object(
     io_thread: ObjectSender, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskName | None
 ) -> ObjectRef:
-    """Have the scheduler keep this value; returns its reference.
+    """Send a value to the scheduler, which keeps it; return its reference.
+
+    Args:
+        io_thread: sends the object.
+        value: any picklable value.
+        name: for display; may be empty.
+        own_serializer: the user's own serializer; None: cloudpickle.
+        parent: the task that sends the object; None: a call outside of tasks.
 
     Raises:
-        TypeError: it can't be pickled; the text names its type.
-        MessageTooLargeError: one of its frames has more bytes than the scheduler takes.
+        TypeError: the value can't be pickled; the text names its type.
+        MessageTooLargeError: a frame has more bytes than the scheduler takes.
         ClientClosedError: the client is disconnected.
     """
     frames = dump_object(value, own_serializer)
@@ -58,10 +72,12 @@ def send_object(
 
 
 def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Payload]:
-    """The value's frames: a pickle, and behind it large buffers, as they lie in memory: they must not change.
+    """Return the value's frames: a pickle, then its large buffers.
+
+    Buffers are not copied: they must not change until the object is sent.
 
     Raises:
-        TypeError: it can't be pickled; the text names its type.
+        TypeError: the value can't be pickled; the text names its type.
     """
     if own_serializer is not None:
         whole = custom_serializer.dump(own_serializer, value, "the object", "in the client")  # type: ignore[arg-type]
@@ -74,7 +90,7 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
 
 
 class _Serialized:
-    """An object as bytes of a user's serializer: unpickled, it is the object."""
+    """An object in the bytes of a user's serializer. Unpickling it gives the object itself."""
 
     def __init__(self, own_serializer: Any, kind: str, data: bytes) -> None:
         self._parts = own_serializer, kind, data

@@ -1,6 +1,6 @@
-"""What tasks print, shown in the client: each line behind its host, process and task.
+"""Shows in the client what tasks print: each line with a label of host, process and task.
 
-A thread of its own writes it, as far as somebody reads: what comes while too much waits is dropped and counted, so that
+A separate thread writes the lines. If nobody reads them and too much waits, later output is dropped and counted. So
 neither the client's connection nor a task ever waits for a terminal.
 """
 
@@ -17,35 +17,37 @@ from typing import Any
 from ..protocol.messages import STANDARD_ERROR, Output
 
 MAX_WAITING_BYTES = 4 << 20
+"""While more than this waits to be written, output is dropped."""
+
 SURE_BYTES = 4096
-"""So many bytes at once can be written where `is_writable` says so: what a pipe has room for at least (PIPE_BUF)."""
+"""The bytes that a writable stream takes at once: a pipe has room for at least this many (PIPE_BUF)."""
 
 RETRY_SECONDS = 0.02
-"""Between two looks whether a stream that takes nothing takes something."""
+"""The pause between two checks of a stream that is not writable."""
 
 CLOSE_SECONDS = 1.0
-"""How long the end of a client waits for what has not been written yet."""
+"""How long the end of a client waits for unwritten output."""
 
 _Part = tuple[int, str, int]
-"""Stream, text, and the bytes that it counts."""
+"""Stream, text, and the size that it counts."""
 
 
 class OutputDisplay:
-    """Its thread starts with the first output."""
+    """Writes output in a thread, which starts with the first output."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: deque[_Part] = deque()
         self._waiting_bytes = 0
         self._dropped = 0
-        """Bytes, of which nothing has been said yet."""
+        """Dropped bytes that no line has reported yet."""
         self._changed = threading.Event()
         self._deadline: float | None = None
-        """When the thread must be over, by the monotonic clock; None: not yet."""
+        """When the thread must end, by the monotonic clock; None: `end` was not called."""
         self._thread: threading.Thread | None = None
 
     def put(self, output: Output) -> None:
-        """Show this, some time. Never blocks."""
+        """Queue output to be shown. Never blocks."""
         with self._lock:
             if self._deadline is not None:
                 return
@@ -62,14 +64,14 @@ class OutputDisplay:
         self._changed.set()
 
     def end(self) -> None:
-        """Nothing comes any more."""
+        """End the thread once the queued output is written, or after CLOSE_SECONDS."""
         with self._lock:
             self._deadline = time.monotonic() + CLOSE_SECONDS
             self._note_dropped()
         self._changed.set()
 
     def join(self) -> None:
-        """Wait until all is written, after `end`; a second at most."""
+        """Wait until all output is written, after `end`, for at most CLOSE_SECONDS."""
         thread = self._thread
         if thread is not None and threading.current_thread() is not thread:
             thread.join(CLOSE_SECONDS)
@@ -80,7 +82,7 @@ class OutputDisplay:
 
     def _note_dropped(self) -> None:
         if self._dropped:
-            text = f"[scaler] {self._dropped} bytes of what tasks printed were dropped on their way here\n"
+            text = f"[scaler] {self._dropped} bytes of task output were dropped\n"
             self._add(STANDARD_ERROR, text)
             self._dropped = 0
 
@@ -100,7 +102,7 @@ class OutputDisplay:
                 return
 
     def _write(self, number: int, text: str) -> bool:
-        """False when it takes too long while the client ends."""
+        """Write text; return False if the client ends and the stream takes too long."""
         for piece in _pieces(text):
             stream: Any = sys.stderr if number == STANDARD_ERROR else sys.stdout
             while not is_writable(stream):
@@ -109,19 +111,22 @@ class OutputDisplay:
                 time.sleep(RETRY_SECONDS)
             try:
                 _write_whole(stream, piece)
-            except Exception:  # closed, or of the user's own: there is nobody to be told
+            except Exception:  # a closed stream, or one of the user's own: no way to report it
                 return True
         return True
 
 
 def _labelled_lines(label: bytes, text: bytes) -> str:
-    """The lines, each behind the label."""
+    """Return the lines, each with the label in front."""
     before = f"[{label.decode('utf-8', 'replace')}] "
     return "".join(f"{before}{line}\n" for line in text.decode("utf-8", "replace").split("\n"))
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Whole lines as far as possible, in pieces of not much more than a quarter of SURE_BYTES characters."""
+    """Split text into whole lines, as far as possible, of at most a quarter of SURE_BYTES characters together.
+
+    A character has up to four bytes in UTF-8.
+    """
     most = SURE_BYTES // 4
     begin = 0
     while begin < len(text):
@@ -142,12 +147,12 @@ def _write_whole(stream: Any, text: str) -> None:
 
 
 def is_writable(stream: Any) -> bool:
-    """Whether up to SURE_BYTES go out at once; of what is no file of the system it is taken for granted."""
+    """Whether the stream takes SURE_BYTES at once. A stream without a file descriptor counts as writable."""
     if not hasattr(select, "poll"):
         return True
     try:
         poll = select.poll()
         poll.register(stream.fileno(), select.POLLOUT)
-        return bool(poll.poll(0))  # an error counts: writing then raises
+        return bool(poll.poll(0))  # an error counts as writable: the write then raises
     except (AttributeError, OSError, TypeError, ValueError):
         return True

@@ -14,25 +14,28 @@ from typing import Protocol
 
 
 class ClosableThread(Protocol):
-    def close(self, reason: str) -> None: ...
+    """An I/O thread, as its process sees it."""
+
+    def close(self, reason: str) -> None:
+        """Leave the scheduler and end the thread."""
 
     def mark_forked(self) -> None:
-        """This is a child process."""
+        """Note that this process is a forked child: thread and connection belong to the parent."""
 
 
 _threads: weakref.WeakSet[ClosableThread] = weakref.WeakSet()
 
 
 def close_at_exit(thread: ClosableThread) -> None:
-    """Close it when the interpreter ends; tell it when this is a forked child."""
+    """Close the thread when the interpreter ends, and mark it in forked children."""
     _threads.add(thread)
-    # Anew, so that it runs before the end of a local cluster that was there first.
+    # Registered again each time: so it runs before the exit handler of a local cluster that was started earlier.
     atexit.unregister(_close_all)
     atexit.register(_close_all)
 
 
 def _close_all() -> None:
-    """At the interpreter's exit: a pending future must not keep it from ending."""
+    """Close all I/O threads at the interpreter's exit, so that a pending future does not block the exit."""
     for thread in list(_threads):
         thread.close("the interpreter ends")
 
@@ -48,9 +51,9 @@ if hasattr(os, "register_at_fork"):
 
 @contextlib.contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """SIGINT and SIGTERM, where a Python function handles them, wait for the end of the block.
+    """Delay SIGINT and SIGTERM until the end of the block, if Python functions handle them.
 
-    A process that is started but not written down yet would be left behind.
+    Example: an interrupt between the start of a process and the note of its id would leave that process behind.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Keys on a socket that connects, and what its failures mean."""
+"""CURVE keys of a socket that connects, and the meaning of its failed handshakes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..commands.addresses import Address
 from ..commands.key_files import KEYS_VARIABLE, SECRET_SUFFIX, SERVER, PeerKeys, read_peer_keys, unwanted_secrets
 
 MIN_CUT_HANDSHAKES = 5
-"""So often in a row must the other side have ended the connection in the handshake to be taken for one with other keys:
-a scheduler that is just ended does so as well."""
+"""Handshakes in a row that the other side must cut before this counts as different keys. A scheduler that ends cuts a
+few handshakes, too."""
 
 MIN_CUT_SECONDS = 2.0
-"""And for so long, at a client."""
+"""The least time between the first and the last of these handshakes, at a client."""
 
 SERVING_CUT_SECONDS = 15.0
-"""And for so long at workers and their agents, which have time: a scheduler that has all the connections it may have
-cuts handshakes too, until those who have said nothing for ten seconds are cut off."""
+"""The same time at workers and agents, which can wait longer. A scheduler at its limit of connections cuts handshakes,
+too, until it has dropped the connections that sent nothing for ten seconds."""
 
 _OTHER_MECHANISM = 0x11000002
-"""ZeroMQ's number for a side with keys and one without."""
+"""ZeroMQ's error number if one side has keys and the other has none."""
 
 SERVERS = os.sep + SERVER + SECRET_SUFFIX
 
@@ -37,51 +37,66 @@ FAILURES = int(
 
 @dataclass(frozen=True)
 class HandshakeFailure:
-    """A handshake that did not succeed."""
+    """A failed handshake: ZeroMQ's event number and the value of that event."""
 
     event: int
     value: int
 
     @property
     def is_final(self) -> bool:
-        """Whether ZeroMQ does not try again."""
+        """Whether ZeroMQ gives up after this failure."""
         return self.event != int(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL)
 
     def text(self, keys: PeerKeys | None, what: str = "scheduler") -> str:
-        """What is wrong, and what to do, in a line that goes on behind the address."""
+        """Return what is wrong and what to do, in one line without the address.
+
+        Args:
+            keys: this side's keys; None: it has none.
+            what: the other side.
+        """
         if self.event == int(zmq.EVENT_HANDSHAKE_FAILED_AUTH) and keys is not None:
             path = os.path.join(keys.directory, keys.role + ".key")
             return (
-                f"the {what} does not let in the key {keys.public.hex()} of {path} (as {keys.role}): there it takes "
-                f"`scaler_scheduler authorize DIR KEY --as {keys.role} --name NAME` and SIGHUP"
+                f"the {what} does not accept the key {keys.public.hex()} of {path} (as {keys.role}). "
+                f"Authorize it there: `scaler_scheduler authorize DIR KEY --as {keys.role} --name NAME`, then SIGHUP"
             )
         if keys is None:
             return (
-                f"the {what} wants keys, and none were given: name their folder with keys= or --keys, or in "
-                f"{KEYS_VARIABLE}; or it has as many connections as it may have (its log says so)"
+                f"the {what} needs keys, and none were given: name their folder with keys=, --keys or "
+                f"{KEYS_VARIABLE}. Or it has reached its limit of connections (see its log)"
             )
         if self.value == _OTHER_MECHANISM and self.is_final:
-            return f"the {what} has no keys, and is not talked to with those of {keys.directory}: leave them out here"
+            return f"the {what} has no keys, but this side has those of {keys.directory}: leave them out here"
         path = os.path.join(keys.directory, "server.key")
         return (
-            f"the {what} has another key than {path} ({keys.server.hex()}), or none, or as many connections as it may "
-            "have (its log says so)"
+            f"the {what} has another key than {path} ({keys.server.hex()}), or no key, or has reached its limit of "
+            "connections (see its log)"
         )
 
 
 def load_keys(directory: str | None, role: str) -> PeerKeys | None:
-    """The keys of a program of this role, from the folder that it was given, else that in SCALER_KEYS; None where there
-    is none. An empty text means none. Raises KeyFileError."""
+    """Read the keys of a program.
+
+    Args:
+        directory: the folder of keys; None: the folder in SCALER_KEYS; empty: no keys.
+        role: the program's role, for example "client".
+
+    Returns:
+        The keys, or None if there is no folder.
+
+    Raises:
+        KeyFileError: a file of the folder is missing or wrong.
+    """
     directory = os.environ.get(KEYS_VARIABLE, "") if directory is None else directory
     return read_peer_keys(directory, role) if directory else None
 
 
 def warn_about_secrets(keys: PeerKeys | None, address: Address) -> None:
-    """Log which secrets the folder of these keys has that this machine must not have, unless it is the scheduler's."""
+    """Log a warning if the folder of keys has secrets of other roles, unless the scheduler runs on this machine."""
     unwanted = unwanted_secrets(keys.directory, keys.role) if keys is not None else []
     if keys is None or not unwanted or is_local_address(address):
         return
-    why = "whoever reads the first one can pretend to be the scheduler" if unwanted[0].endswith(SERVERS) else ""
+    why = "a program that reads the first one can pretend to be the scheduler" if unwanted[0].endswith(SERVERS) else ""
     why = why or "tasks that run here may read them"
     _log.warning(
         "the folder of keys %s has secrets that a %s does not use: remove %s from this machine (%s)",
@@ -90,7 +105,7 @@ def warn_about_secrets(keys: PeerKeys | None, address: Address) -> None:
 
 
 def is_local_address(address: Address) -> bool:
-    """Whether the address is one of this machine's own; True where the name is not found."""
+    """Whether the address belongs to this machine. True if its name is not found."""
     if address.transport != "tcp":
         return True
     try:
@@ -100,7 +115,7 @@ def is_local_address(address: Address) -> bool:
     for family, kind, _protocol, _name, where in found:
         with socket_module.socket(family, kind) as probe:
             try:
-                probe.bind(where)  # to any free port of it
+                probe.bind(where)  # any free port
                 return True
             except OSError:
                 pass
@@ -108,7 +123,11 @@ def is_local_address(address: Address) -> bool:
 
 
 def apply_keys(socket: zmq.Socket[bytes], keys: PeerKeys | None) -> None:
-    """Have the socket use these keys, before it connects; None: no keys."""
+    """Set the keys of a socket, before it connects.
+
+    Args:
+        keys: None: the connection is not encrypted.
+    """
     if keys is not None:
         socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server)
         socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public)
@@ -116,5 +135,8 @@ def apply_keys(socket: zmq.Socket[bytes], keys: PeerKeys | None) -> None:
 
 
 def apply_monitor_keys(socket: zmq.Socket[bytes], address: Address, keys: PeerKeys | None) -> None:
-    """The same for a scheduler's monitor address: who may read a socket that is a file, is the file's to say."""
+    """Set the keys of a socket for a scheduler's monitor address, before it connects.
+
+    Addresses that are files (ipc) use no keys: the permissions of the file decide who may read.
+    """
     apply_keys(socket, keys if address.transport == "tcp" else None)

@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 
 FOR_CLIENT = 16
-"""A client needs at least 10 descriptors, and one more while it looks for its scheduler."""
+"""The descriptors that a client needs: at least 10, and one more while it looks up its scheduler's host."""
 
 
 def check_free_files(what: str, count: int = FOR_CLIENT) -> None:
@@ -36,7 +36,7 @@ def check_free_files(what: str, count: int = FOR_CLIENT) -> None:
 
 
 def file_shortage() -> str:
-    """Why this process can't open a connection, in one line; empty if it can."""
+    """Return why this process can't open a connection, in one line; empty: it can."""
     try:
         check_free_files("a connection", 2)
     except OSError as error:
@@ -46,14 +46,14 @@ def file_shortage() -> str:
 
 def _limit(error: OSError) -> str:
     if error.errno == errno.ENFILE:
-        return "this system has as many files open as it allows (sysctl fs.file-max)"
+        return "this system has reached its limit of open files (sysctl fs.file-max)"
     with suppress(ImportError, OSError, ValueError):
         import resource  # not on every system
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = "no" if hard == resource.RLIM_INFINITY else f"{hard:,}"
         return (
-            f"this process may open {soft:,} files, and has about as many open. Close some, or raise the limit: "
+            f"this process may open {soft:,} files and has about as many open. Close some, or raise the limit: "
             f"ulimit -n (hard limit: {most})"
         )
-    return "this process has as many files open as it may have"
+    return "this process has reached its limit of open files"

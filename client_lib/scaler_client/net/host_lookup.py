@@ -1,4 +1,4 @@
-"""Whether the host of an address can be found: ZeroMQ looks for it at each attempt to connect, and says nothing."""
+"""Looks up the host of an address. ZeroMQ does so at each attempt to connect, but does not report a failure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..commands.addresses import Address
 from .file_limit import file_shortage
 
 AGAIN_SECONDS = 5.0
-"""How often it is looked for again."""
+"""The pause between two lookups of a host."""
 
 
 def host_problem(address: Address) -> str:
-    """In one line why the address' host has no address of its own; empty where it has, or the address needs none.
+    """Return why the host of an address can't be found, in one line; empty: it is found, or needs no lookup.
 
-    May take as long as a name server is silent.
+    Blocks while the name server is silent.
     """
     if address.transport != "tcp" or address.is_ipv6:
         return ""
@@ -30,18 +30,18 @@ def host_problem(address: Address) -> str:
 
 
 def warn_if_unresolved(address: Address, log: logging.Logger) -> None:
-    """Look for the host beside the caller, and say so once where it is not there: it may come later."""
+    """Look up the host in a thread, and log one warning if it is not found."""
 
     def look() -> None:
         problem = file_shortage() or host_problem(address)
         if problem:
-            log.warning("%s: %s; it is tried again", address, problem)
+            log.warning("%s: %s; the lookup is repeated", address, problem)
 
     threading.Thread(target=look, name="host name", daemon=True).start()
 
 
 class HostLookup:
-    """What is known of the host of an address, looked up beside whoever asks. For one thread."""
+    """Looks up the host of an address in a thread of its own. For use by one thread."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -50,7 +50,7 @@ class HostLookup:
         self._thread: threading.Thread | None = None
 
     def problem(self) -> str:
-        """As `host_problem` has said last; empty before it has. What it says next is known at a later call."""
+        """Return the result of the last `host_problem`, empty before the first; start a new lookup if one is due."""
         is_looking = self._thread is not None and self._thread.is_alive()
         if not is_looking and time.monotonic() >= self._next:
             self._next = time.monotonic() + AGAIN_SECONDS

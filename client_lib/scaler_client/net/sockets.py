@@ -1,4 +1,4 @@
-"""What clients and workers do with ZeroMQ sockets beside its own methods."""
+"""Receiving with few copies, and watching a socket's connection, for clients and workers."""
 
 from __future__ import annotations
 
@@ -17,26 +17,33 @@ _SUCCEEDED = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
 _EVENT = struct.Struct("=HI")
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 5.0
-"""Between two tries to connect to a scheduler that cuts handshakes: doubled each time, up to a bound."""
+"""The first and the longest pause between attempts to connect to a scheduler that cuts handshakes. It doubles."""
 
 BORROWED_BYTES = 1 << 20
-"""A frame of this size is not copied when it is received."""
+"""A received frame of at least this size is not copied."""
 
 
 def receive(socket: zmq.Socket[bytes], flags: int = 0) -> Frames:
-    """The frames of the next message.
+    """Receive the frames of the next message.
+
+    Args:
+        flags: zmq.NOBLOCK or 0.
 
     Raises:
-        zmq.Again: there is none (with zmq.NOBLOCK), or not within the socket's RCVTIMEO.
+        zmq.Again: there is no message (with zmq.NOBLOCK), or none within the socket's RCVTIMEO.
     """
-    # `recv_multipart` asks for an option after each frame, which costs as much as receiving; a Frame knows by itself.
+    # `recv_multipart` reads an option after each frame, which costs as much as receiving. A Frame has `more` itself.
     return receive_rest(socket, socket.recv(flags, copy=False))
 
 
 def receive_rest(socket: zmq.Socket[bytes], frame: Any) -> Frames:
-    """The frames of the message whose first one has been received."""
-    # Small ones are copied, so that no message is kept alive by a slice of it. A large one is read where ZeroMQ has it:
-    # a copy of 500 MB costs half a second, most of it the system's for fresh pages.
+    """Receive the further frames of a message; return all of them.
+
+    Args:
+        frame: the first frame, a zmq.Frame.
+    """
+    # Small frames are copied, so that no slice keeps a message alive. Large frames stay in ZeroMQ's memory: a copy of
+    # 500 MB costs half a second, mostly for fresh pages from the system.
     frames: Frames = [frame.bytes]
     while frame.more:
         frame = socket.recv(copy=False)
@@ -45,9 +52,9 @@ def receive_rest(socket: zmq.Socket[bytes], frame: Any) -> Frames:
 
 
 class ReconnectWatcher:
-    """Tells when a socket's lost connection is there again: a readable descriptor, for a poll beside the socket's.
+    """Watches the connection of a socket: a descriptor becomes readable when a lost connection is made again.
 
-    Used by the thread that uses the socket. Costs nothing while the connection stands.
+    Only the thread that uses the socket may use it. It costs nothing while the connection stands.
     """
 
     def __init__(
@@ -57,13 +64,15 @@ class ReconnectWatcher:
         endpoint: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make it before the socket connects.
+        """Create it before the socket connects.
 
         Args:
-            cut_seconds: handshakes that are cut for so long are a failure.
-            endpoint: where the socket connects. If it is given, a scheduler that cuts handshakes again and again is
-                tried less and less often, by `retry`; ZeroMQ itself would try several times a second for ever. The
-                socket has no connection meanwhile, so it may not be sent to without zmq.NOBLOCK.
+            socket: the socket to watch.
+            cut_seconds: if handshakes are cut for this long, the connection has failed.
+            endpoint: the address that the socket connects to. If it is given, `retry` makes the pauses between attempts
+                longer while the scheduler cuts handshakes; ZeroMQ alone would try several times a second for ever. The
+                socket has no connection in these pauses, so sending needs zmq.NOBLOCK.
+            clock: returns the current time in seconds.
         """
         self._watched = socket
         self._endpoint = endpoint
@@ -75,17 +84,17 @@ class ReconnectWatcher:
         self._events.setsockopt(zmq.LINGER, 0)
         self._has_connected = False
         self.failure: HandshakeFailure | None = None
-        """Why there is no connection, where the other side does not want one, or not with these keys."""
+        """Why the other side does not accept a connection, or not with these keys; None: no failure."""
         self._cut = 0
         self._cut_since = 0.0
-        self.has_reconnected()  # ZeroMQ announces an event only to who has found none before
+        self.has_reconnected()  # ZeroMQ signals an event only after a look that has found none
 
     def fileno(self) -> int:
-        # It becomes readable once, when events come while `has_reconnected` has left none: an edge, not a level.
+        # Edge-triggered: it becomes readable once, for events after `has_reconnected` has read all earlier ones.
         return self._events.fileno()
 
     def has_reconnected(self) -> bool:
-        """Whether the connection was made again since this was asked last. The first one is none that was lost."""
+        """Whether a lost connection was made again since the last call. The first connection does not count."""
         is_again = False
         try:
             while True:
@@ -107,23 +116,23 @@ class ReconnectWatcher:
         if not self._cut:
             self._cut_since = now
         self._cut += 1
-        # A scheduler that was there before is rather ended, or started again, just now.
+        # A scheduler that was connected before has more likely ended, or is being restarted.
         is_certain = self._cut >= MIN_CUT_HANDSHAKES and now - self._cut_since >= self._cut_seconds
         if failure.is_final or (is_certain and not self._has_connected):
             self.failure = failure
         if self._endpoint and self._cut >= MIN_CUT_HANDSHAKES and self._retry_at is None and not failure.is_final:
-            with suppress(zmq.ZMQError):  # it has forgotten it already
+            with suppress(zmq.ZMQError):  # ZeroMQ has dropped the endpoint already
                 self._watched.disconnect(self._endpoint)
             self._retry_at = now + self._pause
             self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS)
 
     def retry(self) -> None:
-        """Connect again if the pause after a cut handshake is over. To be called once a second or more often."""
+        """Connect again if the pause after a cut handshake is over. Must be called at least once a second."""
         if self._retry_at is not None and self._clock() >= self._retry_at:
             self._retry_at = None
             self._watched.connect(self._endpoint)
 
     def close(self) -> None:
-        """Before the socket is closed."""
+        """Stop watching. Must be called before the socket is closed."""
         self._watched.disable_monitor()
         self._events.close()

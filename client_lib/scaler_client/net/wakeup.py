@@ -1,4 +1,4 @@
-"""Waking a thread that sleeps in a poll."""
+"""Wakes a thread that sleeps in a poll."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class WakeupFd:
-    """A file descriptor that `set` makes readable: an eventfd, or a socket pair where there is none."""
+    """A file descriptor that `set` makes readable: an eventfd, or a socket pair if the system has no eventfd."""
 
     def __init__(self) -> None:
         self._sockets: tuple[socket.socket, socket.socket] | None = None
@@ -21,18 +21,21 @@ class WakeupFd:
             self._reader, self._writer = self._sockets[0].fileno(), self._sockets[1].fileno()
 
     def fileno(self) -> int:
+        """Return the descriptor to poll."""
         return self._reader
 
     def set(self) -> None:
+        """Make the descriptor readable. Any thread and any signal handler may call this."""
         try:
             if self._sockets is None:
                 os.eventfd_write(self._writer, 1)
             else:
                 self._sockets[1].send(b"\0")
         except BlockingIOError:
-            pass  # it is set already
+            pass  # already set
 
     def clear(self) -> None:
+        """Make the descriptor unreadable until the next `set`."""
         try:
             if self._sockets is None:
                 os.eventfd_read(self._reader)
@@ -42,8 +45,8 @@ class WakeupFd:
             pass
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
-        # Not earlier: any thread that still knows this may set it, and the number may be another file's by then. At the
-        # interpreter's end the module's names are gone before this.
+        # Not earlier: another thread may still call `set`, and the number could belong to another file by then. `close`
+        # is an argument because the module's names are gone at the interpreter's end.
         if self._sockets is None:
             close(self._reader)
         else:

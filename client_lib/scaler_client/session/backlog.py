@@ -1,6 +1,7 @@
-"""What a client may submit, by the scheduler's credit, and the batches and objects that wait for more of it.
+"""The scheduler's credit, and the batches and objects that wait for more of it.
 
-Ids ascend in what is sent after a join, as they do in what waits: so one number tells what the scheduler has.
+After a join, ids are sent in ascending order, and they wait in ascending order. So a single number tells which tasks
+the scheduler has.
 """
 
 from __future__ import annotations
@@ -12,75 +13,86 @@ from itertools import accumulate
 from ..protocol.messages import Message, Object, Payload, Submit
 
 BATCH_ROWS = 4096
-"""Most tasks of one Submit: a longer batch would let the scheduler's other peers wait."""
+"""The most tasks of one Submit. A longer batch would delay the scheduler's other peers."""
 
 BATCH_BYTES = 4 << 20
-"""Payload bytes after which a Submit is closed."""
+"""The payload bytes at which a Submit is closed."""
 
 TASK_OVERHEAD = 128
-"""Bytes that a task or object counts beside its payload (PROTOCOL.md, credit)."""
+"""The bytes that a task or object counts in addition to its payload (PROTOCOL.md, credit)."""
 
 
 class Backlog:
+    """Sends batches and objects while the credit lasts, and keeps the rest in order."""
+
     def __init__(self) -> None:
         self._batches: deque[tuple[Submit | Object, int]] = deque()
-        """Those that wait, and objects between them, each with the bytes that it counts."""
+        """The batches and objects that wait, each with the bytes that it counts."""
         self._objects: dict[int, Object] = {}
-        """The objects that wait, by their ids."""
+        """The objects among them, by id."""
         self._rows = 0
-        """How many tasks these have."""
+        """The number of tasks in the waiting batches."""
         self._credit = 0
         self._used = 0
-        """Bytes submitted since the join."""
+        """The bytes submitted since the last join."""
         self._sent_below = 0
-        """Tasks below this id, and no others, were sent since the join."""
+        """Exactly the tasks below this id were sent since the last join."""
         self._ever_sent_below = 0
-        """The same since the client's start."""
+        """Exactly the tasks below this id were sent since the client's start."""
         self._dropped: set[int] = set()
-        """Tasks that shall not be sent any more; their rows are taken out when they are next looked at."""
+        """Waiting tasks that are not to be sent. Their rows are removed when their batch is next touched."""
 
     @property
     def is_open(self) -> bool:
-        """Whether a batch would go at once."""
+        """Whether a batch would be sent at once."""
         return self._used < self._credit and not self._batches
 
     def restart(self, credit: int) -> None:
-        """A scheduler has accepted the client, and grants so much."""
+        """Begin anew after a join.
+
+        Args:
+            credit: the bytes that the scheduler allows.
+        """
         self.clear()
         self._credit = credit
         self._used = 0
 
     def clear(self) -> None:
-        """Forget what waits and what was sent: either is over, or is given anew after the next join."""
+        """Forget all tasks and objects, sent or not: the next join submits the open ones again."""
         self._batches.clear()
         self._objects.clear()
         self._dropped.clear()
         self._rows = self._sent_below = 0
 
     def clear_rows(self) -> None:
-        """Forget the tasks that wait: they are over."""
+        """Forget the waiting tasks, because they are over. Objects stay."""
         waiting = [entry for entry in self._batches if type(entry[0]) is Object]
         self._batches = deque(waiting)
         self._dropped.clear()
         self._rows = self._sent_below = 0
 
     def is_past(self, task_id: int) -> bool:
-        """Whether nothing up to this id waits."""
+        """Whether no task or object up to this id waits."""
         if not self._batches:
             return True
         first = self._batches[0][0]
         return task_id < (first.id if isinstance(first, Object) else first.ids[0])
 
     def has_sent(self, task_id: int) -> bool:
-        """Whether this open task was sent since the join."""
+        """Whether this open task was sent since the last join."""
         return task_id < self._sent_below
 
     def has_ever_sent(self, task_id: int) -> bool:
-        """Whether a scheduler may know this task, from this join or an earlier one."""
+        """Whether a scheduler may know this task, from the last join or an earlier one."""
         return task_id < self._ever_sent_below
 
     def add(self, batch: Submit, outgoing: list[Message]) -> None:
-        """New rows, whose ids are above all earlier ones; what the credit allows goes to `outgoing`."""
+        """Add new rows, with ids above all earlier ones.
+
+        Args:
+            batch: the rows.
+            outgoing: takes the rows that the credit allows; the others wait.
+        """
         if self._dropped and not self._dropped.isdisjoint(batch.ids):
             batch = self._without_dropped(batch)
         for part, weight in _split(batch):
@@ -91,14 +103,16 @@ class Backlog:
                 self._rows += len(part.ids)
 
     def resend(self, batch: Submit, outgoing: list[Message]) -> None:
-        """Rows that were sent since the join and are over: they go whatever the credit is, which came back then, before
-        what waits and may read them."""
+        """Send rows again that were sent since the last join, ahead of waiting rows, which may read their results.
+
+        Their credit came back when they ended, so they are sent in any case.
+        """
         for part, weight in _split(batch):
             self._used += weight
             outgoing.append(part)
 
     def add_object(self, message: Object, outgoing: list[Message]) -> None:
-        """A new object, whose id is above all earlier ones; it waits as rows do."""
+        """Add a new object, with an id above all earlier ones. It waits for credit as rows do."""
         if self.is_open:
             self.count_object(message)
             outgoing.append(message)
@@ -107,27 +121,32 @@ class Backlog:
             self._objects[message.id] = message
 
     def count_object(self, message: Object) -> None:
-        """This one is sent whatever the credit is: the scheduler had it before."""
+        """Count an object that is sent without waiting for credit, because the scheduler had it before."""
         self._used += _object_weight(message)
 
     def uncount_task(self, payload: Payload) -> None:
-        """A task with this payload was counted, and is not sent."""
+        """Take a task with this payload off the count: it is not sent."""
         self._used -= len(payload) + TASK_OVERHEAD
 
     def uncount_object(self, message: Object) -> None:
-        """The same of an object."""
+        """Take an object off the count: it is not sent."""
         self._used -= _object_weight(message)
 
     def drop_object(self, object_id: int) -> bool:
-        """This one need not be sent; returns False where it was already."""
+        """Drop a waiting object; return False if it was sent already."""
         message = self._objects.pop(object_id, None)
         if message is None:
             return False
-        message.frames = ()  # the message is passed over when its turn comes, the bytes go now
+        message.frames = ()  # frees the bytes now; `grant` skips the message
         return True
 
     def grant(self, credit: int, outgoing: list[Message]) -> None:
-        """The scheduler grants so much in all since the join."""
+        """Take more credit; send the waiting batches and objects that it allows.
+
+        Args:
+            credit: the bytes that the scheduler allows in all since the last join.
+            outgoing: takes what is sent.
+        """
         self._credit = max(self._credit, credit)
         while self._batches and self._used < self._credit:
             batch, weight = self._batches.popleft()
@@ -143,10 +162,10 @@ class Backlog:
                 self._send(batch, weight, outgoing)
 
     def drop(self, task_id: int) -> None:
-        """This task, which was not sent yet, shall not be."""
+        """Drop a task that was not sent."""
         self._dropped.add(task_id)
-        # Payloads would stay until credit comes. Looking at all rows once they are half of them costs little a task;
-        # the others that may be among them are not here yet, in a batch that grows.
+        # Without this, payloads would stay until credit comes. Going through all rows when half of them are dropped
+        # costs little per task. BATCH_ROWS allows for dropped tasks that are still in the SubmitBatch.
         if len(self._dropped) > self._rows // 2 + BATCH_ROWS:
             waiting = [
                 entry if isinstance(entry[0], Object) else self._without_dropped_rows(entry[0])
@@ -162,7 +181,7 @@ class Backlog:
         outgoing.append(batch)
 
     def _without_dropped_rows(self, batch: Submit) -> tuple[Submit, int]:
-        """The batch without what was dropped, and the bytes that it then counts."""
+        """Return the batch without dropped rows, and the bytes that it counts then."""
         batch = self._without_dropped(batch)
         return batch, _weight(batch.payloads)
 
@@ -173,17 +192,21 @@ class Backlog:
 
 
 def _weight(payloads: Sequence[Payload]) -> int:
-    """The bytes that tasks with these payloads count."""
+    """Return the bytes that tasks with these payloads count."""
     return sum(map(len, payloads)) + TASK_OVERHEAD * len(payloads)
 
 
 def _object_weight(message: Object) -> int:
-    """The bytes that an object counts."""
+    """Return the bytes that an object counts."""
     return sum(map(len, message.frames)) + TASK_OVERHEAD
 
 
 def rows_of(batch: Submit, rows: Sequence[int]) -> Submit:
-    """A batch with some of another's rows."""
+    """Return a batch of some rows of another batch.
+
+    Args:
+        rows: their positions in `batch`, ascending.
+    """
     functions, counts, keep = batch.functions, batch.input_counts, batch.keep
     part = Submit(
         [batch.ids[row] for row in rows],
@@ -201,7 +224,7 @@ def rows_of(batch: Submit, rows: Sequence[int]) -> Submit:
 
 
 def _split(batch: Submit) -> list[tuple[Submit, int]]:
-    """The batch in parts that are neither too long nor too heavy, and the bytes that each counts."""
+    """Split a batch by BATCH_ROWS and BATCH_BYTES; return each part with the bytes that it counts."""
     payloads = batch.payloads
     rows = len(payloads)
     if not rows:
@@ -225,7 +248,11 @@ def _split(batch: Submit) -> list[tuple[Submit, int]]:
 
 
 def _part(batch: Submit, begin: int, end: int, begin_inputs: int) -> Submit:
-    """Rows behind one another, whose inputs begin there. Columns that say nothing of them are left out."""
+    """Return consecutive rows as a batch. Optional columns stay empty if they would hold only defaults.
+
+    Args:
+        begin_inputs: the position of the rows' first input in `batch.inputs`.
+    """
     functions = batch.functions
     part = Submit(
         batch.ids[begin:end],

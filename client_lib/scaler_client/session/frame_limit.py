@@ -1,6 +1,6 @@
 """Messages that can't be sent: a frame is longer than the scheduler accepts, or the message can't be encoded.
 
-The scheduler would cut the connection at a frame that is too long, and again after each new try. So such messages are
+The scheduler cuts a connection that sends a longer frame, and would cut it again after each retry. So such messages are
 not sent. If rows of a Submit can't be sent, these rows fail and the other rows are sent. An error in encoding one
 message never ends the thread that sends.
 """
@@ -22,22 +22,32 @@ _log = logging.getLogger(__name__)
 
 
 def fits_limit(frames: Sequence[Payload], limit: int) -> bool:
-    """Whether every frame has at most `limit` bytes. A limit of 0 means no limit."""
+    """Whether every frame has at most `limit` bytes. 0: there is no limit."""
     return not limit or max(map(len, frames)) <= limit
 
 
 def too_large_text(what: str, size: int, limit: int) -> str:
-    """The error text for a frame that is too long, one line."""
+    """Return the error text for a frame that is too long, in one line.
+
+    Args:
+        what: what the frame holds, for example "the task".
+        size: the bytes of the frame.
+        limit: the scheduler's limit in bytes.
+    """
     return f"{what} has {size:,} bytes in one frame, and the scheduler takes {limit:,} (--message-size-limit)"
 
 
 def encoding_error_text(what: str, error: Exception) -> str:
-    """The error text for a message that can't be encoded, one line."""
+    """Return the error text for a message that can't be encoded, in one line.
+
+    Args:
+        what: what the message holds, for example "the task".
+    """
     return f"{what} can't be encoded as a message: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def encode_or_log(message: Message) -> list[Frames]:
-    """A list with the message's frames; an empty list if it can't be encoded. That error is logged."""
+    """Return a list with the message's frames. If the message can't be encoded, log that and return an empty list."""
     try:
         return [wire.encode(message)]
     except Exception as error:
@@ -58,7 +68,13 @@ def failure_answer(ids: Sequence[int], error: ScalerError, is_named: bool) -> Re
 
 
 def result_frames(results: Results, limit: int) -> list[Frames]:
-    """A worker's results as messages within the limit. A result that can't be sent is replaced by a failure."""
+    """Return a worker's results as one or more messages within the limit.
+
+    A result that can't be sent is replaced by the outcome RESULT_FAILED.
+
+    Args:
+        limit: the most bytes of a frame; 0: no limit.
+    """
     problem = None
     try:
         frames = wire.encode(results)
@@ -90,31 +106,35 @@ def _part(results: Results, rows: range) -> Results:
 
 
 class FrameLimit:
-    """The limit of one client's messages.
+    """Encodes one client's messages within the scheduler's limit.
 
     Args:
-        backlog: has counted all rows; rows that are not sent are taken off.
+        backlog: has counted all rows and objects; those that are not sent are taken off.
         resolve: called with the failures of rows that are not sent.
-        is_named: whether workers offer the function of this task by name.
+        is_named: tells whether workers offer a task's function by name.
     """
 
     def __init__(self, backlog: Backlog, resolve: Callable[[Resolved], None], is_named: Callable[[int], bool]) -> None:
         self.bytes = 0
-        """The limit; 0: no limit."""
+        """The most bytes of a frame; 0: no limit."""
         self._backlog = backlog
         self._resolve = resolve
         self._is_named = is_named
         self._large = LargePayloads()
         self._functions: dict[int, ScalerError] = {}
-        """Functions that were not sent, by number, with the error that their tasks raise."""
+        """Functions that could not be sent, by number, with the error that their tasks raise."""
 
     def restart(self, limit: int) -> None:
-        """A scheduler has accepted the client. It takes frames of at most `limit` bytes."""
+        """Begin anew after a join.
+
+        Args:
+            limit: the most bytes of a frame; 0: no limit.
+        """
         self.bytes = limit
         self._functions.clear()
 
     def encode(self, message: Message) -> list[Frames]:
-        """The frames to send: one list for each message after a split, empty if nothing can be sent."""
+        """Return the frames to send: one list per message after a split, or nothing if the message can't be sent."""
         problem = None
         try:
             frames = wire.encode(message)

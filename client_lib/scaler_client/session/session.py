@@ -361,7 +361,7 @@ class Session:
             self._shutdown.answer()  # the scheduler that was to end has ended
             self.objects.scheduler_changed()
         if self.rejection:
-            _log.warning("the scheduler at %s takes this client now", self.address)
+            _log.warning("the scheduler at %s accepts this client now", self.address)
             self.rejection = ""
         self.scheduler = welcome
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
@@ -509,7 +509,7 @@ def _ignore(*_: object) -> None: ...
 
 def rejection_text(address: str, reason: str) -> str:
     """Return the error text for a scheduler that does not accept this client for now."""
-    return f"the scheduler at {address} does not take this client for now: {reason}"
+    return f"the scheduler at {address} does not accept this client for now: {reason}"
 
 
 def refusal_text(address: str, refused: messages.Refused) -> str:

@@ -59,7 +59,7 @@ def test_what_was_dropped_on_the_way_is_told(display: OutputDisplay, capsys: pyt
     shown = capsys.readouterr()
     assert shown.out == "[host/1 f#1] one\n"
     assert [line.split()[1] for line in shown.err.splitlines()] == ["1000", "7"]
-    assert "bytes of what tasks printed were dropped" in shown.err
+    assert "bytes of task output were dropped" in shown.err
 
 
 def test_nothing_shown_is_no_thread(display: OutputDisplay) -> None:

@@ -38,7 +38,7 @@ def test_a_client_elsewhere_is_warned_of_the_servers_secret_alone(
     [line] = caplog.messages
     assert line == (
         f"the folder of keys {folder} has secrets that a client does not use: remove {folder}/server.secret from this "
-        "machine (whoever reads the first one can pretend to be the scheduler)"
+        "machine (a program that reads the first one can pretend to be the scheduler)"
     )
 
 

@@ -85,10 +85,10 @@ def test_it_is_looked_for_now_and_then(names: NameServer) -> None:
 def test_the_clients_log_and_error_say_it(names: NameServer, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ConnectionError, match=f"no scheduler answers at {ADDRESS} within 0.3 seconds: {COMPLAINT}"):
         Client(str(ADDRESS), timeout_seconds=0.3)
-    wait_until(lambda: caplog.messages == [f"{ADDRESS}: {COMPLAINT}; it is tried again"])
+    wait_until(lambda: caplog.messages == [f"{ADDRESS}: {COMPLAINT}; the lookup is repeated"])
 
 
 def test_what_goes_on_trying_is_warned_once(names: NameServer, caplog: pytest.LogCaptureFixture) -> None:
     """As scaler_cluster does."""
     warn_if_unresolved(ADDRESS, logging.getLogger("scaler_worker.agent.process"))
-    wait_until(lambda: caplog.messages == [f"{ADDRESS}: {COMPLAINT}; it is tried again"])
+    wait_until(lambda: caplog.messages == [f"{ADDRESS}: {COMPLAINT}; the lookup is repeated"])

@@ -44,8 +44,8 @@ def test_a_client_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: py
     session.handle(welcome(), 0.0)
     assert session.rejection == ""
     assert caplog.messages == [
-        f"the scheduler at {ADDRESS} does not take this client for now: there are 2 peers already",
-        f"the scheduler at {ADDRESS} takes this client now",
+        f"the scheduler at {ADDRESS} does not accept this client for now: there are 2 peers already",
+        f"the scheduler at {ADDRESS} accepts this client now",
     ]
 
 

@@ -108,13 +108,13 @@ std::string Handshakes::take() {
 }
 
 std::string Handshakes::meaning(int event, int value) const {
-    if (!keys_) return "the scheduler wants keys, and none were given (--keys DIR)";
+    if (!keys_) return "the scheduler needs keys, and none were given (--keys DIR)";
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
-        return "the scheduler does not let in the key " + hex(keys_->own) + " of " + keys_->file(keys_->role + ".key");
+        return "the scheduler does not accept the key " + hex(keys_->own) + " of " + keys_->file(keys_->role + ".key");
     }
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL && value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) {
-        return "the scheduler has no keys, and is not talked to with those of " + keys_->folder;
+        return "the scheduler has no keys, but this side has those of " + keys_->folder;
     }
     return "the scheduler has another key than " + keys_->file("server.key") +
-           ", or none, or as many connections as it may have";
+           ", or no key, or has reached its limit of connections";
 }
