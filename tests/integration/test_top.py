@@ -251,14 +251,14 @@ def test_the_scheduler_is_gone_and_back(tmp_path: Path, open_terminal: Callable[
     terminal = open_terminal()
     address = f"ipc://{tmp_path}/scheduler"
     start(terminal, f"{address}_monitor")
-    terminal.wait_for(r"waiting for a scheduler since \d+ s: there is no /")
+    terminal.wait_for(r"waiting for a scheduler since \d+ s: /")
     with scheduler(tmp_path, address=address) as first:
         terminal.wait_for("Total 0 worker")
         first.process.kill()
         first.process.wait()
         assert "Total 0 worker" in terminal.wait_for(r"scheduler gone for \d+ s")
     with scheduler(tmp_path, address=address):
-        terminal.wait_for(r"scheduler back after \d+ s, started anew")
+        terminal.wait_for(r"scheduler back after \d+ s, restarted")
     terminal.type("q")
     terminal.wait_for("status 0")
 

@@ -74,7 +74,7 @@ def test_what_is_said_of_the_scheduler():
     back = Reader(Presence.THERE, 130.0, schedulers=2)
     banner.update(back)
     banner.update(back)
-    assert banner.text(back, 131.0, "") == ("good", "scheduler back after 30 s, started anew")
+    assert banner.text(back, 131.0, "") == ("good", "scheduler back after 30 s, restarted")
     assert banner.text(back, 141.0, "") == ("", "")
     other = Reader(Presence.OTHER_VERSION)
     other.problem = "it has protocol version 9"

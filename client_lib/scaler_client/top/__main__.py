@@ -1,4 +1,4 @@
-"""`python -m scaler_client.top` is `scaler_top`."""
+"""`python -m scaler_client.top` runs `scaler_top`."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""All that is known of a scheduler as one JSON object, for scripts. The man page names its keys.
+"""The state of a scheduler as one JSON object, for scripts. The man page documents its keys.
 
-Identities and ids are strings of digits: JavaScript, for one, has no integers of 64 bits.
+Identities and ids are strings of digits, because JavaScript has no integers of 64 bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .worker_table import state_letters
 
 
 def as_json(view: SnapshotView) -> Dict[str, Any]:
-    """What `json.dumps` takes."""
+    """The object for `json.dumps`."""
     snapshot = view.snapshot
     process = snapshot.process
     return {

@@ -1,4 +1,4 @@
-"""What the first line says of the scheduler: there, gone, back, of another version."""
+"""The message about the scheduler in the first line: waiting, gone, back or another version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..monitor.reader import MonitorReader, Presence
 from .number_format import clock
 
 BACK_SECONDS = 10.0
-"""How long it is said that the scheduler is back."""
+"""How long the message "back" is shown."""
 
 
 def seconds_text(seconds: float) -> str:
@@ -16,7 +16,7 @@ def seconds_text(seconds: float) -> str:
 
 
 class Banner:
-    """Follows a reader, to say that what was gone is back."""
+    """Makes the message. It follows a reader, so that it can report a scheduler that is back."""
 
     def __init__(self) -> None:
         self._previous = Presence.UNHEARD
@@ -26,19 +26,19 @@ class Banner:
         self._back_text = ""
 
     def update(self, reader: MonitorReader) -> None:
-        """Look at the reader, whenever it has something new."""
+        """Update from the reader. Must be called whenever the reader has something new."""
         if reader.presence is Presence.THERE and self._previous is Presence.GONE:
             self._back_at = reader.since
             is_new = reader.schedulers != self._schedulers
             gone = seconds_text(reader.since - self._gone_since)
-            self._back_text = f"scheduler back after {gone}{', started anew' if is_new else ''}"
+            self._back_text = f"scheduler back after {gone}{', restarted' if is_new else ''}"
         if reader.presence is Presence.GONE:
             self._gone_since = reader.since
         self._previous = reader.presence
         self._schedulers = reader.schedulers
 
     def text(self, reader: MonitorReader, now: float, problem: str) -> Tuple[str, str]:
-        """The look and the words of what is to be said; empty words where all is well."""
+        """The style and the message; an empty message if all is well."""
         if reader.presence is Presence.OTHER_VERSION:
             return "bad", reader.problem
         if reader.presence is Presence.UNHEARD:

@@ -1,4 +1,4 @@
-"""The command `scaler_top`."""
+"""The command `scaler_top`: parses the arguments, then shows or prints the screen."""
 
 from __future__ import annotations
 
@@ -18,12 +18,19 @@ from ..net.host_lookup import host_problem
 from .config import COMMAND, PROGRAM, Config, load
 
 NOT_HEARD = 1
-"""Exit status where no scheduler was heard."""
+"""The exit status if no scheduler was heard."""
 INTERRUPTED = 130
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    """Run the command to its end.
+
+    Args:
+        argv: the arguments without the program's name; None takes those of the process.
+
+    Returns:
+        The exit status.
+    """
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
         status = run_common_option(COMMAND, PROGRAM, _versions, arguments)
@@ -36,7 +43,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return fail(PROGRAM, str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever reads what is printed has enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -51,12 +58,12 @@ def _run(config: Config, socket: MonitorSocket) -> int:
     from .terminal import is_terminal, show
 
     if not is_terminal():
-        return fail(PROGRAM, "this is no terminal: --once or --json print what there is")
+        return fail(PROGRAM, "standard input and output are not a terminal: use --once or --json to print the state")
     return show(socket, config.sort)
 
 
 def _print(config: Config, socket: MonitorSocket) -> int:
-    """The screen or the object, of the first picture with rates, once a second has passed."""
+    """Print the screen or the JSON object for the first snapshot that has rates. That takes a second."""
     complaint = host_problem(config.monitor_address)
     if complaint:
         fail(PROGRAM, f"{config.monitor_address}: {complaint}")

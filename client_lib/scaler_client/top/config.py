@@ -1,4 +1,4 @@
-"""scaler_top's options and the frozen configuration that comes out of them."""
+"""The options of scaler_top, and its frozen configuration."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ MIN_COLUMNS, MAX_COLUMNS = 80, 1000
 
 @dataclass(frozen=True)
 class Config:
-    """What scaler_top is told at its start."""
+    """The configuration of scaler_top."""
 
     monitor_address: Address
     keys: Optional[str]
     """The folder of a monitor's keys."""
     sort: str
     once: bool
-    """Print the screen, and leave."""
+    """Print the screen and exit."""
     json: bool
-    """Print all there is as JSON, and leave."""
+    """Print the state as JSON and exit."""
     timeout_seconds: float
-    """Of the two above: give up when nothing is heard for so long."""
+    """With `once` and `json`: give up if no scheduler is heard for this time."""
     columns: int
-    """Of what `once` prints."""
+    """The width of the screen that `once` prints."""
 
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
-    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    """The configuration from arguments, environment and file. Raises OptionError for the first wrong option."""
     values = resolve_monitor_options(COMMAND, arguments, environ)
     values["timeout_seconds"] = values.pop("timeout")
     return Config(**values)
@@ -48,15 +48,17 @@ COMMAND = Command(
     options=(
         *MONITOR_OPTIONS,
         Option("sort", options.choice("COLUMN", SORTABLE), "cpu", f"sort workers by one of {', '.join(SORTABLE)}"),
-        Option("once", options.boolean(), False, "print the screen once, as plain text, and leave"),
-        Option("json", options.boolean(), False, "print all that is known as one JSON object, and leave"),
+        Option("once", options.boolean(), False, "print the screen once, as plain text, and exit"),
+        Option("json", options.boolean(), False, "print the state as one JSON object, and exit"),
         Option(
             "timeout",
             options.seconds(),
             10.0,
-            "with --once and --json: give up when no scheduler is heard for that long",
+            "with --once and --json: give up if no scheduler is heard for this time",
             unit="seconds",
         ),
-        Option("columns", options.integer(MIN_COLUMNS, MAX_COLUMNS), 120, "how wide --once prints"),
+        Option(
+            "columns", options.integer(MIN_COLUMNS, MAX_COLUMNS), 120, "the width of what --once prints, in columns"
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""All that is known of one row: its own page, and what is on that of a worker."""
+"""The details of one row, and the page of a worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LABEL = 14
 
 
 Entries = List[Tuple[str, List[Tuple[str, str]]]]
-"""The parts of a row's own page: the title of each, and its lines, labels with texts."""
+"""The sections of a row's page: a title, and lines of a label and a text."""
 
 
 def detail_lines(entries: Entries) -> List[Line]:
@@ -25,7 +25,7 @@ def detail_lines(entries: Entries) -> List[Line]:
 
 
 def worker_entries(view: SnapshotView, incarnation: int) -> Optional[Entries]:
-    """All about this worker; None where it is gone."""
+    """The details of a worker; None if it is gone."""
     row = next((row for row in view.workers if row.incarnation == incarnation), None)
     if row is None:
         return None
@@ -61,7 +61,7 @@ def worker_entries(view: SnapshotView, incarnation: int) -> Optional[Entries]:
 
 def _running(view: SnapshotView, row: WorkerRow) -> List[Tuple[str, str]]:
     if row.task is None:
-        return [("task", "none that is known: it is idle, or its tasks are short")]
+        return [("task", "none is known: the worker is idle, or its tasks are short")]
     client = next((one.name for one in view.clients if one.incarnation == row.task.client), "")
     return [
         ("task", row.task.name),
@@ -73,7 +73,7 @@ def _running(view: SnapshotView, row: WorkerRow) -> List[Tuple[str, str]]:
 
 def _agent(agent: Optional[AgentRow], row: WorkerRow) -> List[Tuple[str, str]]:
     if agent is None:
-        return [("agent", "none is here" if row.agent else "it has none")]
+        return [("agent", "no host agent is connected" if row.agent else "the worker has no host agent")]
     return [
         ("name", agent.name),
         ("host", agent.host),
@@ -88,5 +88,5 @@ def _agent(agent: Optional[AgentRow], row: WorkerRow) -> List[Tuple[str, str]]:
 
 
 def total_with_rate(total: int, a_second: float) -> str:
-    """As in "12,345, 17 a second"."""
+    """For example "12,345, 17 a second"."""
     return f"{count(total)}, {rate(a_second) or '0'} a second"

@@ -1,4 +1,4 @@
-"""What the keys do, and what the letters mean."""
+"""The help page: what the keys do, and what the letters mean."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from .text_width import Line, left
 from .worker_table import SORT_KEYS, STATE_LETTERS
 
 SORTING = " ".join(f"{column.name}[{key}]" for key, column in SORT_KEYS.items())
-"""The shortcuts of the workers' table."""
+"""The keys that sort the table of workers."""
 
 KEYS: Tuple[Tuple[str, str], ...] = (
-    (" ".join(SORT_KEYS), "sort by a column, as above the table; again: reversed"),
-    ("up down j k", "move; also PgUp, PgDn, Home, End, the mouse's wheel"),
-    ("Enter", "all about a worker, function, object or client; Esc or Enter goes back"),
-    ("/", "filter the table with the > by words in its rows; Enter keeps it, Esc drops it"),
-    ("Tab", "the next table on the screen: workers, functions, objects, clients"),
-    ("o", "objects in place of functions, and back"),
-    ("? h", "this page"),
+    (" ".join(SORT_KEYS), "sort by a column; the same key again reverses"),
+    ("up down j k", "move; also PgUp, PgDn, Home, End and the mouse wheel"),
+    ("Enter", "details of the selected row; Esc or Enter goes back"),
+    ("/", "filter the table marked >; Enter keeps it, Esc drops it"),
+    ("Tab", "go to the next table: workers, functions, objects, clients"),
+    ("o", "show objects instead of functions, and back"),
+    ("? h", "this help"),
     ("q Ctrl-C", "leave"),
 )
 
@@ -31,10 +31,16 @@ def help_lines() -> List[Line]:
         [],
         [("section", "Figures")],
         [("label", "  " + left("cpu", 20)), ("", "percent of one core")],
-        [("label", "  " + left("susp", 20)), ("", "suspended: tasks that wait for tasks of their own")],
-        [("label", "  " + left("lag", 20)), ("", "from a heartbeat of the host's agent to its answer")],
-        [("label", "  " + left("loop", 20)), ("", "of the time, what the scheduler's loop is busy")],
-        [("label", "  " + left("unreachable", 20)), ("", "dropped messages to peers that were not connected any more")],
-        [("label", "  " + left("unassigned", 20)), ("", "tasks that wait for a worker; blocked: for what they read")],
+        [("label", "  " + left("susp", 20)), ("", "suspended: tasks that wait for their own child tasks")],
+        [("label", "  " + left("lag", 20)), ("", "time from a heartbeat of the host's agent to its echo")],
+        [("label", "  " + left("loop", 20)), ("", "percent of time in which the scheduler's loop is busy")],
+        [
+            ("label", "  " + left("unreachable", 20)),
+            ("", "messages dropped as the receiver had disconnected"),
+        ],
+        [
+            ("label", "  " + left("unassigned", 20)),
+            ("", "tasks waiting for a worker; blocked: waiting for inputs"),
+        ],
     ]
     return lines

@@ -1,19 +1,19 @@
-"""Numbers as people read them, in few characters."""
+"""Formats numbers in few characters."""
 
 from __future__ import annotations
 
 MAX_FULL_COUNT = 10_000_000
-"""From here on counts are shortened even where there is room."""
+"""From this number on, counts are shortened even if there is room."""
 
 
 def count(number: int, width: int = 10) -> str:
-    """As in 283,701; in no more characters than `width` (4 at least), 283k, 1.2M."""
+    """For example 283,701; shortened to 283k or 1.2M if it is longer than `width` (at least 4)."""
     full = f"{number:,}"
     return full if len(full) <= width and number < MAX_FULL_COUNT else _scaled(number, 1000.0, "kMGTPE")
 
 
 def size(number: int) -> str:
-    """Bytes, as in 130.1m: units of 1024."""
+    """Bytes in units of 1024, for example 130.1m."""
     return "0" if not number else f"{number}b" if number < 1024 else _scaled(number, 1024.0, "kmgtpe", 1)
 
 
@@ -22,14 +22,14 @@ def percent(share: float) -> str:
 
 
 def rate(a_second: float, width: int = 8) -> str:
-    """How many a second, as in 1,234; empty where there is none."""
+    """A number per second, for example 1,234; empty for 0."""
     if a_second < 0.05:
         return ""
     return f"{a_second:.1f}" if a_second < 9.95 else count(round(a_second), width)
 
 
 def duration(seconds: float) -> str:
-    """What is short: 0.7ms, 35ms, 1.5s, 2:03, 1:02:03, 3d04h."""
+    """A short duration: 0.7ms, 35ms, 1.5s, 2:03, 1:02:03, 3d04h."""
     if not seconds:
         return "0"
     if seconds < 0.0000995:
@@ -42,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """What is long: 0:12, 1:02:03, 3d04h."""
+    """A long duration: 0:12, 1:02:03, 3d04h."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     if hours >= 48:
@@ -53,7 +53,7 @@ def clock(seconds: float) -> str:
 def _scaled(number: float, base: float, units: str, decimals: int = 0) -> str:
     for unit in units:
         number /= base
-        if number < 999.5 or unit == units[-1]:  # what would be shown as 1000 is 1.0 of the next
+        if number < 999.5 or unit == units[-1]:  # 1000 of a unit is shown as 1.0 of the next one
             break
     if number < 9.95 or (decimals and number < 999.95):
         return f"{number:.1f}{unit}"

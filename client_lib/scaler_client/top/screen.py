@@ -1,6 +1,6 @@
-"""The whole screen as lines, from what is known of the scheduler and what is looked at. No terminal in here.
+"""The whole screen as lines, from a snapshot and the screen's state. It does not use the terminal.
 
-Only the rows that are seen are made: a thousand workers cost a sort.
+Only visible rows are formatted. A thousand workers cost one sort.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from .text_width import Line, clean, join_columns, left, padded, right, width_of
 from .worker_table import WORKER_COLUMNS, filtered, sorted_rows
 
 BESIDE_COLUMNS = 180
-"""From here on functions and clients stand beside the workers, and from so many lines for tables on below them."""
+"""From this width on, functions and clients are beside the workers. With so many lines for tables they are below
+them."""
 BELOW_LINES = 24
 MIN_SIDE = 58
 BELOW_SHARE = 0.3
 MIN_BELOW = 6
 HEAD_LINES = 2
-"""Of a table: how many rows it has, and the names of its columns."""
+"""The lines above a table's rows: the number of rows, and the header."""
 GAP = " | "
 MAX_NAME_LENGTH = 60
 
@@ -41,13 +42,15 @@ def render(
     width: int,
     height: int,
 ) -> List[Line]:
-    """Exactly so many lines, each exactly so wide.
+    """The screen: exactly `height` lines, each exactly `width` columns wide.
 
     Args:
-        view: where tables are scrolled is brought within what there is.
-        picture: the newest one, if there is any.
-        address: the monitor's, as one connects to it.
-        said: the look and the words of what is to be said of the scheduler; empty words: nothing.
+        state: what is shown. Its scroll positions are limited to the rows that exist.
+        view: the newest snapshot as rows, or None.
+        address: the monitor address.
+        message: style and text of the message about the scheduler; an empty text shows none.
+        width: columns of the screen.
+        height: lines of the screen.
     """
     lines = [_title(view, address, width)]
     if view is None:
@@ -110,7 +113,7 @@ def _detail_lines(state: ScreenState, view: SnapshotView) -> List[Line]:
 
 
 def _tables(state: ScreenState, view: SnapshotView, width: int, height: int) -> List[Line]:
-    """Every table gets the lines that its rows need; what workers leave free goes to the others."""
+    """The tables below the summary. Each gets the lines its rows need; the workers leave the rest to the others."""
     state.shown = [WORKERS, state.side, CLIENTS]
     workers = len(view.workers) + HEAD_LINES
     if width >= BESIDE_COLUMNS:
@@ -131,7 +134,7 @@ def _tables(state: ScreenState, view: SnapshotView, width: int, height: int) -> 
 
 
 def _tables_beside(state: ScreenState, view: SnapshotView, width: int, height: int, workers: int) -> List[Line]:
-    """Workers on the left, and below them what else there is; functions and clients on the right."""
+    """Workers on the left with another table below them, functions and clients on the right."""
     side = max(MIN_SIDE, min(width // 2, width - len(GAP) - requested_width(WORKER_COLUMNS, view.workers)))
     main = width - side - len(GAP)
     other = OBJECTS if state.side == FUNCTIONS else FUNCTIONS
@@ -190,14 +193,14 @@ def _update_selected(state: ScreenState, name: str, keys: Sequence[Any]) -> None
 
 @dataclass(frozen=True)
 class _Table:
-    """One table of the screen, before it is laid out."""
+    """One table of the screen, before its layout."""
 
     name: str
     columns: Sequence[Column[Any]]
     rows: Sequence[Any]
     sorted_by: str
     total: str
-    """The line above the header: how many rows there are."""
+    """The line above the header, with the number of rows."""
 
 
 def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> List[Line]:
@@ -225,7 +228,7 @@ def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> 
 
 
 def render_plain(state: ScreenState, view: SnapshotView, address: str, width: int) -> List[Line]:
-    """The same for a pipe: every row there is, no bar, no keys."""
+    """The screen for a pipe: all rows, without selection and keys."""
     state.focus = ""
     tables_of = view.workers, view.functions, view.objects, view.clients
     everything = max(len(rows) for rows in tables_of)

@@ -1,4 +1,4 @@
-"""What is looked at: which table, sorted how, filtered by what, scrolled where; and what keys do to that."""
+"""What the screen shows: the table, its order, filter and scroll position, and how keys change them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ MAX_FILTER_LENGTH = 80
 
 @dataclass
 class Scroll:
-    """Where a table stands."""
+    """The scroll position of a table."""
 
     selected: int = 0
     first: int = 0
     rows: int = 0
-    """That there are, and that are seen, when it was laid out last."""
+    """The number of rows, and of visible rows, at the last layout."""
     seen: int = 1
 
     def place(self, rows: int, seen: int) -> range:
-        """The rows to show, the chosen one among them."""
+        """The rows to show, so that the selected one is visible."""
         self.rows, self.seen = rows, max(1, seen)
         self.selected = max(0, min(self.selected, rows - 1))
         self.first = min(self.first, self.selected, max(0, rows - self.seen))
@@ -36,38 +36,38 @@ class Scroll:
 
 
 class ScreenState:
-    """The state of the screen beside what is known of the scheduler."""
+    """What the user has chosen to see."""
 
     def __init__(self) -> None:
         self.sorted_by = "cpu"
         self.is_reversed = False
         self.filters: Dict[str, str] = {}
-        """By table: the words that its rows must have."""
+        """By table: words that a row must contain."""
         self.is_typing = False
-        """The filter is being typed."""
+        """Whether the user is typing the filter."""
         self.is_help = False
         self.detail: Optional[Tuple[str, Any]] = None
-        """The table, and the key in it, of the row whose own page is shown."""
+        """The table and key of the row whose details are shown."""
         self.focus = WORKERS
         self.side = FUNCTIONS
-        """Functions or objects."""
+        """The table beside the workers: functions or objects."""
         self.shown = [WORKERS, FUNCTIONS, CLIENTS]
-        """The tables that Tab goes through, as they were laid out last."""
+        """The tables that Tab goes through, from the last layout."""
         self.scrolls: Dict[str, Scroll] = {name: Scroll() for name in (WORKERS, FUNCTIONS, OBJECTS, CLIENTS)}
         self.page = Scroll()
-        """Of the help or a row's own page."""
+        """The position in the help or in a row's details."""
         self.selected: Dict[str, Any] = {}
-        """By table: the key of the row that the bar is on, as it was laid out last; none where there is no row."""
+        """By table: the key of the selected row at the last layout. A table without rows is missing."""
         self.is_closed = False
 
     @property
     def scroll(self) -> Scroll:
-        """What the arrows move."""
+        """What the arrow keys move."""
         return self.page if self.is_help or self.detail is not None else self.scrolls[self.focus]
 
     @property
     def filter_text(self) -> str:
-        """The filter of the table in focus."""
+        """The filter of the focused table."""
         return self.filters.get(self.focus, "")
 
     @filter_text.setter
@@ -75,7 +75,7 @@ class ScreenState:
         self.filters[self.focus] = words
 
     def handle_key(self, key: str) -> bool:
-        """Take a key, by urwid's name; whether there is something new to show."""
+        """Handle a key, named as urwid does. Returns whether the screen changes."""
         if self.is_typing:
             return self._handle_filter_key(key)
         if key in ("q", "Q"):
@@ -141,7 +141,7 @@ class ScreenState:
 
     def _move(self, key: str) -> None:
         scroll = self.scroll
-        if scroll is self.page:  # it has no bar: it moves whole
+        if scroll is self.page:  # there is no selection, so the page itself moves
             scroll.selected = scroll.first if _MOVES[key] < 0 else scroll.first + scroll.seen - 1
         scroll.move(_MOVES[key] * (scroll.seen if key.startswith("page") else 1))
 
@@ -159,4 +159,4 @@ _MOVES = {
     "end": 1 << 40,
     "G": 1 << 40,
 }
-"""By how many rows, or pages, keys move."""
+"""How many rows a key moves; for page keys, how many pages."""

@@ -1,4 +1,4 @@
-"""All that is known of one function, client or object."""
+"""The details of one function, client or object."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .number_format import count, duration, size
 from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, object_name, object_state
 
 MAX_RUNNING = 100
-"""Of what belongs to one row so much is listed."""
+"""The maximum number of running tasks and objects that are listed."""
 
 
 def side_entries(view: SnapshotView, table: str, key: Any) -> Optional[Entries]:
-    """All about the row of that table with this key; None where it is gone."""
+    """The details of the row with this key; None if it is gone."""
     rows, entries = _PAGES[table]
     row = next((row for row in rows(view) if KEYS[table](row) == key), None)
     return None if row is None else entries(view, row)
@@ -29,7 +29,7 @@ def _function(view: SnapshotView, row: FunctionRow) -> Entries:
                 ("called", row.given or "by its own name"),
                 ("number", str(row.number)),
                 ("bytes", f"{size(row.bytes)} pickled"),
-                ("clients", f"{count(row.clients)} may submit tasks of it"),
+                ("clients", f"{count(row.clients)} can submit tasks of it"),
             ],
         ),
         (
@@ -81,7 +81,7 @@ def _object(view: SnapshotView, row: ObjectRow) -> Entries:
                 ("id", str(row.id)),
                 ("client", f"{client.name if client else 'not shown'} ({row.client:x})"),
                 ("bytes", size(row.bytes)),
-                ("tasks", f"{count(row.tasks)} read it, and are not over"),
+                ("tasks", f"{count(row.tasks)} open ones read it"),
                 ("state", object_state(row)),
             ],
         )
@@ -89,13 +89,13 @@ def _object(view: SnapshotView, row: ObjectRow) -> Entries:
 
 
 def _running(view: SnapshotView, belongs: Callable[[RunningTask], bool]) -> List[Tuple[str, str]]:
-    """What belongs here of all that workers are known to run, the longest first."""
+    """The running tasks that belong to the row, the longest first."""
     found = [(row.name, row.task) for row in view.workers if row.task is not None and belongs(row.task)]
     found.sort(key=lambda each: -each[1].seconds)
     lines = [(duration(task.seconds), f"{task.name}#{task.id} on {worker}") for worker, task in found[:MAX_RUNNING]]
     if len(found) > MAX_RUNNING:
         lines.append(("", f"and {count(len(found) - MAX_RUNNING)} more"))
-    return lines or [("", "nothing that is known: what is short is not")]
+    return lines or [("", "none is known: short tasks are not listed")]
 
 
 _PAGES: Dict[str, Tuple[Callable[[SnapshotView], List[Any]], Callable[[SnapshotView, Any], Entries]]] = {

@@ -1,4 +1,4 @@
-"""The tables beside that of the workers: functions, objects, clients."""
+"""The tables of functions, objects and clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .number_format import count, duration, rate, size
 from .tables import Column
 
 CALLED = "called"
-"""The column of names that functions' tasks were given."""
+"""The column of names that tasks of a function were given."""
 
 FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
     Column("function", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
@@ -64,11 +64,11 @@ KEYS: Dict[str, Callable[[Any], Any]] = {
     OBJECTS: lambda row: (row.client, row.id),
     CLIENTS: lambda row: row.incarnation,
 }
-"""What names a row as long as it is there."""
+"""What identifies a row of each table."""
 
 
 def side_rows(view: SnapshotView, table: str, words: str) -> List[Any]:
-    """The rows of a table in which each of the words is found, those with the most tasks first."""
+    """The rows of a table that contain each of the words, those with the most tasks first."""
     tables: Dict[str, List[Any]] = {
         FUNCTIONS: view.functions,
         OBJECTS: view.objects,
@@ -81,7 +81,7 @@ def side_rows(view: SnapshotView, table: str, words: str) -> List[Any]:
 
 
 def side_columns(table: str, rows: List[Any]) -> List[Column[Any]]:
-    """Those of the table that say something: few give names to their tasks."""
+    """The columns of a table without empty ones: few programs name their tasks."""
     return [column for column in COLUMNS[table] if column.name != CALLED or any(row.given for row in rows)]
 
 
@@ -94,7 +94,7 @@ def _words_of(table: str, row: Any) -> str:
 
 
 def total_rows(view: SnapshotView, table: str) -> int:
-    """Rows that there are; the scheduler publishes the largest of very many."""
+    """The total number of rows. The scheduler publishes only the largest ones if there are too many."""
     snapshot = view.snapshot
     if table == FUNCTIONS:
         return max(snapshot.functions, len(view.functions))

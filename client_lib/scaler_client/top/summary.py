@@ -10,12 +10,12 @@ from .number_format import clock, count, percent, rate, size
 from .text_width import Line, join_columns, left, right
 
 WIDE = 118
-"""Columns from which on counts are shown in full."""
+"""From this width on, counts are shown in full."""
 
 MAX_MESSAGES_WIDTH = 42
-"""Columns of a section of messages; beyond it, names and figures would be too far from one another."""
+"""The widest section of messages. Beyond it, names and numbers would be too far apart."""
 
-_STORED = 10  # of the schema's: kept on a host, which clients hear as kept
+_STORED = 10  # number in the schema: kept on a host, reported to clients as kept
 _DONE = (Outcome.VALUE, Outcome.KEPT, _STORED)
 _CANCELLED = (Outcome.CANCELLED,)
 _DIED = (Outcome.WORKER_DIED,)
@@ -23,11 +23,11 @@ _DIED = (Outcome.WORKER_DIED,)
 _RARE = ("blocked", "suspended", "cancelled", "died")
 
 Entry = Tuple[str, str, str]
-"""A label, a figure, and its rate or what else belongs to it."""
+"""A label, a number, and its rate or other addition."""
 
 
 def summary(view: SnapshotView, width: int, height: int) -> List[Line]:
-    """The four sections, one beside the other, their names above them."""
+    """The four sections side by side, with their names above."""
     is_wide = width >= WIDE
     separator = " | " if is_wide else "|"
     first, second = (26, 27) if is_wide else (15, 16)
@@ -46,7 +46,7 @@ def summary(view: SnapshotView, width: int, height: int) -> List[Line]:
 
 
 def summary_height(view: SnapshotView, most: int) -> int:
-    """Lines that show all there is, the names above counted; no more than given."""
+    """The lines needed for all entries and the names above them, `most` at most."""
     snapshot = view.snapshot
     longest = max(len(snapshot.sent), len(snapshot.received), len(task_entries(view, True, 100)), 6)
     return max(4, min(most, 1 + longest))
@@ -68,7 +68,7 @@ def scheduler_entries(view: SnapshotView, is_wide: bool) -> List[Entry]:
 
 
 def outcome_counts(view: SnapshotView) -> Dict[str, int]:
-    """Of the tasks that are over, how many ended how."""
+    """The number of ended tasks by kind of outcome."""
     outcomes = dict(enumerate(view.snapshot.outcomes))
     done = sum(outcomes.get(int(outcome), 0) for outcome in _DONE)
     cancelled = sum(outcomes.get(int(outcome), 0) for outcome in _CANCELLED)
@@ -82,7 +82,7 @@ def outcome_counts(view: SnapshotView) -> Dict[str, int]:
 
 
 def task_entries(view: SnapshotView, is_wide: bool, most: int) -> List[Entry]:
-    """Where there is not room for all, rare states are left out as long as no task is in them."""
+    """Rare states without tasks are left out if there is no room for all."""
     snapshot = view.snapshot
     outcomes = outcome_counts(view)
     states = {
@@ -115,10 +115,10 @@ def _messages(totals: Mapping[str, int], rates: Mapping[str, float], is_wide: bo
 
 
 def _section(name: str, entries: Sequence[Entry], width: int, height: int, aside: int = 0) -> Tuple[List[Line], int]:
-    """Labels and figures right-aligned, as many as there is room for.
+    """Labels and numbers, right-aligned, as many as fit.
 
     Args:
-        aside: the width of the rates behind the figures; 0: there are none.
+        aside: the width of the rates after the numbers; 0 if there are none.
     """
     figure = max([len(entry[1]) for entry in entries] or [0])
     label = max(0, width - figure - aside - 1)

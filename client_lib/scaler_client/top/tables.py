@@ -1,4 +1,4 @@
-"""A table of rows by columns: which of them fit, its header, its rows."""
+"""A table of rows: the columns that fit, the header and the rows."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from .text_width import Line, left, right, width_of
 Row = TypeVar("Row")
 
 MIN_NAME_WIDTH = 20
-"""Columns that a name gets before further columns are shown, where it is that long."""
+"""Columns reserved for a long name before optional columns are shown."""
 
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
     name: str
     width: int
-    """On the screen, with a space before it. Of the column that takes what is left: the least."""
+    """Columns on the screen with a space before it. For the stretching column this is the minimum."""
     text: Callable[[Row], str]
     order: Callable[[Row], Any]
-    """What it is sorted by."""
+    """The sort key of a row."""
     key: str = ""
-    """That sorts by it."""
+    """The keyboard key that sorts by it."""
     drop_order: int = 0
-    """Those of a higher one are left out first where there is no room."""
+    """Columns with a higher number are left out first."""
     stretches: bool = False
     is_text: bool = False
-    """Left-aligned."""
+    """Whether the column is left-aligned."""
     descends: bool = True
-    """The largest first, when it is chosen."""
+    """Whether its first sort has the largest value first."""
 
 
 PlacedColumns = List[Tuple["Column[Row]", int]]
 
 
 def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedColumns[Row]:
-    """The columns that are shown in so much room, with their widths.
+    """The columns that fit, with their widths.
 
     Args:
-        longest: of what is in the column that stretches; more it does not get as long as others can be shown.
+        width: columns on the screen.
+        longest: the longest text in the stretching column. It gets no more as long as other columns need room.
     """
     shown: Dict[int, Column[Row]] = {}
     free = width
@@ -52,11 +53,11 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedCol
                 shown[number] = column
                 free -= need
     placed = [shown[number] for number in sorted(shown)]
-    gap = int(free >= len(placed) + longest)  # one more between columns, where there is room
+    gap = int(free >= len(placed) + longest)  # one more space between columns if there is room
     free -= gap * len(placed)
     stretching = [column for column in placed if column.stretches]
     extra: Dict[str, int] = {}
-    for column in stretching:  # the first one takes what its texts need, the last one all that is left then
+    for column in stretching:  # the first one takes what its texts need, the last one takes the rest
         is_last = column is stretching[-1]
         extra[column.name] = free if is_last else max(0, min(free, longest + 1 - column.width))
         free -= extra[column.name]
@@ -64,11 +65,11 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedCol
 
 
 MAX_REQUESTED_WIDTH = 24
-"""Columns that a stretching column may ask for before others are pushed aside."""
+"""The width a stretching column may request before other tables get less."""
 
 
 def requested_width(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> int:
-    """How wide a table is to be for all of its columns, and for the texts of those that stretch."""
+    """The width of a table with all columns and the full texts of the stretching ones."""
     width = 2 * len(columns) + 1
     for column in columns:
         longest = max((width_of(column.text(one)) for one in rows), default=0) if column.stretches else 0
@@ -77,7 +78,7 @@ def requested_width(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> int:
 
 
 def header(placed: PlacedColumns[Row], sorted_by: str) -> Line:
-    """The names, that of the column which the rows are sorted by in brackets; one wider than the rows."""
+    """The column names. The sort column's name is in brackets. The header is one column wider than the rows."""
     text = ""
     at = 0, 0
     for column, width in placed:
@@ -87,7 +88,7 @@ def header(placed: PlacedColumns[Row], sorted_by: str) -> Line:
             at = start, start + len(column.name)
     text += " "
     start, end = at
-    if end:  # there is a space on both sides of each name
+    if end:  # each name has a space on both sides
         text = f"{text[: start - 1]}[{text[start:end]}]{text[end + 1 :]}"
     return [("header", text)]
 

@@ -1,4 +1,4 @@
-"""The screen in a terminal, by urwid: its looks, keys, mouse and signals, and the monitor's socket in its loop."""
+"""The screen in a terminal, by urwid: styles, keys, mouse, signals, and the monitor socket in its event loop."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .screen_state import ScreenState
 from .text_width import Line
 
 REFRESH_SECONDS = 0.5
-"""How often it is looked whether the scheduler is silent; what is said of time changes as often."""
+"""How often silence is checked and elapsed times are redrawn."""
 
 PALETTE = [
-    # name, colour, behind it, and what takes their place where there are no colours
+    # name, colour, background, and the attributes used on terminals without colours
     ("title", "black", "dark cyan", "standout"),
     ("section", "dark cyan,bold", "default", "bold"),
     ("focus", "yellow,bold", "default", "bold,underline"),
@@ -38,7 +38,7 @@ EXIT_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class ScreenWidget(urwid.Widget):
-    """The whole screen; asked for its lines when urwid draws it."""
+    """The whole screen as a urwid widget. It makes its lines when urwid draws it."""
 
     _sizing = frozenset([urwid.BOX])
     _selectable = True
@@ -90,7 +90,7 @@ def _canvas(line: Line, width: int) -> urwid.Canvas:
 
 
 def show(socket: MonitorSocket, sorted_by: str) -> int:
-    """Until the user, or a signal, ends it; returns the exit status."""
+    """Show the screen until the user or a signal ends it. Returns the exit status."""
     state = ScreenState()
     state.sorted_by = sorted_by
     shown = ScreenWidget(state, socket, Banner())
@@ -119,7 +119,7 @@ _COLOURLESS = ("vt100", "vt102", "vt220", "dumb")
 
 
 class _ExitSignals:
-    """Signals that end it do so between two events, for the terminal to become what it was."""
+    """Ends the loop on a signal, between two events, so that urwid restores the terminal."""
 
     def __init__(self, loop: urwid.MainLoop) -> None:
         self._pipe = loop.watch_pipe(self._leave)
@@ -143,5 +143,5 @@ class _ExitSignals:
 
 
 def is_terminal() -> bool:
-    """Whether there is one to show anything in."""
+    """Whether standard input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()

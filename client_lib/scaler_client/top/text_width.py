@@ -1,6 +1,6 @@
-"""Texts of a certain width on the screen, whatever they are made of: names come from users.
+"""Fits texts to a width on the screen. Names come from users and may have any characters.
 
-A line is a list of pieces, each with the name of its looks (`terminal.py` has the palette); empty: nothing special.
+A line is a list of pieces: a style (see the palette in `terminal.py`; empty for none) and a text.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ Line = List[Tuple[str, str]]
 
 ELLIPSIS = "…" if get_encoding_mode() == "utf8" else "~"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
-"""Control characters, those that turn the direction of writing around, and those that are not seen."""
+"""Control characters, characters that change the direction of text, and invisible characters."""
 
 
 def clean(text: str) -> str:
-    """A text without what a terminal would obey."""
+    """The text without characters that a terminal would interpret."""
     return text if text.isascii() and text.isprintable() else _UNPRINTABLE.sub("?", text)
 
 
 def width_of(text: str) -> int:
-    """Columns on the screen."""
+    """The columns that a text takes on the screen."""
     return len(text) if text.isascii() else calc_width(text, 0, len(text))
 
 
 def left(text: str, width: int) -> str:
-    """A text at the left of so many columns, its end cut off where it is longer."""
+    """The text left-aligned in `width` columns. The end of a longer text is cut."""
     text = clean(text)
     used = width_of(text)
     if used > width:
@@ -38,7 +38,7 @@ def left(text: str, width: int) -> str:
 
 
 def right(text: str, width: int) -> str:
-    """At the right, its beginning cut off: of workers' names the end tells them apart."""
+    """The text right-aligned in `width` columns. The beginning of a longer text is cut: workers differ at the end."""
     text = clean(text)
     used = width_of(text)
     while used > width:
@@ -49,12 +49,12 @@ def right(text: str, width: int) -> str:
 
 
 def plain(line: Line) -> str:
-    """The text alone."""
+    """The text of a line without styles."""
     return "".join(text for _, text in line)
 
 
 def padded(line: Line, width: int) -> Line:
-    """A line at exactly this width, without anything that a terminal would obey."""
+    """The line at exactly this width, without characters that a terminal would interpret."""
     kept: Line = []
     for style, text in line:
         text = clean(text)
@@ -68,7 +68,11 @@ def padded(line: Line, width: int) -> Line:
 
 
 def join_columns(blocks: List[Tuple[List[Line], int]], height: int, separator: str = " | ") -> List[Line]:
-    """Blocks of lines with their widths, one beside the other."""
+    """Blocks of lines side by side.
+
+    Args:
+        blocks: lines with the width of their block.
+    """
     lines: List[Line] = []
     for row in range(height):
         line: Line = []

@@ -1,4 +1,4 @@
-"""The table of workers: its columns, what it is sorted by, and what a filter leaves of it."""
+"""The table of workers: its columns, sorting and filtering."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from .number_format import count, duration, percent, rate, size
 from .tables import Column
 
 STATE_LETTERS = (
-    (WorkerState.AGENT_IS_HERE, "A", "its agent is here"),
-    (WorkerState.HOLDS_TASK, "T", "it holds a task"),
-    (WorkerState.RUNS_LONG, "L", "it runs one for long"),
-    (WorkerState.DOES_NOT_ANSWER, "N", "asked to give queued tasks back, it does not answer"),
-    (WorkerState.RETIRES, "R", "it gets nothing new: its agent retires"),
+    (WorkerState.AGENT_IS_HERE, "A", "agent connected"),
+    (WorkerState.HOLDS_TASK, "T", "holds a task"),
+    (WorkerState.RUNS_LONG, "L", "runs a long task"),
+    (WorkerState.DOES_NOT_ANSWER, "N", "does not answer a request to return queued tasks"),
+    (WorkerState.RETIRES, "R", "gets no new tasks: agent retires"),
 )
 
 
 def state_letters(state: WorkerState) -> str:
-    """As in `AT---`: a letter a bit."""
+    """The state as letters, for example `AT---`."""
     return "".join(letter if state & bit else "-" for bit, letter, _ in STATE_LETTERS)
 
 
 def by_name(row: WorkerRow) -> List[Union[str, int]]:
-    """For node-2 to come before node-10."""
+    """The sort key of a name: node-2 comes before node-10."""
     parts: List[Union[str, int]] = list(re.split("([0-9]{1,18})", row.name))
     parts[1::2] = map(int, parts[1::2])
     return parts
@@ -59,7 +59,7 @@ BY_NAME = {column.name: column for column in WORKER_COLUMNS}
 
 
 def filtered(rows: Sequence[WorkerRow], words: str) -> List[WorkerRow]:
-    """Those in which each of the words is found: in name, host, capabilities, or the name of what it runs."""
+    """The rows that contain each of the words in name, host, capabilities, state or task."""
     wanted = words.lower().split()
     if not wanted:
         return list(rows)
@@ -72,6 +72,6 @@ def _text_of(row: WorkerRow) -> str:
 
 
 def sorted_rows(rows: Sequence[WorkerRow], by: str, is_reversed: bool) -> List[WorkerRow]:
-    """By a column, in its own direction unless reversed; what is equal by name."""
+    """The rows sorted by a column in its own direction, or reversed. Equal rows are sorted by name."""
     column = BY_NAME[by]
     return sorted(sorted(rows, key=by_name), key=column.order, reverse=column.descends != is_reversed)

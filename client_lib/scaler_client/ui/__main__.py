@@ -1,4 +1,4 @@
-"""`python -m scaler_client.ui`."""
+"""`python -m scaler_client.ui` runs `scaler_ui`."""
 
 import sys
 

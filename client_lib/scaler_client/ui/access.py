@@ -1,13 +1,11 @@
-"""Who may see the page, and from where: tokens, cookies, and what browsers say of the page that asks.
+"""Who may see the page: checks of tokens, cookies, host names and origins. It has no socket.
 
-Without a socket: what a request says goes in, what is wrong with it comes out.
-
-- On the loopback interface everybody on this machine may, unless there is a token. A browser there also runs foreign
-  pages: they reach this address by its number, and can't read what comes (no CORS), but for WebSockets, whose Origin is
-  looked at; or they reach it by a name of their own that they have pointed here, so that it must be asked for by the
-  name of the loopback interface.
-- Elsewhere nobody may without the token: in the address once (`?token=`), then as a cookie, or as
-  `Authorization: Bearer`.
+- On the loopback interface every user of this machine may see the page, unless there is a token. But a browser on this
+  machine also runs pages of other sites. Such a page may request this address by its number; it cannot read the answer
+  (no CORS), except through a WebSocket, so its Origin is checked. Or it may point a host name of its own to this
+  address (DNS rebinding), so the Host header must name the loopback interface.
+- On other interfaces the token is required: once in the address (`?token=`), then as a cookie, or as `Authorization:
+  Bearer`.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import secrets
 from urllib.parse import urlsplit
 
 MIN_TOKEN_LENGTH = 16
-"""Characters of a token: anybody may try."""
+"""The minimum length of a token, in characters, against guessing."""
 BEARER = "bearer "
 
 
@@ -28,7 +26,7 @@ def generate_token() -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine gets at it; a name other than localhost is taken for one of elsewhere."""
+    """Whether an interface can be reached only from this machine. Of names, only localhost counts."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -36,18 +34,18 @@ def is_loopback(host: str) -> bool:
 
 
 class Access:
-    """What is asked of requests.
+    """The checks of requests.
 
     Args:
-        token: what must be shown; empty: nothing, but the page must be asked for as this machine's own.
+        token: the token that requests must show. Empty requires no token, but a Host header of the loopback interface.
     """
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
         self.cookie = f"scaler_ui_{self._derive('name')[:8]}"
-        """Its name: browsers keep one jar for all ports of a host."""
+        """The cookie's name. It differs by token, because browsers share cookies among all ports of a host."""
         self.cookie_value = self._derive("value")
-        """Shows that somebody had the token, which it does not tell."""
+        """Proves that the browser had the token, without revealing it."""
 
     def _derive(self, what: str) -> str:
         return hmac.new(self._token, what.encode(), hashlib.sha256).hexdigest()
@@ -56,7 +54,7 @@ class Access:
         return bool(self._token) and hmac.compare_digest(given.encode(errors="replace"), self._token)
 
     def is_authorized(self, authorization: str, cookie: str) -> bool:
-        """Whether a request with these headers and this cookie may see something."""
+        """Whether a request with this Authorization header and this cookie may see the page."""
         if not self._token:
             return True
         if authorization[: len(BEARER)].lower() == BEARER:
@@ -64,11 +62,11 @@ class Access:
         return hmac.compare_digest(cookie.encode(errors="replace"), self.cookie_value.encode())
 
     def is_host_allowed(self, host: str) -> bool:
-        """Whether the page may be asked for by this Host header."""
+        """Whether the Host header of a request is allowed."""
         return bool(self._token) or is_loopback(_host_name(host))
 
     def is_origin_allowed(self, origin: str | None, host: str) -> bool:
-        """Whether a page of this Origin may open a WebSocket. Programs that are no browsers have none."""
+        """Whether a page of this Origin may open a WebSocket. Programs other than browsers send no Origin."""
         if origin is None:
             return True
         try:

@@ -1,4 +1,4 @@
-"""Executions that are over, in chunks complete in themselves, which come, are sent and are dropped as a whole."""
+"""Ended executions in chunks. A chunk is made, sent and dropped as a whole."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .durations import FunctionDurations
 
 MICROSECONDS = 1_000_000
 NO_INDEX = -1
-"""An execution's worker where none had to do with it, or its error where it has none."""
+"""The index of an execution without a worker or without an error."""
 
 
 class _ValueTable:
-    """Values and the numbers that stand for them."""
+    """Assigns a number to each distinct value."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -31,16 +31,16 @@ class Chunk:
     """Some executions, oldest first.
 
     Args:
-        number: of this chunk; they are counted up.
-        base: unix time in whole seconds that its times are counted from.
-        missed: rows of history that were lost between the chunk before and this one.
+        number: the chunk's number. Chunks are numbered consecutively.
+        base: unix time in whole seconds, from which the chunk's times are counted.
+        missed: rows of history that were lost since the previous chunk.
     """
 
     def __init__(self, number: int, base: int, missed: int) -> None:
         self.number = number
         self.missed = missed
         self.newest = 0.0
-        """When its last execution has ended, in unix time."""
+        """When its last execution ended, in unix time."""
         self.durations: dict[str, FunctionDurations] = {}
         self._base = base
         self._names, self._errors = _ValueTable(), _ValueTable()
@@ -68,7 +68,15 @@ class Chunk:
         outcome: int,
         error: str,
     ) -> None:
-        """Times are unix time in microseconds; `worker` 0 is none; `duration` is nanoseconds, 0 if it is not known."""
+        """Add an execution.
+
+        Args:
+            worker: its worker's incarnation; 0 for none.
+            submitted: unix time in microseconds; None if it is not known.
+            start: unix time in microseconds; None if it never ran.
+            end: unix time in microseconds.
+            duration: nanoseconds; 0 if it is not known.
+        """
         base = self._base * MICROSECONDS
         function_number = self._names.number(function)
         self._rows.append(
@@ -94,7 +102,14 @@ class Chunk:
         durations.add(duration, outcome_kind(outcome) == "failed")
 
     def text(self, worker_names: dict[int, str], client_names: dict[int, str]) -> str:
-        """The message, made when somebody first wants it; names are looked up then. What it was made of is let go."""
+        """The chunk as a message of the contract.
+
+        It is made at the first call, which looks the names up and frees the rows.
+
+        Args:
+            worker_names: names by incarnation.
+            client_names: names by incarnation.
+        """
         if not self._text:
             workers, clients = self._workers.values, self._clients.values
             self._text = encode(

@@ -1,4 +1,4 @@
-"""The command `scaler_ui`."""
+"""The command `scaler_ui`: parses the arguments, then runs the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ _UI = HttpCommand(PROGRAM, COMMAND, "ui", ("aiohttp", "prometheus_client"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    """Run the command to its end.
+
+    Args:
+        argv: the arguments without the program's name; None takes those of the process.
+
+    Returns:
+        The exit status.
+    """
     return _UI.main(argv, load, _run)
 
 

@@ -1,4 +1,4 @@
-"""The options of scaler_ui, and the frozen configuration that comes out of them."""
+"""The options of scaler_ui, and its frozen configuration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_PROCESS_ID = 2**31 - 1
 
 @dataclass(frozen=True)
 class Config:
-    """What scaler_ui is told at its start."""
+    """The configuration of scaler_ui."""
 
     monitor_address: Address
     keys: str | None
@@ -32,68 +32,68 @@ class Config:
     host: str
     """The interface to listen on, by address or name."""
     port: int
-    """0: any free one."""
+    """0 takes any free port."""
     token: str
-    """What browsers must show; empty: one is made where the interface is not this machine's own."""
+    """The token that browsers must show. If it is empty and the interface is not the loopback one, a token is made."""
     window_seconds: float
-    """For how long executions of tasks, and points of the curves, are kept."""
+    """How long executions and points of the charts are kept."""
     window_tasks: int
-    """Executions at most."""
+    """The maximum number of executions."""
     parent_process: int
-    """End when the process with this id is not the parent any more; 0: never."""
+    """Exit when the process with this id is no longer the parent; 0 never."""
     logging_level: str
     logging_paths: tuple[str, ...]
     logging_config_file: str
 
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
-    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    """The configuration from arguments, environment and file. Raises OptionError for the first wrong option."""
     values = resolve_monitor_options(COMMAND, arguments, environ)
     values["window_seconds"] = float(values["window_seconds"])
     return Config(**values)
 
 
 def _parse_token(given: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", given):  # what stands in headers and addresses as it is
-        raise ValueError("a token has letters, digits and . _ ~ + / = - alone")
+    if not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", given):  # these characters need no quoting in headers and addresses
+        raise ValueError("a token may have only letters, digits and . _ ~ + / = -")
     if len(given) < MIN_TOKEN_LENGTH:
-        raise ValueError(f"a token has at least {MIN_TOKEN_LENGTH} characters")
+        raise ValueError(f"a token needs at least {MIN_TOKEN_LENGTH} characters")
     return given
 
 
 COMMAND = Command(
-    description="Shows in a browser what a scheduler does, from what that publishes.",
+    description="Shows the state of a scheduler in a browser.",
     environment_prefix="SCALER_UI",
     default_file="/etc/scaler/ui.toml",
     options=(
         *MONITOR_OPTIONS,
-        *listen_options(DEFAULT_PORT, "on others than this machine's own a token is needed"),
+        *listen_options(DEFAULT_PORT, "other interfaces than the loopback one require a token"),
         Option(
             "token",
             Kind("TOKEN", _parse_token, (str,)),
             "",
-            f"what browsers and scripts must show, at least {MIN_TOKEN_LENGTH} characters; others "
-            "see arguments in the list of processes: it is better in the environment or the file",
-            default_text="one is made and printed where it is needed",
+            f"the token that browsers and scripts must show, at least {MIN_TOKEN_LENGTH} characters; other users "
+            "can read arguments in the list of processes, so prefer the environment or the file",
+            default_text="one is made and printed if it is needed",
         ),
         Option(
             "window-seconds",
             options.integer(10, MAX_WINDOW_SECONDS),
             600,
-            "for how long what has happened is kept",
+            "how long executions and chart points are kept",
             unit="seconds",
         ),
         Option(
             "window-tasks",
             options.integer(1000, 1_000_000),
             MAX_TASKS,
-            "of how many executions of tasks at most",
+            "how many executions of tasks are kept at most",
         ),
         Option(
             "parent-process",
             options.integer(0, MAX_PROCESS_ID),
             0,
-            "end when the process with this id is not the parent any more, as the page of an application's own cluster "
+            "exit when the process with this id is no longer the parent, as the page of an application's local cluster "
             "does; 0 never",
         ),
         *LOGGING_OPTIONS,

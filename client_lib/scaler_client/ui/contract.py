@@ -1,125 +1,124 @@
-"""What goes over the page's WebSocket: the contract between this server and static/.
+"""The messages between this server and the page (static/) over the WebSocket.
 
-static/index.html is `/`, everything else of static/ is `/static/...`, at any depth. The page connects to `/live`.
-Every message is one JSON object as text, with a `type`. Times are seconds of unix time by the scheduler's clock
-(`now` says what that clock shows), durations are seconds unless a column says microseconds, sizes bytes, rates a
-second's, processor shares percent of one core. What is long travels by column: `columns` has lists of one length,
-row i of each is about the same thing. Identities (of workers, agents, clients, tasks, objects, and a scheduler's
-incarnation) are strings of decimal digits, as they don't fit a JavaScript number. Names are whatever users called
-things: show them as text. Readers pass over types and columns that they don't know.
+`/` is static/index.html, and `/static/...` has everything else in static/, at any depth. The page connects to `/live`.
+Every message is one JSON object as text, with a `type`.
+
+- Times are unix times in seconds by the scheduler's clock, and `now` is the present time of that clock.
+- Durations are in seconds unless a column says microseconds. Sizes are in bytes, rates per second, and processor use in
+  percent of one core.
+- Tables travel by column: the lists in `columns` have one length, and row i of each belongs to the same thing.
+- Identities (of workers, agents, clients, tasks, objects, and a scheduler's incarnation) are strings of decimal digits,
+  because they do not fit a JavaScript number.
+- Names come from users: show them as text.
+- Both sides ignore types and columns that they do not know.
 
 What the server sends
 ---------------------
-In this order at first: `hello`, `presence`, `snapshot` (where there is one), and then what the page watches.
+First `hello`, `presence` and `snapshot` (if there is one), in this order. Then the topics that the page watches.
 
-`hello`: `contract` (1), `version` (of scaler_ui), `address` (the monitor's), `topics` (what can be watched), `limits`:
-    `tasks` (executions the server keeps at most), `window` (seconds it keeps them at most), `interval` (seconds, the
-    least that makes a difference); `defaults`: `interval`, `window` (seconds); `outcomes`: [[number, name, kind],
-    ...], what an execution's outcome may be, kind one of "good", "neutral" and "failed" (a number that is not there:
-    neutral, unknown).
+`hello`: `contract` (1), `version` (of scaler_ui), `address` (of the monitor), `topics` (that can be watched); `limits`:
+    `tasks` (the most executions that the server keeps), `window` (the most seconds that it keeps them), `interval` (the
+    shortest useful interval, in seconds); `defaults`: `interval`, `window` (seconds); `outcomes`: [[number, name,
+    kind], ...], the outcomes of executions. A kind is "good", "neutral" or "failed". A number that is not listed is
+    unknown and neutral.
 
-`presence`: `presence`: "unheard" (nothing came from that address yet), "there", "gone" or "other version"; `since`:
-    when that began; `problem`: text, why nothing can be shown, "" where no
-    reason is known; `schedulers`: how many were there one after the
-    other; `missed_snapshots`, `missed_history` (rows), `malformed` (messages). Sent whenever one of these changes,
-    to paused pages too. When the scheduler is gone everything else stays as it was last.
+`presence`: `presence`: "unheard" (nothing came from the address yet), "there", "gone" or "other version"; `since`: when
+    that began; `problem`: why nothing can be shown, "" if no reason is known; `schedulers`: how many schedulers have
+    published there; `missed_snapshots`, `missed_history` (rows), `malformed` (messages). Sent whenever one of these
+    changes, also to paused pages. When the scheduler is gone, everything else stays as it was.
 
-`snapshot`: sent every interval.
+`snapshot`: sent at every interval.
     `now`, `uptime`, `started` (unix time), `version`, `incarnation`, `address` (where the scheduler is bound), `host`,
     `pid`, `interpreter`;
-    `process`: `cpu`, `rss`, `loop` (percent of the time that its loop was busy), `loop_mean` (seconds a turn),
-        `loop_durations` (number k: turns that took less than 2^k microseconds and no less than 2^(k-1), since the
-        start);
+    `process`: `cpu`, `rss`, `loop` (percent of the time in which its loop was busy), `loop_mean` (seconds a turn),
+        `loop_durations` (entry k: turns since the start that took less than 2^k and at least 2^(k-1) microseconds);
     `tasks`: now `waiting`, `blocked`, `queued` (at workers), `running`, `suspended`; since the start `resolved`; and
         `resolved_rate`;
-    `outcomes`: since the start, [[name, total], ...], names as in hello's;
-    `peers`: `clients`, `workers`, `agents`; `functions`, `objects`: how many there are;
-    `left_out`: [[table, number], ...], rows that the scheduler's tables don't have as they are too long;
-    `memory`: `limit`, `tasks`, `objects` (what of it the payload of open tasks takes, and objects);
-    `deaths`: of workers since the start, [[cause, total], ...]; `retries`: tasks given out again since the start;
-    `dispatch_latencies`: as `loop_durations`, of the time that tasks waited for a worker once they could have had one;
-    `problems`: texts, a line for each thing that looks wrong, the worst first, as `scaler_client status` has them;
+    `outcomes`: since the start, [[name, total], ...], with the names of `hello`;
+    `peers`: `clients`, `workers`, `agents`; `functions`, `objects`: their numbers;
+    `left_out`: [[table, number], ...], rows that the scheduler's tables lack because they are too long;
+    `memory`: `limit`, `tasks` (the payload of open tasks), `objects`;
+    `deaths`: of workers since the start, [[cause, total], ...]; `retries`: tasks dispatched again since the start;
+    `dispatch_latencies`: like `loop_durations`, for the time that tasks waited for a worker once they were ready;
+    `problems`: one line for each thing that looks wrong, the worst first, as in `scaler_client status`;
     `messages`: `received`, `sent`: [[name, total, rate], ...] by name; `dropped`: [[name, total], ...].
 
-Topics that are sent only to pages that watch them; each message has the topic as its type:
+The topics are sent only to pages that watch them. A message's type is its topic.
 
-`series`: `first` (the number of its first point) and `columns`: `time`, `throughput` and `failed` (tasks a second),
-    `waiting`, `blocked`, `queued`, `running`, `suspended`, `workers`, `clients`, `memory` (the scheduler's),
-    `worker_memory` (all workers' together), `cpu`, `loop` (percent). When one begins to watch it comes with all
-    points of the window, later with those that are new. A point whose `time` is set and whose other columns are null
-    is a gap: the scheduler was gone. Every second has a point, whatever the interval.
+`series`: `first` (the number of its first point) and `columns`: `time`, `throughput` and `failed` (tasks per second),
+    `waiting`, `blocked`, `queued`, `running`, `suspended`, `workers`, `clients`, `memory` (of the scheduler),
+    `worker_memory` (of all workers together), `cpu`, `loop` (percent). The first message has all points of the window,
+    later messages have the new ones. A point with a `time` and null in all other columns is a gap: the scheduler was
+    gone. Every second has a point, whatever the interval.
 
-`tasks`: executions that are over; an execution is one attempt of a task. They come in chunks in the order of their
-    ends, at first those of the window and later new ones. Each chunk is complete in itself: `chunk` (its number),
-    `base` (unix time in whole seconds), `missed` (rows of history that were lost to this server before this chunk,
-    since the chunk before), dictionaries `names`, `errors`, `clients` (identities), `client_names`, `workers`
-    (identities), `worker_names`, and `columns`:
-        `id` (string), `client` (index into clients and client_names), `attempt`, `worker` (index, -1: none had to do
-        with it), `function` (index into names), `name` (index into names: the task's own name, or the function's
-        again), `submitted` (microseconds since base, may be below zero; null: not known), `start` (microseconds
-        since base; null: it never ran), `end` (the same, never null), `outcome` (a number of hello's `outcomes`),
-        `error` (index into errors, -1: none).
-    Starts are the end less the duration that the worker has measured; ends are when the scheduler heard of it, and
-    results of one message are laid one before the other, so that on a worker they don't overlap.
+`tasks`: ended executions. An execution is one attempt of a task. They come in chunks in the order of their ends: first
+    those of the window, later new ones. Each chunk is self-contained: `chunk` (its number), `base` (unix time in whole
+    seconds), `missed` (rows of history that this server lost since the previous chunk), dictionaries `names`, `errors`,
+    `clients` (identities), `client_names`, `workers` (identities), `worker_names`, and `columns`:
+        `id` (string), `client` (index into clients and client_names), `attempt`, `worker` (index; -1: no worker),
+        `function` (index into names), `name` (index into names: the task's own name, or the function's), `submitted`
+        (microseconds since base, may be negative; null: not known), `start` (microseconds since base; null: it never
+        ran), `end` (microseconds since base, never null), `outcome` (a number of `hello`'s `outcomes`), `error` (index
+        into errors; -1: none).
+    The end is when the scheduler heard of it, and the start is the end minus the duration that the worker measured.
+    Results that arrive in one message are placed one before the other, so that they do not overlap on a worker.
 
 `running`: `now` and `columns`: `client`, `client_name`, `id` (strings), `attempt`, `worker` (identity), `worker_name`,
-    `name`, `start` (unix time). Each message has all tasks that are known to run, one a worker at most.
+    `name`, `start` (unix time). Each message has all tasks that are known to run, at most one for each worker.
 
-`workers`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `capabilities`, `agent`
-    (identity), `flags` (bits: 1 its agent is here, 2 it holds a task, 4 that runs long, 8 it does not answer),
-    `agent_cpu`, `agent_rss`, `lag` (seconds), `cpu`, `rss`, `free` (slots), `held`, `queued`, `running`, `suspended`
-    (tasks it has now), `sent`, `sent_rate`, `done`, `done_rate`, `task` (the name of what it runs, "" for nothing),
-    `task_client`, `task_id` (strings, "" for nothing), `task_seconds` (how long it has run).
+`workers`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `capabilities`, `agent` (identity),
+    `flags` (bits: 1 its agent is connected, 2 it holds a task, 4 its task runs long, 8 it does not answer, 16 it
+    retires), `agent_cpu`, `agent_rss`, `lag` (seconds), `cpu`, `rss`, `free` (slots), `held`, `queued`, `running`,
+    `suspended` (tasks now), `sent`, `sent_rate`, `done`, `done_rate`, `task` (the name of the running task, "" for
+    none), `task_client`, `task_id` (strings, "" for none), `task_seconds` (how long it has run).
 
 `agents`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `cpu`, `rss`, `lag`, `silent`
     (seconds since its last heartbeat), `workers`.
 
-`clients`: `now` and `columns`: `id`, `name`, `worker` (the identity of the worker that a nested client lives in, ""
-    for others), `waiting`, `others` (open tasks that don't wait), `objects`, `object_bytes`, `done`, `done_rate`
-    (tasks that it was sent an answer to).
+`clients`: `now` and `columns`: `id`, `name`, `worker` (the identity of the worker that a nested client lives in, "" for
+    other clients), `waiting`, `others` (open tasks that do not wait), `objects`, `object_bytes`, `done`, `done_rate`
+    (tasks whose answer was sent to it).
 
-`functions`: `now` and `columns`: `name`, `open` (tasks now), `done`, `failed`, `rate` (done a second), `mean`
-    (seconds), `clients`, `bytes`, all since the scheduler's start; `given` (names that tasks of it were given lately,
-    with commas between them, "" for none); and of the executions that the server keeps, by
-    name: `recent`, `recent_failed`, `p50`, `p99`, `longest` (seconds; null: none). Percentiles are of buckets an
-    eighth of a power of two wide, so they are right to within 4.5 percent.
+`functions`: `now` and `columns`, since the scheduler's start: `name`, `open` (tasks now), `done`, `failed`, `rate`
+    (done per second), `mean` (seconds), `clients`, `bytes`; `given` (names that its recent tasks were given, separated
+    by commas); and of the executions that the server keeps, by name: `recent`, `recent_failed`, `p50`, `p99`, `longest`
+    (seconds; null: none). Percentiles come from buckets an eighth of a power of two wide, so they are accurate to 4.5
+    percent.
 
 `objects`: `now` and `columns`: `client`, `id`, `name`, `bytes`, `tasks` (that will read it), `state` ("to come",
     "here", "on a host").
 
-`graphs`: `now`, `total` (nodes of all open graphs) and `columns` of those that are shown: `client`, `id`, `name`,
+`graphs`: `now`, `total` (nodes of all open graphs) and `columns` of the nodes that are shown: `client`, `id`, `name`,
     `state` ("blocked", "waiting", "running", "done", "failed"), `graph` (the client's number of the graph, "" for a
-    node that belongs to none), `keys` (text, the keys that the graph was asked for), `begun` (when the node was
-    submitted, unix time, null: not known); `edges`: two lists `from` and `to` of row numbers: `to` reads what `from`
-    gives. Nodes of one client with the same `graph` are one graph; of others the page finds connected parts. It finds
-    layers itself. Sent when it has changed. Nodes stay for half a minute after their end, and as long as their graph
-    is there.
+    node without a graph), `keys` (the keys that the graph was asked for), `begun` (when the node was submitted, unix
+    time; null: not known); `edges`: two lists of row numbers, `from` and `to`: the node `to` reads the result of
+    `from`. Nodes of one client with the same `graph` are one graph. The page finds connected parts among the other
+    nodes, and computes the layout. Sent when it has changed. A node stays for half a minute after its end, and as long
+    as its graph.
 
-`story`: the answer to a page that has asked for it: `client`, `id`, and `columns`, a row for each thing that is
-    known to have happened to the task: `kind` ("submitted", "dispatched", "started", "ended", "returned",
-    "reattached"), `time`, `attempt`, `worker` (identity, "" for none), `worker_name`, `name`, `outcome` (a number of
-    hello's `outcomes`; null but for "ended", and "returned" where the attempt has failed), `duration` (seconds, 0: not
-    known), `error`, `traceback` (text of several lines, of an attempt that has failed, "" where none is known). No
-    rows: the scheduler knows nothing of it any more.
+`story`: the answer to a page's `story`: `client`, `id`, and `columns` with a row for each known event of the task:
+    `kind` ("submitted", "dispatched", "started", "ended", "returned", "reattached"), `time`, `attempt`, `worker`
+    (identity, "" for none), `worker_name`, `name`, `outcome` (a number of `hello`'s `outcomes`; null except for "ended"
+    and for a "returned" whose attempt failed), `duration` (seconds, 0: not known), `error`, `traceback` (of a failed
+    attempt, several lines, "" if none is known). No rows: the scheduler no longer knows the task.
 
-`reset`: `topic` ("series" or "tasks"): forget what came of it; all that is to be shown comes anew. Sent before the
-    first message of a topic, when a larger window is asked for, and when a page was paused or slow for so long that
-    something was dropped meanwhile.
+`reset`: `topic` ("series" or "tasks"): drop all that came of this topic; everything to show comes again. Sent before
+    the first message of a topic, when a larger window is requested, and when a page was paused or slow for so long that
+    data was dropped.
 
-`refused`: `problem`: what the page has sent was wrong. The connection stays.
+`refused`: `problem`: what was wrong with the page's message. The connection stays open.
 
 What the page sends
 -------------------
-`{"type": "watch", "topics": ["workers", "series"]}`: exactly these from now on. Nothing is watched at first. A topic
-    that is watched comes at once.
-`{"type": "settings", "interval": 2, "window": 300}`: seconds between pictures (1 to 60) and of series and tasks at
-    first (10 to what `hello` says); each may be left out. The server need not be told to forget: the page drops what
-    leaves its window.
-`{"type": "story", "client": "77", "id": "5"}`: what has happened to that task. A page can ask for one at a time.
-`{"type": "pause"}`, `{"type": "resume"}`: while paused only `presence` is sent.
+`{"type": "watch", "topics": ["workers", "series"]}`: watch exactly these topics from now on. At first none is watched.
+    A newly watched topic is sent at once.
+`{"type": "settings", "interval": 2, "window": 300}`: seconds between snapshots (1 to 60), and seconds of `series` and
+    `tasks` that are sent first (10 to the limit in `hello`). Each may be left out. The page itself drops what leaves
+    its window.
+`{"type": "story", "client": "77", "id": "5"}`: ask for the events of a task. A page can ask for one at a time.
+`{"type": "pause"}`, `{"type": "resume"}`: while paused, the page receives only `presence`.
 
-A browser that reads slowly gets fewer pictures, always the newest; what is incremental (`series`, `tasks`) it gets
-whole.
+A browser that reads slowly receives fewer snapshots, always the newest one. It receives all of `series` and `tasks`.
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ from ..monitor.reader import Presence
 
 CONTRACT = 1
 LIVE_PATH = "/live"
-MAX_MESSAGE_BYTES = 4096  # bytes that the page may send at once
+MAX_MESSAGE_BYTES = 4096  # bytes of one message from the page
 MIN_INTERVAL_SECONDS = 1.0
 MAX_INTERVAL_SECONDS = 60.0
 MIN_WINDOW_SECONDS = 10.0
@@ -144,9 +143,9 @@ OUTCOMES = (
     "value", "exception", "function failed", "result failed", "exception, retryable", "worker died", "cancelled",
     "timed out", "kept", "input lost", "stored",
 )  # fmt: skip
-"""By the schema's ordinals."""
+"""Outcome names, by their number in the schema."""
 RETURNED = 255
-"""Stands for an execution without an end: its worker was lost, or it was taken back. The task is given out again."""
+"""The outcome of an execution without an end: its worker was lost, or the task was taken back and dispatched again."""
 GOOD_OUTCOMES = frozenset((0, 8, 10))
 NEUTRAL_OUTCOMES = frozenset((6, RETURNED))
 
@@ -159,7 +158,7 @@ PRESENCES = {
 
 
 class RequestError(ValueError):
-    """What a page has sent is wrong; the text says what."""
+    """A message from a page is wrong; the text says what."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ class WatchRequest:
 
 @dataclass(frozen=True)
 class SettingsRequest:
-    """None: as it was."""
+    """Settings of a page. None leaves a value as it is."""
 
     interval: float | None
     window: float | None
@@ -200,17 +199,17 @@ def encode(message: dict[str, Any]) -> str:
 
 
 def parse_request(text: str, longest_window: float) -> PageRequest:
-    """What a page has sent.
+    """Parse a message from a page.
 
     Raises:
-        RequestError: it is none of the above.
+        RequestError: the message is not in the contract.
     """
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
-        raise RequestError("that is no JSON") from None
+        raise RequestError("the message is not JSON") from None
     if not isinstance(message, dict):
-        raise RequestError("that is no object")
+        raise RequestError("the message is not an object")
     kind = message.get("type")
     if kind == "watch":
         topics = message.get("topics")

@@ -1,7 +1,7 @@
-"""How long executions took, by function: percentiles of what is kept, in logarithmic buckets.
+"""Durations of executions by function: percentiles from logarithmic buckets.
 
-A bucket is an eighth of a power of two wide, so a percentile is right to within 4.5 percent of itself. Buckets can be
-added and taken away, which is how executions come and go: by chunks, without sorting anything.
+A bucket is an eighth of a power of two wide, so a percentile is accurate to 4.5 percent. Buckets can be added and
+subtracted. So whole chunks of executions come and go without any sorting.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ BUCKETS_PER_OCTAVE = 8
 
 
 class FunctionDurations:
-    """Of one function: how many executions, how many of them failed, and how long they took."""
+    """The executions of one function: their number, failures and durations."""
 
     __slots__ = ("buckets", "count", "failed", "nanoseconds")
 
@@ -24,7 +24,7 @@ class FunctionDurations:
         self.nanoseconds = 0
 
     def add(self, nanoseconds: int, is_failed: bool) -> None:
-        """`nanoseconds` is 0 where it is not known how long it took: then it counts, but has no duration."""
+        """Count an execution. `nanoseconds` is its duration, or 0 if that is not known."""
         self.count += 1
         self.failed += is_failed
         if nanoseconds > 0:
@@ -38,7 +38,7 @@ class FunctionDurations:
         self.buckets.update(other.buckets)
 
     def subtract(self, other: FunctionDurations) -> None:
-        """What has joined before is there no more."""
+        """Remove what was merged before."""
         self.count -= other.count
         self.failed -= other.failed
         self.nanoseconds -= other.nanoseconds
@@ -50,12 +50,12 @@ class FunctionDurations:
                 del self.buckets[bucket]
 
     def mean(self) -> float:
-        """In seconds; 0 where nothing is known."""
+        """The mean in seconds; 0 if no duration is known."""
         known = self.buckets.total()
         return self.nanoseconds / known / 1e9 if known else 0.0
 
     def percentile(self, percent: float) -> float | None:
-        """In seconds: the shortest that as many as that are no longer than."""
+        """The duration in seconds that `percent` of the executions do not exceed; None if no duration is known."""
         known = self.buckets.total()
         if not known:
             return None
@@ -64,7 +64,7 @@ class FunctionDurations:
             left -= self.buckets[bucket]
             if left <= 0:
                 return seconds_of(bucket)
-        raise AssertionError("more were asked for than there are")
+        raise AssertionError("the buckets hold fewer executions than counted")
 
 
 def bucket_of(nanoseconds: int) -> int:
@@ -72,5 +72,5 @@ def bucket_of(nanoseconds: int) -> int:
 
 
 def seconds_of(bucket: int) -> float:
-    """The middle of a bucket, which differs least from all that is in it."""
+    """The middle of a bucket in seconds, which has the smallest error."""
     return float(f"{2 ** ((bucket + 0.5) / BUCKETS_PER_OCTAVE) / 1e9:.4g}")

@@ -1,7 +1,7 @@
-"""Rows of history joined to executions, and the newest of these kept: the timeline, the task log, durations.
+"""Joins rows of history to executions, and keeps the newest ones for the timeline, the task log and durations.
 
-Without socket and clock. A task's rows come one by one (submitted, dispatched, started, ended); what is known of those
-that have not ended is kept in two generations, so that what was missed does not stay for ever.
+It has no socket and no clock. The rows of a task come one by one (submitted, dispatched, started, ended). What is known
+of open tasks is kept in two generations, so that a task whose end was missed is forgotten after a while.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .durations import FunctionDurations
 MAX_TASKS = 100_000
 """Executions that are kept."""
 ROWS_PER_CHUNK = 4000
-"""A message of some 300 KB."""
+"""A chunk of this size is a message of about 300 KB."""
 CHUNKS = 10
-"""At least, where there is all that may be kept: the oldest goes as a whole."""
+"""The least number of chunks in a full window. The oldest chunk is dropped as a whole."""
 OPEN_TASKS = 200_000
-"""Of as many that have not ended is known when they were submitted, and where they are."""
+"""The number of open tasks whose submission and worker are known."""
 
 NO_TIME = -1
 
@@ -30,7 +30,7 @@ _Key = tuple[int, int]
 
 
 class _RecentTasks(Generic[_Known]):
-    """What is known of tasks, the newest `limit` at least and twice as many at most."""
+    """What is known of the newest tasks: at least `limit` of them, at most twice as many."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -61,36 +61,36 @@ class _RecentTasks(Generic[_Known]):
 
 
 _Assignment = tuple[int, int | None]
-"""Where a task is: the worker, and since when it is known to run (microseconds of unix time)."""
+"""The worker of a task, and since when it is known to run (unix time in microseconds)."""
 
 
 class Executions:
-    """Those that are over, in chunks; `chunks` has the oldest first, their numbers one behind the other."""
+    """Ended executions in chunks. `chunks` has the oldest first, numbered consecutively."""
 
     def __init__(self, most_tasks: int = MAX_TASKS) -> None:
         self.chunks: deque[Chunk] = deque()
         self.durations: dict[str, FunctionDurations] = {}
-        """Of all that are kept, by function."""
+        """Durations of all kept executions, by function."""
         self.rows = 0
         self._most_tasks = most_tasks
         self._rows_per_chunk = min(ROWS_PER_CHUNK, most_tasks // CHUNKS)
         self._next_number = 0
         self._missed = 0
         self._submitted: _RecentTasks[int] = _RecentTasks(OPEN_TASKS)
-        """When they came (microseconds of unix time)."""
+        """When open tasks were submitted (unix time in microseconds)."""
         self._assignments: _RecentTasks[_Assignment] = _RecentTasks(OPEN_TASKS)
 
     def clear_open_tasks(self) -> None:
-        """Another scheduler is there: it says anew what is open."""
+        """Forget all open tasks. Another scheduler publishes, and sends its open tasks again."""
         self._submitted.clear()
         self._assignments.clear()
 
     def add_missed(self, rows: int) -> None:
-        """So many rows of history never came."""
+        """Count rows of history that never arrived."""
         self._missed += rows
 
     def add_history(self, history: History, started: int) -> None:
-        """What has happened; `started` is when its scheduler was, in microseconds of unix time."""
+        """Add rows of history. `started` is the scheduler's start, unix time in microseconds."""
         ends = _end_times(history)
         chunk = None
         for row, kind in enumerate(history.kinds):
@@ -113,7 +113,7 @@ class Executions:
         self._append_chunk(chunk)
 
     def drop_before(self, oldest: float) -> None:
-        """Chunks all of whose executions have ended before (unix time) go, and what is beyond the limit."""
+        """Drop the chunks that ended entirely before `oldest` (unix time), and the oldest ones beyond the limit."""
         while self.chunks and (self.chunks[0].newest < oldest or self.rows > self._most_tasks):
             chunk = self.chunks.popleft()
             self.rows -= len(chunk)
@@ -125,11 +125,11 @@ class Executions:
 
     @property
     def next_number(self) -> int:
-        """Of the chunk that comes next."""
+        """The number of the next chunk."""
         return self._next_number
 
     def number_at(self, time: float) -> int:
-        """Of the first chunk with something that has ended no earlier than that (unix time)."""
+        """The number of the first chunk that has an execution ended at or after `time` (unix time)."""
         return self._next_number - sum(1 for chunk in self.chunks if chunk.newest >= time)
 
     def _append_chunk(self, chunk: Chunk | None) -> None:
@@ -147,7 +147,7 @@ class Executions:
         known = self._assignments.pop(key)
         worker, duration = history.workers[row], history.durations[row]
         start = end - duration // 1000 if worker else None
-        if known is not None and not worker:  # the scheduler has ended it, wherever it was
+        if known is not None and not worker:  # the scheduler ended it, wherever it was
             worker, start = known
         chunk.add(
             client=key[0],
@@ -170,7 +170,7 @@ class Executions:
         if duration:
             worker, start = history.workers[row], end - duration // 1000
         if start is None:
-            return  # as far as is known it was taken back before it ran
+            return  # it is not known to have run before it was taken back
         chunk.add(
             client=key[0],
             task_id=key[1],
@@ -188,14 +188,15 @@ class Executions:
 
 
 def _end_times(history: History) -> list[int]:
-    """When executions have ended, in microseconds of the scheduler's uptime.
+    """The ends of executions, in microseconds of the scheduler's uptime.
 
-    The scheduler hears of many at once: those of one worker and one moment are laid one before the other.
+    The scheduler may hear of many at once. Executions of one worker that ended in the same moment are placed one before
+    the other.
     """
     ends = list(history.times)
     workers, durations = history.workers, history.durations
     begins: dict[int, tuple[int, int]] = {}
-    """By worker: the moment, and when the earliest of what has ended in it began."""
+    """By worker: the moment, and the earliest start among the executions that ended in it."""
     for row in range(len(ends) - 1, -1, -1):
         kind = history.kinds[row]
         if not workers[row] or not (kind == HistoryKind.ENDED or kind == HistoryKind.RETURNED and durations[row]):

@@ -1,6 +1,6 @@
-"""What is known of a scheduler, and every message about it, each made once for all pages that watch.
+"""The known state of a scheduler, and every message about it. A message is encoded once for all pages.
 
-Without a socket: whoever feeds the reader says so (`look`), and pages (pages.py) look at the rest.
+It has no socket. The process that feeds the reader calls `refresh`, and page sessions (page_session.py) read the rest.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from .executions import Executions
 from .series import Series
 
 MAX_POINTS_PER_SECOND = 2
-"""At most: a snapshot comes once a second, and whenever somebody subscribes."""
+"""An upper bound: a snapshot comes once a second, and whenever a program subscribes."""
 CLOCK_STEP = MICROSECONDS // 20
-"""The scheduler's clock is taken to be set anew where it differs by more; by less it is that snapshots are rounded."""
+"""A larger difference means that the scheduler's clock was changed. Smaller ones come from rounding in snapshots."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is kept: executions at most, and for how many seconds."""
+    """What is kept: the most executions, and for how many seconds."""
 
     tasks: int
     window: float
 
 
 class LiveState:
-    """Everything that pages can be told.
+    """Everything that pages can be sent.
 
     Args:
-        reader: what follows the scheduler.
-        version: of this program.
-        address: of the monitor.
-        unix_offset: what the reader's clock is behind unix time, in seconds.
+        reader: follows the scheduler.
+        version: the version of this program.
+        address: the monitor address.
+        limits: how much is kept.
+        unix_offset: seconds to add to the reader's clock to get unix time.
     """
 
     def __init__(self, reader: MonitorReader, version: str, address: str, limits: Limits, unix_offset: float) -> None:
@@ -51,16 +52,16 @@ class LiveState:
         self.graph_changes = 0
         """How often the message `graphs` has changed."""
         self.updates = 0
-        """How many pictures there were."""
+        """The number of snapshots so far."""
         self.updated_at = 0.0
-        """When the last one came, by the reader's clock."""
+        """When the last snapshot came, by the reader's clock."""
         self._version = version
         self._address = address
         self._unix_offset = unix_offset
         self._current_view: SnapshotView | None = None
         self._incarnation = 0
         self._started = 0
-        """When the scheduler was, by its own clock: microseconds of unix time."""
+        """The scheduler's start by its own clock, unix time in microseconds."""
         self._missed_history = 0
         self._worker_names: dict[int, str] = {}
         self._client_names: dict[int, str] = {}
@@ -76,7 +77,7 @@ class LiveState:
         return self.reader.view
 
     def refresh(self, now: float) -> None:
-        """Take what the reader has, whose clock shows `now`."""
+        """Process what is new in the reader. `now` is the time of the reader's clock."""
         view = self.reader.view
         if view is not None and view is not self._current_view:
             self._current_view = view
@@ -92,11 +93,11 @@ class LiveState:
         self._update_presence()
 
     def clear_graphs(self) -> None:
-        """They are not subscribed to any more: what is known of them gets old."""
+        """Drop the graphs when they are no longer subscribed to, because they become outdated."""
         self.reader.graphs = None
 
     def set_connection_problem(self, problem: str) -> bool:
-        """Why nothing may ever come, as far as that can be seen. Returns whether that is new."""
+        """Note why nothing may arrive. Returns whether that is new."""
         before, self._connection_problem = self._connection_problem, problem
         return problem != before
 
@@ -124,7 +125,7 @@ class LiveState:
         return self._presence
 
     def text(self, kind: str) -> str:
-        """The newest `snapshot`, or of a topic that is sent whole. There must be a picture."""
+        """The message `snapshot`, or of a topic that is sent whole. There must be a snapshot."""
         text = self._texts.get(kind)
         if text is None:
             assert self.view is not None
@@ -132,25 +133,27 @@ class LiveState:
         return text
 
     def points(self, begin: int) -> str:
-        """`series` from that point on."""
+        """The message `series` from a point on."""
         key = f"series {begin}"
         if key not in self._texts:
             self._texts[key] = encode(self.series.message(begin))
         return self._texts[key]
 
     def chunk(self, number: int) -> str:
-        """`tasks` of this number, which must be there."""
+        """The message `tasks` of this number, which must be kept."""
         chunks = self.executions.chunks
         return chunks[number - chunks[0].number].text(self._worker_names, self._client_names)
 
     def story(self, client: int, task_id: int) -> str:
-        """What the scheduler has answered."""
+        """The message `story` with the scheduler's answer."""
         story = self.reader.stories[client, task_id]
         return encode(tables.story_message(story, client, task_id, self._started / MICROSECONDS, self._worker_names))
 
     def _message(self, kind: str, view: SnapshotView) -> dict[str, Any]:
         if kind == "graphs":
-            graphs = self._graphs or Graphs(0, 0, *([] for _ in range(8)))  # of a scheduler that is there no more
+            graphs = self._graphs or Graphs(
+                0, 0, *([] for _ in range(8))
+            )  # the subscription has ended, or the scheduler was replaced
             return tables.graphs_message(graphs, view.snapshot.unix_seconds, self._started / MICROSECONDS)
         if kind == "functions":
             return tables.functions_message(view, self.executions.durations)
@@ -169,7 +172,7 @@ class LiveState:
         _update_names(self._client_names, snapshot.client_columns.incarnations, snapshot.client_columns.names)
         self.executions.add_missed(self.reader.missed_history - self._missed_history)
         self._missed_history = self.reader.missed_history
-        # What the scheduler has kept may come behind what has just happened.
+        # Kept history of the scheduler may arrive after new history.
         for history in sorted(self.reader.drain_history(), key=lambda history: history.first):
             self.executions.add_history(history, self._started)
         self.series.add(view)
@@ -198,12 +201,12 @@ class LiveState:
 
 
 NAMES_PER_IDENTITY = 4
-"""Times as many names as there are are remembered, of those that are gone too."""
+"""The table of names is cleared when it has this many times as many names as are present."""
 MIN_KEPT_NAMES = 10_000
 
 
 def _update_names(names: dict[int, str], identities: list[int], now: list[str]) -> None:
-    """What has gone keeps its name for as long as there are not too many."""
+    """Add names. A peer that is gone keeps its name until the table has become too large."""
     if len(names) > max(MIN_KEPT_NAMES, NAMES_PER_IDENTITY * len(identities)):
         names.clear()
     names.update(zip(identities, now))

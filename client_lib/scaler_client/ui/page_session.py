@@ -1,6 +1,6 @@
-"""What one page has been sent, and what it is to be sent next. Without a socket.
+"""What one page was sent, and what it is sent next. It has no socket.
 
-There is no queue: a page that reads slowly is behind in numbers, and what it is sent next is the newest.
+There is no queue. A page that reads slowly falls behind in numbers, and is then sent the newest state.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .contract import MIN_INTERVAL_SECONDS, PageRequest, PauseRequest, SettingsR
 from .live_state import LiveState
 
 SLACK_SECONDS = 0.5
-"""Pictures come once a second, more or less: one that is that much too early for a page's interval will do."""
+"""A snapshot may come this much before a page's interval is over: snapshots come about once a second."""
 
 
 class PageSession:
@@ -31,15 +31,15 @@ class PageSession:
         self._updated_at = 0.0
         self._graph_changes: int | None = None
         self._story: tuple[int, int] | None = None
-        """The task that it has asked for, until there is an answer."""
+        """The task whose story the page has requested, until there is an answer."""
         self._previous_story: History | None = None
-        """What somebody was answered before."""
+        """The answer to an earlier request for the same task."""
         self._next_point: int | None = None
-        """None: all of them are to come."""
+        """The next point to send; None sends all of them."""
         self._next_chunk: int | None = None
 
     def handle(self, message: PageRequest) -> None:
-        """What the page has said."""
+        """Handle a message from the page."""
         if isinstance(message, WatchRequest):
             self._new_topics |= message.topics - self._watched
             self._watched = message.topics
@@ -62,18 +62,18 @@ class PageSession:
             self._previous_story = self._live.reader.stories.get(self._story)
 
     def topics(self) -> set[bytes]:
-        """What the page needs of what is not published to everybody."""
+        """Topics that the page needs and that are not always subscribed to."""
         needed = {GRAPHS_TOPIC} if "graphs" in self._watched and not self._is_paused else set()
         if self._story is not None:
             needed.add(story_topic(*self._story))
         return needed
 
     def reject(self, problem: str) -> None:
-        """What it has said was wrong: it is told so."""
+        """Tell the page that its message was wrong."""
         self._problem = problem
 
     def pending_messages(self) -> Iterator[str]:
-        """What the page is to have now, one by one: whoever sends one may take its time before the next."""
+        """The messages that the page should get now, one by one. The caller may take its time between two."""
         if not self._has_sent_hello:
             self._has_sent_hello = True
             yield self._live.hello()
@@ -108,7 +108,7 @@ class PageSession:
         return answer is not None and answer is not self._previous_story
 
     def _has_new_graphs(self) -> bool:
-        """Whether the page has others, or none yet."""
+        """Whether the graphs have changed since the page was sent them."""
         before, self._graph_changes = self._graph_changes, self._live.graph_changes
         return before != self._graph_changes
 
@@ -133,7 +133,7 @@ class PageSession:
                 yield self._live.chunk(self._next_chunk - 1)
 
     def _oldest(self) -> float:
-        """Unix time of the oldest that the page wants to have."""
+        """Unix time of the oldest data that the page wants."""
         view = self._live.view
         return 0.0 if view is None else view.snapshot.unix_seconds - self._window
 

@@ -1,4 +1,4 @@
-"""A picture's figures over time: one point a second, the newest of them kept."""
+"""The numbers of snapshots over time: one point a second, of which the newest are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Point = tuple[float | None, ...]
 
 
 class Series:
-    """The newest points, `most` of them."""
+    """The newest points, at most `most`."""
 
     def __init__(self, most: int) -> None:
         self.points: deque[Point] = deque()
@@ -26,14 +26,14 @@ class Series:
         """The number of the oldest point that is kept."""
         self._most = most
         self._failures: tuple[int, float, int] | None = None
-        """Of the last picture: its scheduler, when it was, and how many had failed."""
+        """Of the previous snapshot: the scheduler's incarnation, its uptime, and the number of failed tasks."""
 
     @property
     def next_number(self) -> int:
         return self.first + len(self.points)
 
     def add(self, view: SnapshotView) -> None:
-        """Another point."""
+        """Add the point of a snapshot."""
         snapshot = view.snapshot
         numbers: Point = (
             snapshot.unix_seconds,
@@ -54,24 +54,24 @@ class Series:
         self.points.append(numbers)
 
     def add_gap(self) -> None:
-        """The scheduler is gone: nothing is known from the last point on."""
+        """Add a gap after the last point: the scheduler is gone."""
         if self.points and self.points[-1][1] is not None:
             self.points.append((self.points[-1][0], *[None] * (len(COLUMNS) - 1)))
 
     def drop_before(self, oldest: float) -> None:
-        """Points of before that (unix time) go, and what is too many: clocks are set back sometimes."""
+        """Drop points before `oldest` (unix time), and those beyond the limit, because a clock may be set back."""
         while self.points and ((self.points[0][0] or 0.0) < oldest or len(self.points) > self._most):
             self.points.popleft()
             self.first += 1
 
     def message(self, begin: int) -> dict[str, Any]:
-        """The points from number `begin` on, which must be there."""
+        """The message with the points from number `begin` on, which must be kept."""
         points = [self.points[number - self.first] for number in range(begin, self.next_number)]
         columns = zip(*points) if points else [()] * len(COLUMNS)
         return {"type": "series", "first": begin, "columns": dict(zip(COLUMNS, columns))}
 
     def number_at(self, time: float) -> int:
-        """Of the first point that is no older than that (unix time)."""
+        """The number of the first point that is not before `time` (unix time)."""
         older = sum(1 for point in self.points if (point[0] or 0.0) < time)
         return self.first + older
 

@@ -1,4 +1,4 @@
-"""The process: the monitor's socket and the web server on one event loop, until a signal ends it."""
+"""The process: the monitor socket and the web server on one event loop, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .web_application import WebApplication
 
 TOPICS = (SNAPSHOT_TOPIC, HISTORY_TOPIC)
 CLOSING_SECONDS = 1.0
-"""What requests under way get at the end."""
+"""How long open requests may continue at the end."""
 
 _log = logging.getLogger(__name__)
 
 
 def run(config: Config) -> int:
-    """Serve until a signal; the process' exit status."""
+    """Serve until a signal ends the process. Returns the exit status."""
     notifier = SystemdNotifier(pop_variables(os.environ))
     try:
         with MonitorSocket(config.monitor_address, TOPICS, keys=config.keys) as monitor:
@@ -75,7 +75,7 @@ class _Server:
             )
         _log.info("%s %s on %s, process %d", PROGRAM, __version__, interpreter(), os.getpid())
         _log.info("shows the scheduler that publishes at %s", self._monitor.address)
-        print(self._url(runner), flush=True)  # no log line: it may have a token, and is what somebody waits for
+        print(self._url(runner), flush=True)  # not logged: it may contain the token, and callers read it
         self._notifier.ready()
         loop.add_reader(self._monitor.fileno(), self._read)
         try:
@@ -110,7 +110,7 @@ class _Server:
             if self._live.set_connection_problem(problem):
                 is_new = True
                 if problem:
-                    _log.warning("nothing is heard of the scheduler: %s", problem)
+                    _log.warning("the scheduler is not heard: %s", problem)
         if is_new:
             self._live.refresh(time.monotonic())
             self._application.notify_pages()
@@ -119,7 +119,7 @@ class _Server:
             _log.info("the scheduler is %s%s", self._presence.value, f": {reader.problem}" if reader.problem else "")
 
     def _subscribe(self) -> None:
-        """To what pages need, while they do."""
+        """Subscribe to the topics that pages need now, and to no others."""
         needed = self._application.topics()
         for topic in needed - self._subscribed:
             self._monitor.subscribe(topic)
@@ -130,12 +130,12 @@ class _Server:
         self._subscribed = needed
 
     def _status(self) -> str:
-        """For `systemctl status`."""
+        """The status line for `systemctl status`."""
         pages = f"{self._application.pages} page{'' if self._application.pages == 1 else 's'}"
         return f"{pages} open; the scheduler at {self._monitor.address} is {self._presence.value}"
 
     def _url(self, runner: web.AppRunner) -> str:
-        """What to open: with the token, if nobody knows it yet."""
+        """The address to open, with the token if it was made here."""
         address, port = runner.addresses[0][:2]
         host = socket.gethostname() if ipaddress.ip_address(address).is_unspecified else address
         query = f"?token={self._token}" if self._token != self._config.token else ""
@@ -143,7 +143,7 @@ class _Server:
 
 
 def _is_own_error(record: logging.LogRecord) -> bool:
-    """Whether an error is this program's: of what is no HTTP whoever sends it is told, and nobody else needs to be."""
+    """Whether an error comes from this program. A request that is not HTTP is answered, and not logged."""
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 

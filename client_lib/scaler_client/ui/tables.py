@@ -1,4 +1,4 @@
-"""A picture of the scheduler as the messages of the contract (contract.py), by column."""
+"""The rows of a snapshot as messages of the contract (contract.py), by column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .durations import FunctionDurations
 Message = dict[str, Any]
 
 MAX_ENDED_FUNCTIONS = 1000
-"""As many functions as the scheduler tells of: whoever submits lambdas may have thousands."""
+"""The limit of functions without a row in the snapshot, equal to the scheduler's: programs with lambdas have
+thousands."""
 
 _OBJECT_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on a host"}
 
@@ -72,7 +73,7 @@ def snapshot_message(view: SnapshotView) -> Message:
 
 
 def queued_tasks(view: SnapshotView) -> int:
-    """Those that workers hold and that wait there."""
+    """Tasks that wait at a worker."""
     snapshot = view.snapshot
     return max(0, snapshot.dispatched - snapshot.running - snapshot.suspended)
 
@@ -175,7 +176,8 @@ def clients_message(view: SnapshotView) -> Message:
 
 
 def functions_message(view: SnapshotView, durations: Mapping[str, FunctionDurations]) -> Message:
-    """With those that only the kept executions know of, which have no open tasks any more: the MAX_GONE with most."""
+    """The functions of the snapshot, and those known only from kept executions: the MAX_ENDED_FUNCTIONS with the
+    most."""
     rows = view.functions
     known = {row.name for row in rows}
     gone = [name for name in durations if name not in known]
@@ -226,9 +228,9 @@ _KNOWN = frozenset(ObjectState)
 
 
 def graphs_message(graphs: Graphs, now: float, started: float) -> Message:
-    """Edges are between the rows that there are: of what has no row nothing can be drawn.
+    """The message `graphs`. Edges to nodes without a row are left out.
 
-    `started` is when the scheduler was, in unix time.
+    `started` is the scheduler's start in unix time.
     """
     rows = {key: number for number, key in enumerate(zip(graphs.clients, graphs.ids))}
     pairs = [
@@ -260,7 +262,7 @@ _GRAPH_STATES = {int(state): state.name.lower() for state in GraphState}
 def story_message(
     story: History, client: int, task_id: int, started: float, worker_names: Mapping[int, str]
 ) -> Message:
-    """What has happened to a task; `started` is when the scheduler was, in unix time."""
+    """The message `story`. `started` is the scheduler's start in unix time."""
     return {
         "type": "story",
         "client": str(client),
@@ -299,5 +301,5 @@ def _outcome(number: int) -> str:
 
 
 def _rounded(number: float) -> float:
-    """With no more digits than anybody reads."""
+    """The number with one decimal, which is enough to show."""
     return round(number, 1)

@@ -1,4 +1,4 @@
-"""The HTTP side: the page's files, its WebSocket, /metrics, /health, and what each request must show (access.py)."""
+"""The HTTP side: the page's files, its WebSocket, /metrics and /health, behind the checks of access.py."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "static"
 PUBLIC_PATHS = frozenset(("/health",))
-"""Who looks whether this runs needs no token."""
+"""Paths without a token: health checks need none."""
 MAX_PAGES = 100
-"""At once."""
+"""At the same time."""
 PING_SECONDS = 20.0
-"""A browser that is gone without a word is noticed after that, and half as much again."""
+"""A browser that vanishes is detected after one and a half times this time."""
 CLOSE_SECONDS = 0.5
-"""For a browser's own, at the end."""
+"""How long a browser may take to answer the close at the end."""
 SEND_SECONDS = 30.0
-"""One that does not take a message for so long is let go."""
+"""A browser that does not accept a message for this time is disconnected."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -47,18 +47,18 @@ MEDIA_TYPES = {
     ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html", ".woff2": "font/woff2",
     ".webmanifest": "application/manifest+json",
 }  # fmt: skip
-"""Said here, as a machine may have others; browsers run no script of a wrong one."""
+"""Set here because the machine's table may differ. Browsers refuse scripts of another type."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebApplication:
-    """Everything that is served.
+    """All that is served.
 
     Args:
         live: what pages show.
-        access: what requests must show.
-        need: called when pages need other topics of the scheduler's (`topics`).
+        access: the checks of requests.
+        on_topics_changed: called when pages need other topics (`topics`).
     """
 
     def __init__(self, live: LiveState, access: Access, on_topics_changed: Callable[[], None]) -> None:
@@ -66,7 +66,7 @@ class WebApplication:
         self._live = live
         self._access = access
         self._pages: dict[PageSession, asyncio.Event] = {}
-        """Those that are there, each with what tells it that there is something new."""
+        """The connected pages, each with the event that says that there is something new."""
         self._files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
         self._sockets: set[web.WebSocketResponse] = set()
 
@@ -84,12 +84,12 @@ class WebApplication:
         return application
 
     def notify_pages(self) -> None:
-        """There is something new for the pages."""
+        """Wake all pages: there is something new."""
         for event in self._pages.values():
             event.set()
 
     def topics(self) -> set[bytes]:
-        """What pages need of what the scheduler does not publish for everybody."""
+        """The topics that pages need and that are not always subscribed to."""
         return set().union(*(page.topics() for page in self._pages))
 
     @property
@@ -100,7 +100,7 @@ class WebApplication:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         access, host = self._access, request.headers.get("Host", "")
         if not access.is_host_allowed(host):
-            return web.Response(status=403, text="ask for this page by localhost or 127.0.0.1, or give it a token\n")
+            return web.Response(status=403, text="open this page by localhost or 127.0.0.1, or configure a token\n")
         given = request.query.get("token")
         if given is not None and access.is_token(given):
             return self._set_cookie(request)
@@ -112,7 +112,7 @@ class WebApplication:
         return await handler(request)
 
     def _set_cookie(self, request: web.Request) -> web.StreamResponse:
-        """From now on the cookie is enough, and the token leaves the address bar and the history."""
+        """Set the cookie and redirect, so that the token leaves the address bar and the browser's history."""
         query = [(name, value) for name, value in request.query.items() if name != "token"]
         response = web.Response(status=303, headers={"Location": str(request.rel_url.with_query(query))})
         response.set_cookie(
@@ -129,9 +129,9 @@ class WebApplication:
         return web.FileResponse(STATIC / "index.html")
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        """One of those that there are: a name from outside never becomes a path."""
+        """One of the known files. A name from outside never becomes a path."""
         found = self._files.get(request.match_info["name"])
-        return web.Response(status=404, text="there is no such file\n") if found is None else web.FileResponse(found)
+        return web.Response(status=404, text="no such file\n") if found is None else web.FileResponse(found)
 
     async def _health(self, _request: web.Request) -> web.Response:
         reader = self._live.reader
@@ -147,9 +147,9 @@ class WebApplication:
 
     async def _live_socket(self, request: web.Request) -> web.StreamResponse:
         if not self._access.is_origin_allowed(request.headers.get("Origin"), request.headers.get("Host", "")):
-            return web.Response(status=403, text="only this server's own page may connect here\n")
+            return web.Response(status=403, text="only the page of this server may connect here\n")
         if self.pages >= MAX_PAGES:
-            return web.Response(status=503, text=f"there are {MAX_PAGES} pages already\n")
+            return web.Response(status=503, text=f"{MAX_PAGES} pages are connected already\n")
         socket = web.WebSocketResponse(
             timeout=CLOSE_SECONDS, heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE_BYTES, compress=False
         )
@@ -169,7 +169,7 @@ class WebApplication:
         return socket
 
     async def _receive(self, socket: web.WebSocketResponse, page: PageSession, changed: asyncio.Event) -> None:
-        """Take what the page says until it is gone."""
+        """Handle messages from the page until it disconnects."""
         async for message in socket:
             if message.type is not WSMsgType.TEXT:
                 continue
@@ -189,14 +189,14 @@ class WebApplication:
 
 
 TOKEN_NEEDED = (
-    "A token is needed: open this address with /?token=TOKEN behind it (scaler_ui has printed the token at its start,\n"
-    "where none was given to it), or send 'Authorization: Bearer TOKEN'. Reload this page if you have just followed a\n"
-    "link that had it.\n"
+    "A token is needed: open this address with /?token=TOKEN behind it (scaler_ui printed the token at its start, if\n"
+    "none was configured), or send 'Authorization: Bearer TOKEN'. If you have just followed a link with the token,\n"
+    "reload this page.\n"
 )
 
 
 async def _send(socket: web.WebSocketResponse, page: PageSession, changed: asyncio.Event) -> None:
-    """Send the page what it is to have, as fast as it takes it: what is not taken is not made either."""
+    """Send the page its messages as fast as it accepts them. A message is made only when it can be sent."""
     try:
         while True:
             await changed.wait()
@@ -205,8 +205,8 @@ async def _send(socket: web.WebSocketResponse, page: PageSession, changed: async
                 await asyncio.wait_for(socket.send_str(text), SEND_SECONDS)
     except (ConnectionError, asyncio.TimeoutError):
         await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too slow", drain=False)
-    except Exception:  # a bug: the page connects again, and the others have not noticed
-        _log.exception("a page can't be told what it is to have")
+    except Exception:  # a bug: this page reconnects, and other pages are not affected
+        _log.exception("the messages of a page could not be made")
         await socket.close(code=WSCloseCode.INTERNAL_ERROR, drain=False)
 
 
@@ -214,4 +214,6 @@ async def _add_headers(_request: web.Request, response: web.StreamResponse) -> N
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     response.headers["Server"] = "scaler_ui"
-    response.headers.setdefault("Cache-Control", "no-cache")  # asked for again, and mostly not sent again
+    response.headers.setdefault(
+        "Cache-Control", "no-cache"
+    )  # the browser must ask again, and mostly gets "not modified"

@@ -325,7 +325,8 @@ def test_functions_without_a_row_are_so_many_at_most(watcher: Watcher, monkeypat
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("x", "no JSON"), ("[" * 4000, "no JSON"), ("[]", "no object"), ("{}", "its type"), ('{"type":[]}', "its type"),
+        ("x", "not JSON"), ("[" * 4000, "not JSON"), ("[]", "not an object"), ("{}", "its type"),
+        ('{"type":[]}', "its type"),
         ('{"type":"watch"}', "topics"), ('{"type":"watch","topics":["x"]}', "topics"),
         ('{"type":"watch","topics":[{}]}', "topics"), ('{"type":"settings","interval":0.1}', "interval"),
         ('{"type":"settings","interval":true}', "interval"), ('{"type":"settings","window":601}', "window is not"),

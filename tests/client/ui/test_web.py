@@ -150,7 +150,7 @@ def test_a_page_follows_what_happens() -> None:
             found = await until(socket, "tasks")
             assert (found["columns"]["id"], found["clients"]) == (["7"], [str(CLIENT)])
             await socket.send_str("nonsense")
-            assert (await until(socket, "refused"))["problem"] == "that is no JSON"
+            assert (await until(socket, "refused"))["problem"] == "the message is not JSON"
             await socket.send_bytes(b"\0")
             site.watcher.silence(SILENCE_SECONDS + 1)
             site.web.notify_pages()
