@@ -1,4 +1,4 @@
-"""scaler_exporter as a process, on a real cluster under load, read as Prometheus reads it."""
+"""scaler_exporter as a process, with a real cluster under load, parsed by Prometheus' parser."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Exporter:
         return list((parse_openmetrics if is_open else parse_prometheus)(text))
 
     def values(self) -> dict[tuple[str, ...], float]:
-        """By the sample's name and its labels' values."""
+        """Samples by name and values of labels."""
         samples = [sample for family in self.families() for sample in family.samples]
         return {(sample.name, *sample.labels.values()): sample.value for sample in samples}
 
@@ -81,7 +81,7 @@ def fails(_: int) -> None:
     raise ValueError("no such curve")
 
 
-def test_a_cluster_under_load(tmp_path: Path) -> None:
+def test_metrics_of_a_cluster_under_load(tmp_path: Path) -> None:
     with (
         scheduler(tmp_path) as started,
         exporter(tmp_path, started.monitor_address) as running,
@@ -111,7 +111,7 @@ def test_a_cluster_under_load(tmp_path: Path) -> None:
         assert running.get("/")[0] == 404 and running.get("/metrics", method="POST")[0] == 405
 
 
-def test_the_scheduler_is_gone_and_back(tmp_path: Path) -> None:
+def test_scheduler_disappears_and_returns(tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/scheduler"
     with exporter(tmp_path, f"{address}_monitor") as running:
         assert running.values()["scaler_up",] == 0
@@ -129,7 +129,7 @@ def test_the_scheduler_is_gone_and_back(tmp_path: Path) -> None:
         assert "the scheduler is gone" in running.command.log()
 
 
-def test_those_who_say_nothing_hold_nobody_up(tmp_path: Path) -> None:
+def test_silent_connections_delay_no_scrape(tmp_path: Path) -> None:
     with exporter(tmp_path, f"ipc://{tmp_path}/monitor") as running:
         host, port = running.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as silent, socket.create_connection((host, int(port))) as rude:
@@ -141,7 +141,7 @@ def test_those_who_say_nothing_hold_nobody_up(tmp_path: Path) -> None:
         assert "Traceback" not in running.command.log()
 
 
-def test_a_service_s_life(tmp_path: Path) -> None:
+def test_service_notifications(tmp_path: Path) -> None:
     manager, monitor = Manager(tmp_path), f"ipc://{tmp_path}/monitor"
     try:
         with exporter(tmp_path, monitor, NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="1500000") as running:
@@ -178,7 +178,7 @@ def test_wrong_options_and_ports(tmp_path: Path) -> None:
     assert status == 2 and text.count("\n") == 1 and "is not a socket" in text
 
 
-def test_without_the_library(
+def test_missing_library_gives_an_install_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     find = importlib.util.find_spec

@@ -1,4 +1,4 @@
-"""`scaler_client` as a process, on a real cluster."""
+"""`scaler_client` as a process, with a real cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRET = "an argument that nobody may read"
 
 
 def stays(log: str, _: str = "") -> None:
-    """Runs until the file is there that it is told of."""
+    """A task that runs until this file exists."""
     note(log, "began")
     while not os.path.exists(log + ".end"):
         time.sleep(0.01)
@@ -43,7 +43,7 @@ class Cluster:
     client: Client
     log: Path
     retried: TaskFuture[None]
-    """Runs for the second time."""
+    """A task that runs for the second time."""
     failed: TaskFuture[None]
     cancelled: TaskFuture[int]
 
@@ -105,7 +105,7 @@ def test_workers(running: Cluster) -> None:
     assert running.json("workers", "--filter", "no such worker")["workers"] == []
 
 
-def test_the_story_of_a_task_that_was_retried_and_runs(running: Cluster) -> None:
+def test_story_of_a_retried_running_task(running: Cluster) -> None:
     story = running.json("story", f"stays#{running.retried.task_id}")
     assert kinds(story) == ["submitted", "dispatched", "returned", "dispatched"]
     attempts = [event["attempt"] for event in story["events"] if event["event"] == "dispatched"]
@@ -124,7 +124,7 @@ def test_the_story_of_a_task_that_was_retried_and_runs(running: Cluster) -> None
     assert f"task {exact} of client " in running.scheduler.log(), "the log names it so that it can be looked up"
 
 
-def test_the_story_of_one_that_failed(running: Cluster) -> None:
+def test_story_of_a_failed_task(running: Cluster) -> None:
     story = running.json("story", str(running.failed.task_id))
     assert kinds(story) == ["submitted", "dispatched", "ended"]
     last = story["events"][-1]
@@ -133,21 +133,21 @@ def test_the_story_of_one_that_failed(running: Cluster) -> None:
     assert "    ValueError: no such curve" in running.text("story", str(running.failed.task_id)).splitlines()
 
 
-def test_the_story_of_one_that_was_cancelled(running: Cluster) -> None:
+def test_story_of_a_cancelled_task(running: Cluster) -> None:
     story = running.json("story", f"abs#{running.cancelled.task_id}")
     assert kinds(story)[0] == "submitted" and story["events"][-1]["outcome"] == "cancelled"
     assert "cancelled" in running.text("story", f"abs#{running.cancelled.task_id}")
 
 
 @pytest.mark.parametrize("name", ["123456789", "nothing#0", "1/1"])
-def test_the_story_of_one_that_is_not_known(running: Cluster, name: str) -> None:
+def test_story_of_an_unknown_task(running: Cluster, name: str) -> None:
     ran = running.ask("story", name)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
     assert "nothing is known of task " in ran.stderr
-    assert ("of that number there is: " in ran.stderr) == (name == "nothing#0")
+    assert ("with that number there is: " in ran.stderr) == (name == "nothing#0")
 
 
-def test_several_tasks_of_one_name(running: Cluster) -> None:
+def test_several_tasks_with_one_name(running: Cluster) -> None:
     with Client(running.scheduler.address) as other:
         future = other.submit(abs, -1)  # it waits: the worker is busy
         wait_until(lambda: running.json("status")["clients"] == 2 and future.task_id == 0, what="the second client")
@@ -168,18 +168,18 @@ def test_dump(running: Cluster, tmp_path: Path) -> None:
     assert any("ValueError: no such curve" in history["errors"] for history in dump["history"])
     assert "graphs" in dump and dump["problems"] == ["1 worker has died since the start: signal 9"]
     again = running.ask("dump", str(path))
-    assert again.returncode == 2 and "--force writes over it" in again.stderr
+    assert again.returncode == 2 and "--force overwrites it" in again.stderr
     assert running.ask("dump", str(path), "--force").returncode == 0
     assert running.json("dump", "-")["format"] == 1
 
 
-def test_whoever_has_seen_enough_may_go(running: Cluster) -> None:
+def test_closed_pipe_is_no_error(running: Cluster) -> None:
     command = f"{sys.executable} -m scaler_client workers --json | head -n 1"
     ran = run_once(["bash", "-o", "pipefail", "-c", command], SCALER_MONITOR_ADDRESS=running.scheduler.monitor_address)
     assert ran.stdout == "{\n" and ran.stderr == ""
 
 
-def test_the_monitor_is_found_by_the_schedulers_address(running: Cluster) -> None:
+def test_monitor_is_found_by_the_scheduler_address(running: Cluster) -> None:
     ran = run_once(
         [sys.executable, "-m", "scaler_client", "status", "--json"], SCALER_ADDRESS=running.scheduler.address
     )

@@ -1,4 +1,4 @@
-"""What a scheduler publishes, of a real cluster: read as the monitor's programs read it."""
+"""What a scheduler publishes about a real cluster, read by the monitor's reader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scaler_client.protocol.snapshots import HistoryKind
 
 
 class Follower:
-    """A reader with the socket and the clock that it wants."""
+    """A reader with a socket and a clock."""
 
     def __init__(self, address: str) -> None:
         self._context = zmq.Context()
@@ -67,7 +67,7 @@ def spin(seconds: float) -> None:
         pass
 
 
-def test_everybody_is_in_the_picture(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
+def test_snapshot_has_all_peers(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
     with cluster(tmp_path, running.address, 2, "--capabilities", "gpu=1"), Client(running.address) as client:
         follower.view(lambda view: len(view.workers) == 2)
         future = client.submit(spin, 4.0)
@@ -86,7 +86,7 @@ def test_everybody_is_in_the_picture(running: SchedulerCommand, follower: Follow
     follower.view(lambda view: not view.workers and not view.agents and not view.clients)
 
 
-def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
+def test_history_of_tasks(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
     follower.subscribe(HISTORY_TOPIC)
     with cluster(tmp_path, running.address, 1), Client(running.address) as client:
         before = follower.view(lambda view: len(view.workers) == 1).snapshot.sequence
@@ -112,9 +112,7 @@ def test_what_happens_to_tasks(running: SchedulerCommand, follower: Follower, tm
         assert len(errors) == 1 and errors[0].startswith("ZeroDivisionError: ")
 
 
-def test_who_comes_later_learns_what_has_happened(
-    running: SchedulerCommand, follower: Follower, tmp_path: Path
-) -> None:
+def test_late_subscriber_receives_kept_history(running: SchedulerCommand, follower: Follower, tmp_path: Path) -> None:
     with cluster(tmp_path, running.address, 1), Client(running.address) as client:
         assert isinstance(client.submit(divmod, 1, 0).exception(30), ZeroDivisionError)
         follower.subscribe(HISTORY_TOPIC)
@@ -133,7 +131,7 @@ def test_who_comes_later_learns_what_has_happened(
         assert story.errors[-1].startswith("ZeroDivisionError: ") and story.times == sorted(story.times)
 
 
-def test_a_second_subscriber_gets_a_picture(running: SchedulerCommand, follower: Follower) -> None:
+def test_second_subscriber_gets_a_snapshot(running: SchedulerCommand, follower: Follower) -> None:
     follower.view(lambda _: True)
     second = Follower(running.monitor_address)
     try:
@@ -142,7 +140,7 @@ def test_a_second_subscriber_gets_a_picture(running: SchedulerCommand, follower:
         second.close()
 
 
-def test_the_scheduler_is_gone_and_back(tmp_path: Path) -> None:
+def test_scheduler_disappears_and_returns(tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/scheduler"
     with scheduler(tmp_path, address=address) as first:
         following = Follower(first.monitor_address)

@@ -1,4 +1,4 @@
-"""What tasks print, with real processes: the cluster's log, and clients that want to see it."""
+"""The output of tasks with real processes: the cluster's log, and clients that receive output."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def fork_and_print() -> int:
 
 
 def lines_of(text: str, task: str) -> list[str]:
-    """What this task has printed, as a log or a client has it."""
+    """The lines that this task printed, in a log or at a client."""
     return re.findall(rf"^.*[/ ]{re.escape(task)}(?:: |\] | stderr: )(.*)$", text, re.MULTILINE)
 
 
-def test_the_log_says_who_printed_what(daemon: SchedulerCommand, cluster: Command) -> None:
+def test_log_names_the_printing_task(daemon: SchedulerCommand, cluster: Command) -> None:
     with Client(daemon.address, timeout_seconds=30) as client:
         future = client.submit(say, "something")
         pid = future.result(WAIT_SECONDS)
@@ -107,14 +107,14 @@ def test_the_log_says_who_printed_what(daemon: SchedulerCommand, cluster: Comman
     assert re.search(r"^echoed \('something',\)$", cluster.log(), re.MULTILINE), "a subprocess' is as it is"
 
 
-def test_the_last_words_before_a_crash(daemon: SchedulerCommand, cluster: Command) -> None:
+def test_output_before_a_crash_is_logged(daemon: SchedulerCommand, cluster: Command) -> None:
     with Client(daemon.address, timeout_seconds=30) as client:
         future = client.options(retries=0).submit(crash)
         assert "SIGKILL" in str(future.exception(WAIT_SECONDS))
         assert lines_of(cluster.log(), f"crash#{future.task_id}") == ["last words"]
 
 
-def test_what_a_task_forks_prints_as_it_is(daemon: SchedulerCommand, cluster: Command) -> None:
+def test_output_of_forked_processes_is_unchanged(daemon: SchedulerCommand, cluster: Command) -> None:
     with Client(daemon.address, timeout_seconds=30) as client:
         future = client.submit(fork_and_print)
         assert future.result(WAIT_SECONDS) == 1
@@ -123,7 +123,7 @@ def test_what_a_task_forks_prints_as_it_is(daemon: SchedulerCommand, cluster: Co
     assert "\nin the child\n" in cluster.log()
 
 
-def test_a_client_sees_its_tasks_and_their_children(
+def test_client_receives_output_of_tasks_and_children(
     daemon: SchedulerCommand, cluster: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Client(daemon.address, timeout_seconds=30, stream_output=True) as client:
@@ -141,7 +141,7 @@ def test_a_client_sees_its_tasks_and_their_children(
     assert shown.out.count("] half\n") == 4
 
 
-def test_gigabytes_hold_nobody_up_and_are_told(
+def test_gigabytes_of_output_are_bounded_and_reported(
     daemon: SchedulerCommand, cluster: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     size = len(cluster.log())
@@ -177,10 +177,8 @@ with Client(sys.argv[1], stream_output=True) as client:
 """
 
 
-def test_a_client_that_nobody_reads_gets_its_results(
-    daemon: SchedulerCommand, cluster: Command, tmp_path: Path
-) -> None:
-    """Its standard output is a pipe that is never read: tasks and results go on."""
+def test_client_with_a_full_pipe_gets_its_results(daemon: SchedulerCommand, cluster: Command, tmp_path: Path) -> None:
+    """A client whose standard output is a pipe that is never read: tasks and results continue."""
     program = tmp_path / "slow.py"
     program.write_text(SLOW)
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""scaler_top in a real terminal, on a real scheduler and cluster under load."""
+"""scaler_top in a real terminal, with a real scheduler and cluster under load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def wait_for_gate(path: str) -> None:
 
 
 class Load:
-    """Tasks without end, by a thread, until it is left; and two that run as long, one with a name of a hostile user."""
+    """Tasks without end, from a thread, until the end of the block; and two long ones, one with a hostile name."""
 
     def __init__(self, address: str, gate: Path) -> None:
         self._client = Client(address, timeout_seconds=60)
@@ -60,7 +60,7 @@ class Load:
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerCommand]:
-    """A scheduler with workers that have something to do."""
+    """A scheduler with busy workers."""
     folder = tmp_path_factory.mktemp("busy")
     with scheduler(folder) as started, cluster(folder, started.address, WORKERS):
         load = Load(started.address, folder / "gate")
@@ -87,18 +87,18 @@ def start(terminal: Terminal, address: str) -> None:
 
 
 def names(screen: str) -> list[str]:
-    """Of the workers, as they are seen."""
+    """The visible rows of the table of workers."""
     return re.findall(r"^ *(\S+-\d+) .* [A-]", screen, re.MULTILINE)
 
 
 def top_process(address: str) -> psutil.Process:
-    """That which watches there."""
+    """scaler_top of this scheduler in a terminal."""
     [process] = [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == [*TOP, address]]
     return process
 
 
 @needs_tmux
-def test_keys_sort_filter_scroll_and_show(busy: SchedulerCommand, open_terminal: Callable[..., Terminal]) -> None:
+def test_keys_sort_filter_scroll_and_open(busy: SchedulerCommand, open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal()
     start(terminal, busy.monitor_address)
     terminal.wait_for(rf"Total {WORKERS} worker")
@@ -149,7 +149,7 @@ def test_keys_sort_filter_scroll_and_show(busy: SchedulerCommand, open_terminal:
 
 
 @needs_tmux
-def test_who_runs_what_is_seen_and_not_obeyed(busy: SchedulerCommand, open_terminal: Callable[..., Terminal]) -> None:
+def test_hostile_task_names_are_harmless(busy: SchedulerCommand, open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal(160, 40)
     start(terminal, busy.monitor_address)
     terminal.wait_for(r"a long one \d")
@@ -170,7 +170,7 @@ def test_scrolling(busy: SchedulerCommand, open_terminal: Callable[..., Terminal
     terminal = open_terminal(80, 24)
     start(terminal, busy.monitor_address)
     terminal.wait_for("Total")
-    terminal.resize(80, 15)  # two rows are seen
+    terminal.resize(80, 15)  # two rows are visible
     assert len(names(terminal.wait_for(rf"1-2 of {WORKERS}"))) == 2
     terminal.press("Down", "Down")
     terminal.wait_for(rf"2-3 of {WORKERS}")
@@ -190,9 +190,7 @@ def test_scrolling(busy: SchedulerCommand, open_terminal: Callable[..., Terminal
 
 @needs_tmux
 @pytest.mark.parametrize("way", ["q", "C-c", "SIGTERM", "SIGHUP", "exception"])
-def test_the_terminal_is_left_as_it_was(
-    way: str, busy: SchedulerCommand, open_terminal: Callable[..., Terminal]
-) -> None:
+def test_terminal_is_restored(way: str, busy: SchedulerCommand, open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal()
     terminal.enter("clear; echo it was here; stty -g")
     [_, before] = re.findall(r"^(it was here|[0-9a-f]+:\S+)$", terminal.wait_for("^[0-9a-f]+:"), re.MULTILINE)
@@ -217,7 +215,7 @@ def test_the_terminal_is_left_as_it_was(
 
 
 @needs_tmux
-def test_ctrl_z_and_back(busy: SchedulerCommand, open_terminal: Callable[..., Terminal]) -> None:
+def test_suspend_and_resume_by_ctrl_z(busy: SchedulerCommand, open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal()
     terminal.enter("set -m; clear")
     start(terminal, busy.monitor_address)
@@ -247,7 +245,7 @@ def test_without_colours(
 
 
 @needs_tmux
-def test_the_scheduler_is_gone_and_back(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
+def test_scheduler_disappears_and_returns(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal()
     address = f"ipc://{tmp_path}/scheduler"
     start(terminal, f"{address}_monitor")
@@ -275,12 +273,12 @@ def test_once_and_json(busy: SchedulerCommand, tmp_path: Path) -> None:
     assert derived.returncode == 0 and max(map(len, derived.stdout.splitlines())) <= 80
 
 
-def test_nothing_is_heard(tmp_path: Path) -> None:
+def test_no_scheduler_is_heard(tmp_path: Path) -> None:
     for way in ("--once", "--json"):
         done = run_once([*TOP, f"ipc://{tmp_path}/x", way, "--timeout", "0.2"])
         assert (done.returncode, done.stdout) == (1, "")
         assert re.fullmatch(
-            r"scaler_top: nothing was heard at ipc://\S+ for 0.2 s: there is no \S+ yet: .*\n", done.stderr
+            r"scaler_top: nothing was heard at ipc://\S+ for 0.2 s: \S+ does not exist yet: .*\n", done.stderr
         )
     (tmp_path / "file").touch()
     done = run_once([*TOP, f"ipc://{tmp_path}/file"])
@@ -290,7 +288,7 @@ def test_nothing_is_heard(tmp_path: Path) -> None:
     assert done.returncode == 2 and "no terminal" in done.stderr
 
 
-def test_a_reader_that_has_enough(busy: SchedulerCommand) -> None:
+def test_closed_pipe(busy: SchedulerCommand) -> None:
     command = f"{' '.join(TOP)} {busy.monitor_address} --json | head -c 1"
     done = subprocess.run(
         ["sh", "-c", command], env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
@@ -299,7 +297,7 @@ def test_a_reader_that_has_enough(busy: SchedulerCommand) -> None:
 
 
 @pytest.mark.skipif(not os.environ.get("SCALER_SCHEDULER_PYTHON"), reason="SCALER_SCHEDULER_PYTHON names no PyPy")
-def test_under_the_schedulers_interpreter(busy: SchedulerCommand) -> None:
+def test_runs_under_pypy(busy: SchedulerCommand) -> None:
     python = os.environ["SCALER_SCHEDULER_PYTHON"]
     library = str(Path(sys.modules["scaler_client"].__file__ or "").parents[1])
     done = run_once([python, "-m", "scaler_client.top", busy.monitor_address, "--once"], PYTHONPATH=library)

@@ -1,4 +1,4 @@
-"""scaler_ui as a real command, beside a real scheduler and cluster."""
+"""scaler_ui as a process, with a real scheduler and cluster."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Ui(Command):
             raise
 
     def watch(self, *topics: str, until: Callable[[dict[str, list[Any]]], object]) -> dict[str, list[Any]]:
-        """What a page is sent, by type, once it is enough."""
+        """The messages that a page was sent, by type, once there are enough."""
         return asyncio.run(asyncio.wait_for(self._watch(topics, until), SECONDS))
 
     async def _watch(
         self, topics: tuple[str, ...], until: Callable[[dict[str, list[Any]]], object], **more: str
     ) -> dict[str, list[Any]]:
-        """`more` is said beside what is watched."""
+        """Watch the topics and send the messages `more`."""
         seen: dict[str, list[Any]] = {}
         async with aiohttp.ClientSession() as browser, browser.ws_connect(self.url + "live", max_msg_size=0) as page:
             await page.send_str(json.dumps({"type": "watch", "topics": topics}))
@@ -62,7 +62,7 @@ class Ui(Command):
         return seen
 
     def story(self, client: str, task_id: str) -> dict[str, list[Any]]:
-        """The columns of what has happened to a task."""
+        """The columns of a task's story."""
         asked = self._watch((), lambda seen: seen.get("story"), type="story", client=client, id=task_id)
         columns: dict[str, list[Any]] = asyncio.run(asyncio.wait_for(asked, SECONDS))["story"][0]["columns"]
         return columns
@@ -71,7 +71,7 @@ class Ui(Command):
         return asyncio.run(self._status(path, headers))
 
     async def _status(self, path: str, headers: dict[str, str]) -> int:
-        jar = aiohttp.CookieJar(unsafe=True)  # of a host that is a number too
+        jar = aiohttp.CookieJar(unsafe=True)  # for a host name that is an IP address too
         async with aiohttp.ClientSession(cookie_jar=jar) as browser:
             async with browser.get(self.url + path, headers=headers) as answer:
                 return answer.status
@@ -99,7 +99,7 @@ def fail(x: int) -> int:
 
 
 def rows(seen: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Executions, with what their chunks' dictionaries say."""
+    """Executions with the dictionaries of their chunks resolved."""
     found = []
     for chunk in seen.get("tasks", []):
         columns = chunk["columns"]
@@ -113,7 +113,7 @@ def rows(seen: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_page_sees_tasks_run(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
+def test_page_receives_running_tasks(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
     with cluster(tmp_path, running.address, 2), Client(running.address) as client:
         began = time.time()
         wait_until(lambda: ui.status("health") == 200, what="the scheduler is there")
@@ -145,12 +145,12 @@ def test_a_page_sees_tasks_run(running: SchedulerCommand, ui: Ui, tmp_path: Path
     assert seen["snapshot"][-1]["tasks"]["resolved"] >= 503 and seen["series"][-1]["columns"]["workers"][-1] == 2
 
 
-def test_the_story_of_a_task(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
+def test_story_of_a_task(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
     with cluster(tmp_path, running.address, 1), Client(running.address) as client:
         assert client.submit(fail, 7).exception(SECONDS) is not None
         seen = ui.watch("tasks", until=lambda seen: rows(seen))
         identity, task_id = seen["tasks"][0]["clients"][0], seen["tasks"][0]["columns"]["id"][0]
-        for _ in range(2):  # whoever asks again is answered again
+        for _ in range(2):  # a repeated request is answered again
             story = ui.story(identity, task_id)
             assert story["kind"][0] == "submitted" and story["kind"][-1] == "ended"
             assert story["outcome"][-1] == 1 and story["error"][-1] == "ValueError: no such number: 7"
@@ -158,7 +158,7 @@ def test_the_story_of_a_task(running: SchedulerCommand, ui: Ui, tmp_path: Path) 
         assert ui.story(identity, "12345")["kind"] == []
 
 
-def test_a_graph_is_seen_while_it_runs(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
+def test_page_receives_open_graphs(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
     with cluster(tmp_path, running.address, 1), Client(running.address) as client:
         graph = {"a": (time.sleep, 600), "b": (fail, "a"), "c": (fail, "a")}
         futures = client.submit_graph(graph, keys=["b", "c"])
@@ -175,7 +175,7 @@ def test_a_graph_is_seen_while_it_runs(running: SchedulerCommand, ui: Ui, tmp_pa
         ))  # fmt: skip
 
 
-def test_what_has_led_here_is_there_too(running: SchedulerCommand, tmp_path: Path) -> None:
+def test_page_receives_kept_history(running: SchedulerCommand, tmp_path: Path) -> None:
     with cluster(tmp_path, running.address, 1), Client(running.address) as client:
         assert client.submit(square, 7).result(SECONDS) == 49
     ui = Ui(tmp_path, running.monitor_address)
@@ -186,7 +186,7 @@ def test_what_has_led_here_is_there_too(running: SchedulerCommand, tmp_path: Pat
         ui.end()
 
 
-def test_the_scheduler_goes_and_another_comes(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
+def test_scheduler_is_replaced(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
     ui.watch(until=lambda seen: seen.get("snapshot"))
     running.stop()
     wait_until(lambda: ui.status("health") == 503, what="its silence is noticed")
@@ -210,7 +210,7 @@ def test_prometheus_scrapes_it(running: SchedulerCommand, ui: Ui) -> None:
     assert samples["scaler_up"] == 1 and "scaler_tasks" in samples
 
 
-def test_a_token_where_others_reach_it(running: SchedulerCommand, tmp_path: Path) -> None:
+def test_token_on_a_public_interface(running: SchedulerCommand, tmp_path: Path) -> None:
     ui = Ui(tmp_path, running.monitor_address, "--host", "0.0.0.0")
     try:
         token = re.search(r"\?token=(\S+)", ui.log())
@@ -230,7 +230,7 @@ def test_a_token_where_others_reach_it(running: SchedulerCommand, tmp_path: Path
         given.end()
 
 
-def test_a_service_s_life(running: SchedulerCommand, tmp_path: Path) -> None:
+def test_service_notifications(running: SchedulerCommand, tmp_path: Path) -> None:
     manager = Manager(tmp_path)
     ui = Ui(tmp_path, running.monitor_address, NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="1500000")
     try:
@@ -247,7 +247,7 @@ def test_a_service_s_life(running: SchedulerCommand, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_at_once_with_pages_open(ui: Ui, number: signal.Signals) -> None:
+def test_signal_ends_the_server_with_open_pages(ui: Ui, number: signal.Signals) -> None:
     async def story() -> None:
         async with aiohttp.ClientSession() as browser, browser.ws_connect(ui.url + "live") as page:
             await page.receive_str()
@@ -260,7 +260,7 @@ def test_a_signal_ends_it_at_once_with_pages_open(ui: Ui, number: signal.Signals
     assert ui.process.wait(5) == 0, ui.log()
 
 
-def test_what_is_no_http_is_answered_and_not_logged(ui: Ui) -> None:
+def test_malformed_http_is_answered_and_not_logged(ui: Ui) -> None:
     port = int(ui.url.rpartition(":")[2].strip("/"))
     for garbage in (b"\x16\x03\x01nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"):
         with socket.create_connection(("127.0.0.1", port), SECONDS) as peer:
@@ -277,7 +277,7 @@ def test_what_is_no_http_is_answered_and_not_logged(ui: Ui) -> None:
     assert "Traceback" not in ui.log() and "ERROR" not in ui.log()
 
 
-def test_wrong_input_is_one_line(tmp_path: Path) -> None:
+def test_errors_are_one_line(tmp_path: Path) -> None:
     monitor = f"ipc://{tmp_path}/m"
     (tmp_path / "file").touch()
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -300,7 +300,7 @@ def test_wrong_input_is_one_line(tmp_path: Path) -> None:
             assert ran.stderr.startswith("scaler_ui: ") and complaint in ran.stderr and ran.stderr.count("\n") == 1
 
 
-def test_without_aiohttp_it_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_aiohttp_gives_an_install_hint(tmp_path: Path) -> None:
     program = "import sys; sys.modules['aiohttp'] = None; from scaler_client.ui.cli import main; sys.exit(main())"
     ran = run_once([sys.executable, "-c", program, f"ipc://{tmp_path}/m"])
     assert ran.returncode == 2 and ran.stderr.count("\n") == 1
@@ -317,7 +317,7 @@ def test_versions() -> None:
     )
 
 
-def test_it_waits_for_a_scheduler_and_says_why(tmp_path: Path) -> None:
+def test_waits_for_a_scheduler_and_says_why(tmp_path: Path) -> None:
     ui = Ui(tmp_path, f"ipc://{tmp_path}/m")
     try:
         seen = ui.watch(until=lambda seen: seen.get("presence"))

@@ -7,5 +7,5 @@ import sys
 from pathlib import Path
 
 LIBRARY = Path(__file__).resolve().parents[2] / "client_lib"
-if importlib.util.find_spec("scaler_client") is None:  # PyPy's environment has the scheduler alone
+if importlib.util.find_spec("scaler_client") is None:  # PyPy's environment has only the scheduler
     sys.path.append(str(LIBRARY))

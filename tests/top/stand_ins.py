@@ -1,4 +1,4 @@
-"""A scheduler as its snapshots tell of it, made up, and a reader that has heard them."""
+"""Made-up snapshots of a scheduler, and a reader that has received them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST_WORKER = 1000
 
 
 def workers(number: int, second: int) -> WorkerColumns:
-    """So many, on hosts of 32; those with an even number run something."""
+    """Workers on hosts of 32. Those with an even number run a task."""
     columns = WorkerColumns()
     for row in range(number):
         is_busy = row % 2 == 0
@@ -107,13 +107,13 @@ def snapshot(workers_: int, second: int, incarnation: int = 7) -> Snapshot:
 
 
 def view(workers_: int = 7) -> SnapshotView:
-    """Of the second of two snapshots, for rates and percentages to be there."""
+    """The second of two snapshots, so that there are rates and percentages."""
     before, now = snapshot(workers_, 1), snapshot(workers_, 2)
     return build_view(now, before, cpu_usages(now, cpu_usages(before, {})))
 
 
 class Reader:
-    """What of a MonitorReader the screen looks at."""
+    """The part of a MonitorReader that the screen reads."""
 
     def __init__(
         self, presence: Any, since: float = 0.0, shown: Optional[SnapshotView] = None, schedulers: int = 1
@@ -126,5 +126,5 @@ class Reader:
 
 
 def text_of(lines: List[Any]) -> List[str]:
-    """Without looks."""
+    """The lines without styles."""
     return ["".join(text for _, text in line) for line in lines]

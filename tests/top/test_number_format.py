@@ -1,4 +1,4 @@
-"""Numbers in few characters, texts of a certain width, and what is said of the scheduler."""
+"""Short numbers, texts of a fixed width, and the messages of the banner."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from scaler_client.top.text_width import ELLIPSIS, clean, left, right, width_of
         (number_format.clock, 3 * 86400 + 4 * 3600, "3d04h"),
     ],
 )
-def test_figures(function, number, text):
+def test_numbers_are_short(function, number, text):
     assert function(number) == text
 
 
 @pytest.mark.parametrize("number", [0, 999, 1000, 9949, 9950, 12345, 999_499, 999_500, 1_234_567, 10**12, 2**63])
-def test_counts_keep_to_their_width(number):
+def test_counts_fit_their_width(number):
     for width in (4, 5, 7):
         assert len(number_format.count(number, width)) <= width, number_format.count(number, width)
 
 
-def test_texts_keep_to_their_width_and_are_not_obeyed():
+def test_texts_fit_their_width_and_have_no_control_characters():
     assert left("abc", 5) == "abc  " and right("abc", 5) == "  abc"
     assert left("abcdef", 4) == f"abc{ELLIPSIS}" and right("abcdef", 4) == f"{ELLIPSIS}def"
     for text in ("数値計算", "a\tb", "\x1b[2J", "e\u0301clair", "\u202egnol", "\ud800x"):
@@ -59,7 +59,7 @@ def test_texts_keep_to_their_width_and_are_not_obeyed():
         assert "\x1b" not in clean(text) and "\u202e" not in clean(text) and "\t" not in clean(text)
 
 
-def test_what_is_said_of_the_scheduler():
+def test_banner_messages():
     banner = Banner()
     assert banner.text(Reader(Presence.UNHEARD, 10.0), 13.0, "there is no /x yet") == (
         "bad",
@@ -81,7 +81,7 @@ def test_what_is_said_of_the_scheduler():
     assert banner.text(other, 0.0, "") == ("bad", "it has protocol version 9")
 
 
-def test_all_there_is_as_json():
+def test_json_has_all_data():
     known = json.loads(json.dumps(as_json(view())))
     assert known["scheduler"]["resident_bytes"] == 136_418_099 and known["rates_seconds"] == 1.0
     assert known["tasks"]["waiting"] == 1234567 and known["tasks"]["resolved_rate"] == 2500

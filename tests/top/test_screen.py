@@ -24,7 +24,7 @@ def shown(state: ScreenState, width: int = 80, height: int = 24, workers: int = 
 
 
 def pressed(state: ScreenState, keys: List[str], width: int = 80, height: int = 24, workers: int = 7) -> List[str]:
-    """The screen after keys, which is drawn after each as a terminal's is."""
+    """The screen after these keys. It is drawn after each key, as in a terminal."""
     lines = shown(state, width, height, workers)
     for key in keys:
         state.handle_key(key)
@@ -33,12 +33,12 @@ def pressed(state: ScreenState, keys: List[str], width: int = 80, height: int = 
 
 
 def names(lines: List[str]) -> List[int]:
-    """Of the workers that are seen, their numbers."""
+    """The numbers of the visible workers."""
     found = [re.match(rf" *(?:node|{ELLIPSIS})\S*-(\d+) ", line) for line in lines]
     return [int(each.group(1)) for each in found if each]
 
 
-def test_the_pictures() -> None:
+def test_expected_screens() -> None:
     made = render_screens()
     assert made == {name: (FOLDER / name).read_text("utf-8") for name in made}
     assert set(made) == {path.name for path in FOLDER.iterdir()}
@@ -47,7 +47,7 @@ def test_the_pictures() -> None:
 @pytest.mark.parametrize("width", [80, 99, 117, 118, 179, 180, 260])
 @pytest.mark.parametrize("height", [24, 37, 60])
 @pytest.mark.parametrize("keys", [[], ["?"], ["enter"], ["tab"], ["tab", "tab"], ["o", "tab"], ["/", "x"]])
-def test_it_fits_any_terminal(width: int, height: int, keys: List[str]) -> None:
+def test_screen_fits_any_terminal(width: int, height: int, keys: List[str]) -> None:
     lines = pressed(ScreenState(), keys, width, height, 40)
     assert len(lines) == height
     assert {width_of(line) for line in lines} == {width}
@@ -55,7 +55,7 @@ def test_it_fits_any_terminal(width: int, height: int, keys: List[str]) -> None:
 
 
 @pytest.mark.parametrize("width, height", [(1, 1), (10, 3), (40, 10), (79, 12)])
-def test_it_survives_terminals_that_are_too_small(width: int, height: int) -> None:
+def test_tiny_terminals_do_not_crash(width: int, height: int) -> None:
     for keys in ([], ["?"], ["enter"], ["tab"]):
         lines = pressed(ScreenState(), keys, width, height)
         assert len(lines) <= max(2, height) and all(width_of(line) == width for line in lines)
@@ -72,7 +72,7 @@ def test_it_survives_terminals_that_are_too_small(width: int, height: int) -> No
         ("d", "queued", 5, 0),
     ],
 )
-def test_keys_sort_and_sort_the_other_way(key: str, column: str, first: int, last: int) -> None:
+def test_keys_sort_and_reverse(key: str, column: str, first: int, last: int) -> None:
     state = ScreenState()
     state.sorted_by = "lag"
     lines = pressed(state, [key])
@@ -85,13 +85,13 @@ def test_keys_sort_and_sort_the_other_way(key: str, column: str, first: int, las
 
 
 @pytest.mark.parametrize("key, column", [("C", "agt_cpu"), ("M", "agt_rss"), ("l", "lag")])
-def test_agents_figures_sort_too(key: str, column: str) -> None:
+def test_agent_columns_sort(key: str, column: str) -> None:
     lines = pressed(ScreenState(), [key], workers=100)
     assert f"[{column}]" in "".join(lines)
     assert names(lines)[0] >= 96 or column != "lag"
 
 
-def test_scrolling_goes_to_both_ends() -> None:
+def test_scrolling_reaches_both_ends() -> None:
     state = ScreenState()
     lines = pressed(state, ["n", "end"], workers=1000)
     assert names(lines)[-1] == 999 and any("990-1,000 of 1,000" in line for line in lines)
@@ -103,7 +103,7 @@ def test_scrolling_goes_to_both_ends() -> None:
     assert names(pressed(state, [], workers=1000))[-1] == 25
 
 
-def test_a_filter_finds_names_hosts_tasks_and_capabilities() -> None:
+def test_filter_matches_names_hosts_tasks_and_capabilities() -> None:
     state = ScreenState()
     lines = pressed(state, ["n", "/", *"NODE-03 gpu"], workers=1000)
     assert any("Filter workers: NODE-03 gpu_" in line for line in lines)
@@ -126,7 +126,7 @@ def test_a_filter_finds_names_hosts_tasks_and_capabilities() -> None:
         (["tab", "o"], "objects", "numbers here", "numbers", "object 2"),
     ],
 )
-def test_a_filter_is_of_the_table_in_view(
+def test_filter_belongs_to_the_focused_table(
     size: Tuple[int, int], keys: List[str], table: str, words: str, kept: str, left_out: str
 ) -> None:
     state = ScreenState()
@@ -147,8 +147,8 @@ def test_a_filter_is_of_the_table_in_view(
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (160, 50), (200, 60), (240, 70)])
-def test_room_is_used(size: Tuple[int, int]) -> None:
-    """No table leaves rows out while lines of the screen are empty beside or below it."""
+def test_tables_use_all_lines(size: Tuple[int, int]) -> None:
+    """No table leaves out rows while lines beside or below it are empty."""
     width, height = size
     lines = shown(ScreenState(), width, height)
     cut = [line for line in lines if re.search(r"\d-\d+ of \d", line)]
@@ -158,12 +158,12 @@ def test_room_is_used(size: Tuple[int, int]) -> None:
     assert any("object(s)" in line for line in lines) == (width >= 180)
 
 
-def test_few_workers_leave_room_for_the_other_tables() -> None:
+def test_few_workers_leave_lines_to_other_tables() -> None:
     lines = shown(ScreenState(), 80, 24, 4)
     assert any("function(s)" in line for line in lines) and any("report.py" in line for line in lines)
 
 
-def test_tab_goes_through_all_tables_on_the_screen() -> None:
+def test_tab_visits_all_tables() -> None:
     state = ScreenState()
     seen = []
     for _ in range(5):
@@ -172,7 +172,7 @@ def test_tab_goes_through_all_tables_on_the_screen() -> None:
     assert seen == ["objects", "functions", "clients", "workers", "objects"]
 
 
-def test_a_workers_own_page_follows_it() -> None:
+def test_details_of_a_worker_are_updated() -> None:
     state = ScreenState()
     text = "\n".join(pressed(state, ["n", "down", "down", "enter"], height=40))
     for wanted in ("Worker node-00-4711-2", "host  node-00", "pid  5002", "0.1.0, python 3.11.7", "price_options"):
@@ -202,7 +202,7 @@ def test_a_workers_own_page_follows_it() -> None:
         ),
     ],
 )  # fmt: skip
-def test_enter_shows_what_is_known_of_any_row(keys: List[str], wanted: List[str]) -> None:
+def test_enter_shows_details_of_any_row(keys: List[str], wanted: List[str]) -> None:
     state = ScreenState()
     text = "\n".join(pressed(state, keys, height=40))
     assert [one for one in wanted if one not in text] == []
@@ -215,13 +215,13 @@ def pressed_focus(keys: List[str]) -> str:
     return "objects" if "o" in keys else "clients" if keys.count("tab") == 2 else "functions"
 
 
-def test_a_client_that_has_left_while_it_is_looked_at() -> None:
+def test_details_of_a_disconnected_client() -> None:
     state = ScreenState()
     state.detail = "clients", 4711
     assert "this client is gone" in "\n".join(shown(state))
 
 
-def test_a_retiring_worker_has_its_letter() -> None:
+def test_letter_of_a_retiring_worker() -> None:
     shown = view()
     retiring = WorkerState.AGENT_IS_HERE | WorkerState.RETIRES
     shown.workers[0] = dataclasses.replace(shown.workers[0], state=retiring)
@@ -235,7 +235,7 @@ def test_a_retiring_worker_has_its_letter() -> None:
     )
 
 
-def test_a_thousand_workers_are_drawn_in_no_time() -> None:
+def test_a_thousand_workers_are_drawn_fast() -> None:
     state, all_of_them = ScreenState(), view(1000)
     render(state, all_of_them, address=ADDRESS, message=("", ""), width=200, height=60)
     began = time.process_time()
@@ -244,7 +244,7 @@ def test_a_thousand_workers_are_drawn_in_no_time() -> None:
     assert time.process_time() - began < 2.0, "one takes 5 ms on a quiet machine"
 
 
-def test_before_the_first_snapshot_it_says_what_it_waits_for() -> None:
+def test_screen_before_the_first_snapshot() -> None:
     lines = text_of(
         render(
             ScreenState(),

@@ -1,4 +1,4 @@
-"""Writes the views that test_screen.py compares to (python -m tests.top.write_screens): style at what has changed"""
+"""Writes the screens that test_screen.py expects (python -m tests.top.write_screens). Review the changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = ((80, 24, 7), (120, 40, 7), (200, 60, 7), (80, 24, 1000), (132, 50, 1000
 
 
 def render_screens() -> Dict[str, str]:
-    """By file."""
+    """The screens by file name."""
     made = {}
     for width, height, workers in SIZES:
         lines = render(ScreenState(), view(workers), address=ADDRESS, message=("", ""), width=width, height=height)

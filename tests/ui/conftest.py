@@ -1,4 +1,4 @@
-"""A real Chromium, and a scheduler with a cluster, clients that keep it busy, and scaler_ui to look at it."""
+"""A real Chromium, a scheduler with a cluster and busy clients, and scaler_ui."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def site(folder: Path, monitor_address: str, port: int = 0) -> Iterator[Site]:
 
 
 def function(name: str, body: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of that name, which travels whole."""
+    """A function of this name, which is pickled by value."""
 
     def named(*arguments: Any) -> Any:
         return body(*arguments)
@@ -83,7 +83,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 @pytest.fixture(scope="module")
 def busy(shop: Shop) -> Iterator[Shop]:
-    """The same while tasks come and go."""
+    """A scheduler with two workers and its page, while tasks come and go."""
     import time
 
     ended = threading.Event()
@@ -102,21 +102,21 @@ def busy(shop: Shop) -> Iterator[Shop]:
 
 @pytest.fixture(scope="module")
 def quiet_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One whose scheduler is never heard: for pages that are fed by the test."""
+    """A page whose scheduler is never heard. The test feeds it."""
     with site(tmp_path_factory.mktemp("quiet"), NOBODY) as started:
         yield started
 
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
-    """Opens pages that must neither complain nor ask any other host, whatever else a test looks at."""
+    """Opens pages that must not report errors or contact other hosts."""
     with watched(browser) as opening:
         yield opening
 
 
 @pytest.fixture
 def fed_page(open_page: OpenPage, quiet_site: Site) -> Callable[..., Page]:
-    """Opens a page at a view, whose server says these messages."""
+    """Opens a page at a view. Its server sends these messages."""
 
     def open_fed(view: str, messages: list[Message], **options: Any) -> Page:
         def serve(route: WebSocketRoute) -> None:
@@ -131,7 +131,7 @@ def fed_page(open_page: OpenPage, quiet_site: Site) -> Callable[..., Page]:
 
 @pytest.fixture
 def quiet_feed(open_page: OpenPage, quiet_site: Site) -> Callable[..., tuple[Page, Line]]:
-    """Opens a page at a view, whose server says what the test wants when it wants."""
+    """Opens a page at a view. The test sends the server's messages."""
 
     def open_fed(view: str) -> tuple[Page, Line]:
         line = Line()

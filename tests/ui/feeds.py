@@ -1,4 +1,4 @@
-"""Messages of the page's contract, made up: what a real cluster here can't be, such as a thousand workers."""
+"""Made-up messages of the page's contract, for example of a thousand workers."""
 
 from __future__ import annotations
 
@@ -60,9 +60,8 @@ def workers(number: int) -> Message:
 
 
 def tasks(executions: int, number_of_workers: int, begin_ago: float, seconds: float, first: int = 0) -> Message:
-    """A chunk of executions, as many on each worker, one after the other; one in a hundred has failed.
-
-    They fill `seconds` from `begin_ago` seconds before now on.
+    """A chunk with as many executions on each worker, one after the other. One in a hundred has failed.
+    They fill `seconds` from `begin_ago` seconds before now.
     """
     chance = random.Random(first)
     base = int(time.time() - begin_ago)
@@ -94,7 +93,7 @@ def tasks(executions: int, number_of_workers: int, begin_ago: float, seconds: fl
 
 
 def graphs(states: list[str], edges: list[tuple[int, int]], names: list[str], first: int = 0) -> Message:
-    """Nodes, their ids from `first` on; edges go from row to row."""
+    """Nodes with ids from `first`. Edges go from row to row."""
     number = len(states)
     return {
         "type": "graphs",
@@ -111,7 +110,7 @@ def graphs(states: list[str], edges: list[tuple[int, int]], names: list[str], fi
 
 
 def layered_graph(widths: list[int], names: list[str]) -> tuple[list[str], list[tuple[int, int]], list[str]]:
-    """States, edges and names of a graph in layers: each node reads three of the layer before."""
+    """States, edges and names of a graph in layers. Each node reads three nodes of the layer before."""
     states: list[str] = []
     edges: list[tuple[int, int]] = []
     called: list[str] = []
@@ -133,7 +132,7 @@ def encoded(message: Message) -> str:
 
 
 class Line:
-    """What a page and the test that is its server say to each other."""
+    """The messages between the page and the test, which acts as its server."""
 
     def __init__(self) -> None:
         self.heard: list[Message] = []
@@ -149,7 +148,7 @@ class Line:
             self._route.send(encoded(message))
 
     def wait_for(self, page: Page, message: Message) -> None:
-        """Until the page has said that."""
+        """Wait until the page has sent this message."""
         deadline = time.monotonic() + 20
         while message not in self.heard:
             assert time.monotonic() < deadline, f"{message} is not among {self.heard}"

@@ -1,4 +1,4 @@
-"""Pages that are watched while a test looks at them, and what tests ask of them."""
+"""Pages that fail a test when they report errors, and helpers to read them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.waiting import wait_until
 
 VIEWS = ("overview", "workers", "timeline", "tasks", "functions", "clients", "graphs", "settings")
 SECONDS = 20.0
-"""For whatever should happen within seconds."""
+"""For events that should happen within seconds."""
 
 OpenPage = Callable[..., Page]
 
 
 @contextmanager
 def watched(browser: Browser) -> Iterator[OpenPage]:
-    """What opens a page at an address; options are those of a browser's context, `feed` stands for its server."""
+    """Opens a page at an address. The options are those of a browser's context; `feed` replaces its server."""
     complaints: list[str] = []
     contexts: list[BrowserContext] = []
 
@@ -43,7 +43,7 @@ def watched(browser: Browser) -> Iterator[OpenPage]:
         host = urlsplit(url).netloc
 
         def hear(message: ConsoleMessage) -> None:
-            # A lost server is reported by the browser itself, whatever the page does.
+            # The browser itself reports a lost server.
             is_lost = may_lose and "ERR_CONNECTION" in message.text
             if message.type in ("error", "warning") and not is_lost:
                 complaints.append(message.text)
@@ -80,12 +80,12 @@ def go(page: Page, view: str) -> None:
 
 
 def rows(page: Page) -> Locator:
-    """The rows of the table that is shown, as far as they are in the page."""
+    """The rows of the visible table that exist in the page."""
     return page.locator("#panels .rows .row:visible")
 
 
 def cells(page: Page, column: str) -> list[str]:
-    """The texts of a column, from above."""
+    """The texts of a column, from the top."""
     titles = page.locator("#panels [role=columnheader]").all_inner_texts()
     number = next(number for number, title in enumerate(titles, 1) if title.strip() == column)
     script = """number => [...document.querySelectorAll('#panels .rows .row:not([hidden])')]
@@ -99,7 +99,7 @@ def canvas(page: Page) -> Locator:
 
 
 def drawn(page: Page, name: str) -> float:
-    """What the timeline says of the frame that it has drawn last; 0 before the first."""
+    """A number of the last frame drawn by the timeline; 0 before the first."""
     script = "name => Number(document.querySelector('#panels canvas[role=application]')?.dataset[name] ?? 0)"
     found: float = page.evaluate(script, name)
     return found
@@ -110,11 +110,11 @@ def wait_for_bars(page: Page, least: int = 1) -> None:
 
 
 def span(page: Page) -> float:
-    """How many milliseconds of time the timeline shows."""
+    """The milliseconds of time that the timeline shows."""
     return drawn(page, "to") - drawn(page, "from")
 
 
 def width_of(page: Page) -> tuple[int, int]:
-    """Of the whole page, and of what of it is in sight."""
+    """The width of the whole page, and of its visible part."""
     whole, seen = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     return whole, seen

@@ -1,4 +1,4 @@
-"""The page's table of executions, by itself: what it keeps, and what it forgets."""
+"""The page's store of executions: what it keeps and what it drops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def kept(page: Page, chunks: list[feeds.Message], most: int = 100_000, before: f
     return found
 
 
-def test_what_is_too_much_goes_everywhere(fed_page: FedPage) -> None:
+def test_executions_beyond_the_limit_are_dropped_everywhere(fed_page: FedPage) -> None:
     page = fed_page("settings", [feeds.hello()])
     chunks = [feeds.tasks(1000, 10, 100 - 10 * number, 9, 1000 * number) for number in range(8)]
     found = kept(page, chunks, most=2500)
@@ -40,7 +40,7 @@ def test_what_is_too_much_goes_everywhere(fed_page: FedPage) -> None:
     assert all(held < 2 * length + 128 for held, length in zip(found["held"], found["lanes"]))
 
 
-def test_what_is_before_the_window_goes(fed_page: FedPage) -> None:
+def test_executions_before_the_window_are_dropped(fed_page: FedPage) -> None:
     page = fed_page("settings", [feeds.hello()])
     chunks = [feeds.tasks(1000, 10, 100, 40), feeds.tasks(500, 5, 50, 40, 1000)]
     found = kept(page, chunks, before=(chunks[1]["base"] - 5) * 1000)
@@ -50,7 +50,7 @@ def test_what_is_before_the_window_goes(fed_page: FedPage) -> None:
     assert failures == sum(chunks[1]["columns"]["outcome"])
 
 
-def test_names_of_single_tasks_are_no_functions(fed_page: FedPage) -> None:
+def test_names_of_single_tasks_are_not_functions(fed_page: FedPage) -> None:
     page = fed_page("settings", [feeds.hello()])
     chunk = feeds.tasks(100, 2, 50, 40)
     chunk["names"] += [f"job {number}" for number in range(100)]

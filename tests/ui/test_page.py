@@ -1,4 +1,4 @@
-"""The page as a person sees it, in a real browser, of a real scheduler and cluster under load."""
+"""The page in a real browser, with a real scheduler and cluster under load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def page(busy: Shop, open_page: OpenPage) -> Page:
     return page
 
 
-def test_the_overview_is_live(busy: Shop, page: Page) -> None:
+def test_overview_is_updated(busy: Shop, page: Page) -> None:
     figure = page.locator("[data-figure=throughput]")
     expect(page.locator("[data-figure=workers] dd").first).to_have_text("2")
     expect(page.locator("[data-figure=workers] dd").last).to_have_text("1 host agent, 1 client")
@@ -54,7 +54,7 @@ def test_workers_are_sorted_and_filtered(page: Page) -> None:
     expect(rows(page)).to_have_count(0)
 
 
-def test_the_timeline_is_zoomed_moved_and_says_what_is_at_the_pointer(page: Page) -> None:
+def test_timeline_zooms_moves_and_shows_a_tooltip(page: Page) -> None:
     go(page, "timeline")
     wait_for_bars(page, 21)
     expect(page.get_by_label("Colours")).to_contain_text("work")
@@ -87,7 +87,7 @@ def test_the_timeline_is_zoomed_moved_and_says_what_is_at_the_pointer(page: Page
     expect(page.locator("dialog#details")).to_be_visible()
 
 
-def test_a_failed_task_shows_its_error_and_its_story(busy: Shop, page: Page) -> None:
+def test_failed_task_shows_error_and_story(busy: Shop, page: Page) -> None:
     def fail(curve: str) -> None:
         raise ValueError(f"no such curve: {curve}")
 
@@ -103,14 +103,14 @@ def test_a_failed_task_shows_its_error_and_its_story(busy: Shop, page: Page) -> 
     expect(details.get_by_role("heading", name="price")).to_be_visible()
     expect(details.get_by_role("note", name="Error")).to_contain_text("ValueError: no such curve: flat")
     expect(details.get_by_role("note", name="Traceback")).to_contain_text('raise ValueError(f"no such curve: {curve}")')
-    story = details.get_by_label("What has happened")
+    story = details.get_by_label("History")
     for what in ("submitted", "dispatched", "exception"):
         expect(story).to_contain_text(what)
     page.keyboard.press("Escape")
     expect(details).to_be_hidden()
 
 
-def test_the_log_stays_put_while_one_reads_further_down(page: Page) -> None:
+def test_task_log_stays_in_place_while_scrolled(page: Page) -> None:
     go(page, "tasks")
     expect(rows(page).nth(20)).to_be_attached()
     newest = cells(page, "Id")[0]
@@ -137,7 +137,7 @@ def test_tasks_are_searched(busy: Shop, page: Page) -> None:
     expect(page.get_by_text("No task in the window matches")).to_be_visible()
 
 
-def test_functions_are_counted_and_timed(page: Page) -> None:
+def test_functions_have_counts_and_durations(page: Page) -> None:
     go(page, "functions")
     page.get_by_role("searchbox").fill("work")
     expect(rows(page)).to_have_count(1)
@@ -150,7 +150,7 @@ def test_functions_are_counted_and_timed(page: Page) -> None:
     expect(page.get_by_role("columnheader", name="Failed")).to_have_attribute("aria-sort", "descending")
 
 
-def test_a_graph_is_drawn_while_it_runs(busy: Shop, page: Page, tmp_path: Path) -> None:
+def test_running_graph_is_drawn(busy: Shop, page: Page, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
 
     def wait(path: str) -> int:
@@ -186,7 +186,7 @@ HOSTILE = "<img src=x onerror=document.title='hacked'>"
 TURNED = "safe\u202egnp.exe\u05d0\u0000"
 
 
-def test_what_tasks_are_called_is_text(busy: Shop, page: Page) -> None:
+def test_task_names_are_shown_as_text(busy: Shop, page: Page) -> None:
     for name in (HOSTILE, TURNED):
         busy.client.submit(function(name, lambda: None)).result(20)
     turned = "safe⟨202E⟩gnp.exe\u05d0␀"
@@ -205,7 +205,7 @@ def test_what_tasks_are_called_is_text(busy: Shop, page: Page) -> None:
     assert page.title() == "Tasks · Scaler"
 
 
-def test_settings_are_kept(busy: Shop, page: Page) -> None:
+def test_settings_are_stored(busy: Shop, page: Page) -> None:
     go(page, "settings")
     page.get_by_label("Theme").select_option("dark")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -1,4 +1,4 @@
-"""The page with a server that says what the test wants: sizes, keys, widths, and what a cluster here does not do."""
+"""The page with messages made by the test: large sizes, keys, widths, and states that a cluster here does not reach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import wait_until
 
 WORKERS, TASKS, CHUNK = 1_000, 100_000, 10_000
 MOST_ROWS = 60
-"""Of a table at once in the page: those in sight, and some."""
+"""Rows of a table that may exist in the page: the visible ones and some more."""
 
 FedPage = Callable[..., Page]
 
@@ -37,7 +37,7 @@ def few() -> list[feeds.Message]:
     return [*beginning(), feeds.workers(12), feeds.clients(), feeds.functions(), feeds.tasks(120, 12, 60, 50)]
 
 
-def test_a_thousand_workers_and_100000_tasks_take_little_work(
+def test_drawing_1000_workers_and_100000_tasks_is_cheap(
     fed_page: FedPage, record_property: Callable[[str, object], None]
 ) -> None:
     page = fed_page("timeline", crowd())
@@ -50,7 +50,7 @@ def test_a_thousand_workers_and_100000_tasks_take_little_work(
     assert drawn(page, "bars") <= in_sight * width / 2
 
     go(page, "settings")
-    page.get_by_label("Rows of the timeline").select_option("compact")
+    page.get_by_label("Timeline rows").select_option("compact")
     go(page, "timeline")
     wait_until(lambda: drawn(page, "rows") > 1.5 * in_sight, what="more rows")
     assert drawn(page, "bars") <= drawn(page, "rows") * width / 2
@@ -74,7 +74,7 @@ def test_a_thousand_workers_and_100000_tasks_take_little_work(
 
 
 def frame_milliseconds(page: Page, step: int) -> float:
-    """How long the frame takes that one zoom more or less makes necessary."""
+    """The duration of the frame after one step of zoom."""
     before = drawn(page, "frames")
     page.get_by_role("button", name="Zoom in" if step % 2 else "Zoom out").click()
     wait_until(lambda: drawn(page, "frames") > before, what="a frame")
@@ -87,7 +87,7 @@ def test_tiny_tasks_share_bars(fed_page: FedPage) -> None:
     assert drawn(page, "bars") <= 2 * 1280 / 2
 
 
-def test_a_thousand_workers_are_filtered_and_sorted_by_number(fed_page: FedPage) -> None:
+def test_1000_workers_are_filtered_and_sorted(fed_page: FedPage) -> None:
     page = fed_page("workers", crowd()[:4])
     expect(page.get_by_text("1,000 in all")).to_be_visible()
     assert cells(page, "Worker")[:3] == ["host00-0", "host00-1", "host00-2"]
@@ -99,7 +99,7 @@ def test_a_thousand_workers_are_filtered_and_sorted_by_number(fed_page: FedPage)
     assert all(name.startswith("host07") for name in cells(page, "Worker"))
 
 
-def test_a_small_graph_is_drawn_node_by_node(fed_page: FedPage) -> None:
+def test_small_graph_is_drawn_by_node(fed_page: FedPage) -> None:
     states, edges, names = feeds.layered_graph([8, 5, 3, 1], ["load", "transform", "combine", "report"])
     page = fed_page("graphs", [*beginning(), feeds.graphs(states, edges, names)])
     nodes = page.locator("#panels .graph .node")
@@ -115,21 +115,21 @@ def test_a_small_graph_is_drawn_node_by_node(fed_page: FedPage) -> None:
     expect(space).to_have_attribute("transform", before)
 
 
-def test_a_large_graph_is_drawn_by_function_and_depth(fed_page: FedPage) -> None:
+def test_large_graph_is_grouped_by_function_and_depth(fed_page: FedPage) -> None:
     widths = [600, 600, 200, 1]
     edges = [(row, 600 + row) for row in range(600)] + [(600 + row, 1200 + row // 3) for row in range(600)]
     edges += [(1200 + row, 1400) for row in range(200)]
     names = [name for name, width in zip(["load", "change", "join", "end"], widths) for _ in range(width)]
     states = ["done"] * 600 + ["running"] * 4 + ["waiting"] * 596 + ["blocked"] * 201
     page = fed_page("graphs", [*beginning(), feeds.graphs(states, edges, names)])
-    expect(page.get_by_text("1,401 nodes, drawn by function and depth")).to_be_visible()
+    expect(page.get_by_text("1,401 nodes, grouped by function and depth")).to_be_visible()
     nodes = page.locator("#panels .graph .node")
     expect(nodes).to_have_count(4)
     expect(nodes.filter(has_text="change × 600")).to_have_attribute("data-state", "running")
     expect(nodes.filter(has_text="change × 600")).to_contain_text("W 596")
 
 
-def test_nodes_that_are_forgotten_stay_until_their_graph_is_over(
+def test_nodes_stay_until_their_graph_ends(
     quiet_feed: Callable[..., tuple[Page, feeds.Line]],
 ) -> None:
     page, line = quiet_feed("graphs")
@@ -146,7 +146,7 @@ def test_nodes_that_are_forgotten_stay_until_their_graph_is_over(
     expect(nodes.filter(has_text="right")).to_have_attribute("data-state", "failed")
 
 
-def test_the_story_and_the_error_of_a_task(quiet_feed: Callable[..., tuple[Page, feeds.Line]]) -> None:
+def test_details_show_story_and_error(quiet_feed: Callable[..., tuple[Page, feeds.Line]]) -> None:
     page, line = quiet_feed("tasks")
     line.say(*beginning(), feeds.ended("7", "price", failed=True))
     rows(page).first.click()
@@ -154,7 +154,7 @@ def test_the_story_and_the_error_of_a_task(quiet_feed: Callable[..., tuple[Page,
     expect(page.locator("dialog#details h2")).to_have_text("price")
     line.wait_for(page, {"type": "story", "client": feeds.CLIENT, "id": "7"})
     line.say(feeds.story("7"))
-    story = page.get_by_label("What has happened")
+    story = page.get_by_label("History")
     expect(story).to_contain_text("returned: exception, attempt 1, on host00-0, 200 ms, OSError: not yet")
     expect(story).to_contain_text("exception, attempt 2, on host00-0, 1.50 s")
     tracebacks = page.get_by_role("note", name="Traceback")
@@ -162,7 +162,7 @@ def test_the_story_and_the_error_of_a_task(quiet_feed: Callable[..., tuple[Page,
     expect(tracebacks.last).to_have_text("Traceback 2\n  \u27e8202E\u27e9enil\nValueError: no curve")
 
 
-def test_everything_is_done_by_keys(fed_page: FedPage) -> None:
+def test_all_actions_have_keys(fed_page: FedPage) -> None:
     page = fed_page("overview", few())
     expect(page.locator("#state")).to_have_text("Live")
     for number, view in enumerate(VIEWS, 1):
@@ -199,7 +199,7 @@ def test_everything_is_done_by_keys(fed_page: FedPage) -> None:
     expect(page.locator("dialog#details")).to_be_hidden()
 
     page.keyboard.press("3")
-    wait_for_bars(page)  # keys work before anything is clicked or has the focus
+    wait_for_bars(page)  # keys work before a click, and without the focus
     before = span(page)
     page.keyboard.press("+")
     wait_until(lambda: span(page) < before, what="a shorter stretch")
@@ -217,7 +217,7 @@ def test_everything_is_done_by_keys(fed_page: FedPage) -> None:
 
 
 def restarted(times: int) -> list[feeds.Message]:
-    """A worker whose process was replaced so many times, one that is gone, and one that is there."""
+    """A worker whose process was replaced `times` times, one that is gone, and one that is connected."""
     chunks = []
     for life in range(times + 1):
         chunk = feeds.tasks(4, 1, 60 - 10 * life, 4, 10 * life)
@@ -245,7 +245,7 @@ LANES = """async () => {
 }"""
 
 
-def test_a_name_has_one_lane_unless_two_workers_have_it_at_once(fed_page: FedPage) -> None:
+def test_name_has_one_lane_unless_two_workers_share_it(fed_page: FedPage) -> None:
     page = fed_page("settings", beginning())
     assert page.evaluate(LANES) == [
         ["a", True, [1500, 2500], ["1", "2", "4"]],
@@ -255,7 +255,7 @@ def test_a_name_has_one_lane_unless_two_workers_have_it_at_once(fed_page: FedPag
     ]
 
 
-def test_a_worker_that_was_restarted_has_one_row(fed_page: FedPage) -> None:
+def test_restarted_worker_has_one_lane(fed_page: FedPage) -> None:
     page = fed_page("timeline", restarted(3))
     expect(page.get_by_text("24 tasks on 2 workers and 2 that are gone")).to_be_visible()
     wait_until(lambda: drawn(page, "rows") == 4, what="four rows")
@@ -267,7 +267,7 @@ def test_a_worker_that_was_restarted_has_one_row(fed_page: FedPage) -> None:
     assert names == ["south-1", "south-2", "a-worker-that-is-gone", "worker 78"]
 
 
-def test_a_worker_without_a_name_is_shown_by_its_identity(fed_page: FedPage) -> None:
+def test_worker_without_a_name_is_shown_by_its_identity(fed_page: FedPage) -> None:
     chunk = feeds.tasks(4, 1, 50, 4, 950)
     chunk["workers"], chunk["worker_names"] = ["78"], [""]
     page = fed_page("tasks", [*beginning(), chunk], viewport={"width": 390, "height": 740})
@@ -281,7 +281,7 @@ COLOURS = """async (names) => {
 }"""
 
 
-def test_a_function_keeps_its_colour(fed_page: FedPage) -> None:
+def test_function_keeps_its_colour(fed_page: FedPage) -> None:
     page = fed_page("timeline", few())
     legend = page.get_by_label("Colours").locator("li", has_text="resize").locator("i")
     before = legend.get_attribute("style")
@@ -292,14 +292,14 @@ def test_a_function_keeps_its_colour(fed_page: FedPage) -> None:
     assert len(set(one_of_many)) == 60
 
 
-def test_the_overview_says_what_is_wrong_and_no_internal_messages(fed_page: FedPage) -> None:
+def test_overview_shows_problems_and_no_message_counts(fed_page: FedPage) -> None:
     page = fed_page("overview", few())
     expect(page.get_by_role("heading", name="Problems")).to_be_visible()
     expect(page.get_by_label("Problems")).to_contain_text("2 workers have died since the start: signal 9")
     expect(page.get_by_text("Messages received")).to_have_count(0)
 
 
-def test_without_problems_there_is_no_card_of_them(fed_page: FedPage) -> None:
+def test_no_problems_no_card(fed_page: FedPage) -> None:
     page = fed_page("overview", [*few(), {**feeds.snapshot(), "problems": []}])
     expect(page.locator("[data-figure=workers] dd").first).to_have_text("1")
     expect(page.get_by_role("heading", name="Problems")).to_be_hidden()
@@ -313,7 +313,7 @@ def test_without_problems_there_is_no_card_of_them(fed_page: FedPage) -> None:
         ("clients", "report.py[4711]@node-1", "Waiting", "resize"),
     ],
 )
-def test_rows_open_what_they_stand_for(fed_page: FedPage, view: str, row: str, fact: str, task: str) -> None:
+def test_rows_open_their_details(fed_page: FedPage, view: str, row: str, fact: str, task: str) -> None:
     page = fed_page(view, few())
     rows(page).filter(has_text=row).first.click()
     details = page.locator("dialog#row-details")
@@ -333,7 +333,7 @@ def test_rows_open_what_they_stand_for(fed_page: FedPage, view: str, row: str, f
     expect(details).to_be_visible()
 
 
-def test_graphs_are_named_by_their_keys_and_start(quiet_feed: Callable[..., tuple[Page, feeds.Line]]) -> None:
+def test_graph_titles_have_keys_and_start(quiet_feed: Callable[..., tuple[Page, feeds.Line]]) -> None:
     page, line = quiet_feed("graphs")
     graph = feeds.graphs(["done", "failed", "done", "blocked"], [(0, 1)], ["load", "fit", "apart", "other"])
     graph["columns"] |= {
@@ -341,7 +341,7 @@ def test_graphs_are_named_by_their_keys_and_start(quiet_feed: Callable[..., tupl
     }  # fmt: skip
     line.say(*beginning(), feeds.clients(), graph)
     options = page.get_by_label("Graph", exact=True).locator("option")
-    expect(options).to_have_count(2)  # nodes without an edge between them are of one graph too
+    expect(options).to_have_count(2)  # nodes without an edge between them belong to one graph too
     expect(options.nth(0)).to_have_text("summary · 0 of 1 done · report.py[4711]@node-1")
     expect(options.nth(1)).to_have_text(
         re.compile(r"^report, chart · \d\d:\d\d:\d\d · 2 of 3 done, 1 failed · report.py\[4711\]@node-1$")
@@ -353,15 +353,15 @@ def test_graphs_are_named_by_their_keys_and_start(quiet_feed: Callable[..., tupl
     expect(space).not_to_have_attribute("transform", before)
 
 
-def test_the_banner_says_why_it_waits(fed_page: FedPage) -> None:
+def test_banner_explains_the_wait(fed_page: FedPage) -> None:
     absent = {**feeds.presence("unheard"), "problem": "there is no /tmp/nothing yet: the scheduler does not run"}
     page = fed_page("overview", [feeds.hello(), absent])
     expect(page.locator("#banner")).to_contain_text("there is no /tmp/nothing yet: the scheduler does not run")
     page = fed_page("overview", [feeds.hello(), feeds.presence(), feeds.snapshot(), feeds.presence("gone")])
-    expect(page.locator("#banner")).to_contain_text("It has stopped, or the network is cut")
+    expect(page.locator("#banner")).to_contain_text("It has stopped, or the network is interrupted")
 
 
-def test_focus_can_be_seen(fed_page: FedPage) -> None:
+def test_focus_is_visible(fed_page: FedPage) -> None:
     page = fed_page("workers", few())
     expect(rows(page).first).to_be_visible()
     seen = set()
@@ -377,7 +377,7 @@ def test_focus_can_be_seen(fed_page: FedPage) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_a_phone(fed_page: FedPage, scheme: str) -> None:
+def test_page_fits_a_phone(fed_page: FedPage, scheme: str) -> None:
     options = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "color_scheme": scheme}
     page = fed_page("overview", few(), **options)
     expect(page.locator("html")).to_have_attribute("data-theme", scheme)
@@ -390,7 +390,7 @@ def test_nothing_is_wider_than_a_phone(fed_page: FedPage, scheme: str) -> None:
         assert whole <= seen == 360, f"{view} is {whole} pixels wide"
 
 
-def test_two_fingers_zoom(fed_page: FedPage) -> None:
+def test_pinch_zooms(fed_page: FedPage) -> None:
     page = fed_page("timeline", few(), viewport={"width": 390, "height": 740}, has_touch=True)
     wait_for_bars(page)
     before = span(page)
@@ -410,7 +410,7 @@ def test_two_fingers_zoom(fed_page: FedPage) -> None:
     wait_until(lambda: span(page) < before / 2, what="a shorter stretch")
 
 
-def test_a_table_without_rows_is_empty_once_the_first_snapshot_has_come(fed_page: FedPage) -> None:
+def test_empty_table_after_the_first_snapshot(fed_page: FedPage) -> None:
     page = fed_page("workers", [feeds.hello(), feeds.presence(), feeds.snapshot(), feeds.workers(0)])
     expect(page.locator("#panels").get_by_text("No workers are connected")).to_be_visible()
     expect(page.get_by_text("0 in all")).to_be_visible()
@@ -419,10 +419,10 @@ def test_a_table_without_rows_is_empty_once_the_first_snapshot_has_come(fed_page
     expect(page.get_by_text("0 in all")).to_be_hidden()
 
 
-def test_empty_views_say_so(fed_page: FedPage) -> None:
+def test_texts_of_empty_views(fed_page: FedPage) -> None:
     page = fed_page("overview", [feeds.hello(), feeds.presence("unheard", time.time())])
-    expect(page.get_by_text("nothing was heard from a scheduler at ipc:")).to_be_visible()
-    expect(page.locator("#banner")).to_contain_text("either no scheduler runs there, or")
+    expect(page.get_by_text("none was heard at ipc:")).to_be_visible()
+    expect(page.locator("#banner")).to_contain_text("no scheduler runs there, it publishes")
     texts = {
         "workers": "Waiting for data", "timeline": "No tasks in the window yet",
         "tasks": "No tasks in the window yet", "functions": "Waiting for data", "graphs": "No graphs are open",

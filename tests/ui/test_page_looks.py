@@ -1,4 +1,4 @@
-"""How the page looks, whatever its server says: what fits, and colours that can be read and told apart."""
+"""The look of the page: columns that fit, and colours that are legible and distinct."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ WANTED = {
     ("functions", 390): {"Function", "Done", "Failed", "Mean"},
     ("functions", 1280): {"Median", "p99", "Longest"},
 }
-"""Columns that a view has at a width, at least."""
+"""Columns that a view has at least at a width."""
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("view", ["tasks", "workers", "functions", "clients"])
-def test_every_column_fits(fed_page: FedPage, view: str, width: int) -> None:
+def test_columns_fit(fed_page: FedPage, view: str, width: int) -> None:
     page = fed_page(view, few(), viewport={"width": width, "height": WIDTHS[width]})
     expect(rows(page).first).to_be_visible()
     table = page.locator("#panels .table")
@@ -40,7 +40,7 @@ def test_every_column_fits(fed_page: FedPage, view: str, width: int) -> None:
     assert not [text for text in cells_cut if not text.startswith("ValueError")] or width == 390
 
 
-def test_charts_stand_in_a_row_or_two_by_two(fed_page: FedPage) -> None:
+def test_charts_are_arranged_by_width(fed_page: FedPage) -> None:
     for width, columns in ((800, 2), (1280, 2), (1600, 2), (1920, 4), (2560, 4), (390, 1)):
         page = fed_page("overview", few(), viewport={"width": width, "height": 900})
         charts = page.locator(".charts > .chart")
@@ -49,7 +49,7 @@ def test_charts_stand_in_a_row_or_two_by_two(fed_page: FedPage) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_functions_have_colours_that_can_be_told_apart(fed_page: FedPage, scheme: str) -> None:
+def test_function_colours_are_distinct(fed_page: FedPage, scheme: str) -> None:
     page = fed_page("settings", beginning(), color_scheme=scheme)
     colours, ground = page.evaluate(
         """async (scheme) => {
@@ -66,7 +66,7 @@ def test_functions_have_colours_that_can_be_told_apart(fed_page: FedPage, scheme
 
 
 def oklab(colour: str) -> list[float]:
-    """Where distances are as people see them."""
+    """A colour as OKLab, where distances match human perception."""
     red, green, blue = linear(colour)
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
     middle = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
@@ -97,7 +97,7 @@ def test_text_has_contrast(fed_page: FedPage, scheme: str) -> None:
 
 
 def contrast(first: str, second: str) -> float:
-    """As WCAG has it."""
+    """The contrast as WCAG defines it."""
     lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 

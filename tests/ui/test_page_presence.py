@@ -1,4 +1,4 @@
-"""The scheduler goes and comes back; the page's own server does."""
+"""The scheduler disappears and returns, and so does the page's server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.ui.conftest import site
 from tests.ui.pages import OpenPage
 
 
-def test_a_scheduler_that_is_gone_and_back(open_page: OpenPage, tmp_path: Path) -> None:
+def test_scheduler_disappears_and_returns(open_page: OpenPage, tmp_path: Path) -> None:
     with restarts(tmp_path) as schedulers, site(tmp_path, schedulers.now.monitor_address) as started:
         page = open_page(started.url)
         state, banner = page.locator("#state"), page.locator("#banner")
@@ -24,10 +24,10 @@ def test_a_scheduler_that_is_gone_and_back(open_page: OpenPage, tmp_path: Path) 
         schedulers.start(address)
         expect(banner).to_contain_text("The scheduler is back since")
         expect(state).to_have_text("Live")
-        page.close()  # before its server ends, which it would complain of
+        page.close()  # before its server ends: the page would report an error
 
 
-def test_a_server_that_is_gone_and_back(open_page: OpenPage, tmp_path: Path) -> None:
+def test_server_disappears_and_returns(open_page: OpenPage, tmp_path: Path) -> None:
     with restarts(tmp_path) as schedulers:
         address = schedulers.now.monitor_address
         with site(tmp_path, address) as first:

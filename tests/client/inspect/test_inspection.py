@@ -1,4 +1,4 @@
-"""What `scaler_client` shows of fixed pictures, and what it says when it is asked wrongly."""
+"""The output of `scaler_client` for fixed snapshots, and its errors for wrong arguments."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def test_status(view: SnapshotView) -> None:
     assert "\n".join(status_text(OutputFormat(), view, MONITOR)) == STATUS
 
 
-def test_status_before_there_are_rates() -> None:
+def test_status_without_rates() -> None:
     lines = status_text(OutputFormat(), build_view(snapshot_frame(1, 0.5)), MONITOR)
     assert "rates      not known yet" in lines and lines[-1] == "problems   none"
     assert any(line.startswith("workers    0 on 0 hosts") for line in lines)
 
 
-def test_colours_are_for_terminals(view: SnapshotView) -> None:
+def test_colours_only_on_terminals(view: SnapshotView) -> None:
     plain, coloured = status_text(OutputFormat(), view, MONITOR), status_text(OutputFormat(80, True), view, MONITOR)
     assert len(plain) == len(coloured) and not any("\x1b" in line for line in plain)
     assert sum("\x1b[31m" in line for line in coloured) == 3, "the three problems, and nothing of a worker's name"
@@ -105,7 +105,7 @@ def test_workers(view: SnapshotView) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 100, 132])
-def test_what_names_something_is_not_cut(view: SnapshotView, columns: int) -> None:
+def test_worker_and_task_names_are_not_cut(view: SnapshotView, columns: int) -> None:
     task = dataclasses.replace(view.workers[2].task, id=123_456_789, seconds=7500, name="of_a_library.with_modules.fit")
     busy = {"resident_bytes": 123 << 20, "cpu_percent": 100, "free": 1000, "lag_seconds": 0.0123, "task": task}
     called = [f"node-07.example-4711-{at}" for at in range(4)]
@@ -132,7 +132,7 @@ def test_what_names_something_is_not_cut(view: SnapshotView, columns: int) -> No
         ("name", "nothing", []),
     ],
 )
-def test_workers_sorted_and_filtered(view: SnapshotView, sort: str, query: str, numbers: list[int]) -> None:
+def test_workers_are_sorted_and_filtered(view: SnapshotView, sort: str, query: str, numbers: list[int]) -> None:
     rows = select_workers(view, sort, query)
     assert [row.incarnation for row in rows] == numbers
     last = workers_text(OutputFormat(), view, rows)[-1]
@@ -140,12 +140,12 @@ def test_workers_sorted_and_filtered(view: SnapshotView, sort: str, query: str, 
 
 
 @pytest.mark.parametrize("sort", SORT_KEYS)
-def test_every_key_sorts(view: SnapshotView, sort: str) -> None:
+def test_each_sort_key_sorts(view: SnapshotView, sort: str) -> None:
     assert len(select_workers(view, sort, "")) == 4
 
 
 def told(view: SnapshotView, *rows: dict[str, Any]) -> Story:
-    """What a scheduler tells of the task, read as the command reads it."""
+    """The story in the scheduler's answer, parsed as the command parses it."""
     events = [{"clients": CLIENT, "ids": TASK, **row} for row in rows]
     reader = MonitorReader(0)
     reader.feed(history_frame(0, events, topic=story_topic(CLIENT, TASK)), 0)
@@ -178,7 +178,7 @@ since 2023-11-14 22:13:21, by the scheduler's clock:
 """
 
 
-def test_the_story_of_a_task_that_was_retried(view: SnapshotView) -> None:
+def test_story_of_a_retried_task(view: SnapshotView) -> None:
     story = told(view, SUBMITTED, GIVEN, STARTED, RETURNED, GIVEN_AGAIN, FAILED)
     lines = story_text(OutputFormat(), story, view)
     assert "\n".join(lines[:-1]) + "\n" == RETRIED
@@ -193,7 +193,7 @@ def test_the_story_of_a_task_that_was_retried(view: SnapshotView) -> None:
 
 
 class Answering:
-    """Stands in for Subscription: of a scheduler that answers the second question, as it has dropped the first one."""
+    """A Subscription whose scheduler answers the second request, because it has dropped the first."""
 
     def __init__(self, *rows: dict[str, Any], seconds: float = 60) -> None:
         self.reader, self.seconds, self.address = MonitorReader(0), seconds, MONITOR
@@ -217,14 +217,14 @@ def task_rows(*clients: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("query", ["17", "fit#17"])
-def test_a_number_is_asked_of_the_scheduler_until_it_answers(view: SnapshotView, query: str) -> None:
+def test_request_is_repeated_until_the_scheduler_answers(view: SnapshotView, query: str) -> None:
     answering = Answering(*task_rows(99, 99))
     story = find_story(answering, view, parse_task_query(query))  # type: ignore[arg-type]
     assert (story.client, story.id, len(story.events)) == (99, TASK, 2), "of a client that has left"
     assert answering.asked == [story_topic(ANY_CLIENT, TASK)] * 2
 
 
-def test_all_tasks_of_a_number_are_named(view: SnapshotView) -> None:
+def test_tasks_with_the_same_number_are_listed(view: SnapshotView) -> None:
     clients = range(100, 107)
     with pytest.raises(UnknownTaskError) as refused:
         find_story(Answering(*task_rows(*clients)), view, parse_task_query("17"))  # type: ignore[arg-type]
@@ -236,7 +236,7 @@ def test_all_tasks_of_a_number_are_named(view: SnapshotView) -> None:
         find_story(Answering(*plural), view, parse_task_query("17"))  # type: ignore[arg-type]
 
 
-def test_no_answer_is_not_taken_for_no_such_task(view: SnapshotView) -> None:
+def test_missing_answer_is_not_an_unknown_task(view: SnapshotView) -> None:
     with pytest.raises(NothingHeardError, match="did not answer within 0.5 s"):
         find_story(Answering(*task_rows(99), seconds=0.5), view, parse_task_query("17"))  # type: ignore[arg-type]
     with pytest.raises(UnknownTaskError, match="nothing is known of task #17"):
@@ -260,7 +260,7 @@ since 2023-11-14 22:13:21, by the scheduler's clock:
 """
 
 
-def test_the_story_of_each_attempt_says_what_it_failed_of(view: SnapshotView) -> None:
+def test_story_has_the_error_of_each_attempt(view: SnapshotView) -> None:
     lost = {"kinds": 4, "times": 60_000_000, "attempts": 2, "workers": 2, "outcomes": 5, "error": "signal 9"}
     rows = [SUBMITTED, GIVEN, {**RAISED, "error": "OSError: not yet"}, GIVEN_AGAIN, lost]
     story = told(view, *({**row, "name": "nightly", "function": "fit"} for row in rows))
@@ -280,7 +280,7 @@ ValueError: \x1b[31mno such curve, and a text that is longer than a line of eigh
 """
 
 
-def test_the_story_has_the_remote_traceback(view: SnapshotView) -> None:
+def test_story_has_the_remote_traceback(view: SnapshotView) -> None:
     story = told(view, SUBMITTED, GIVEN, GIVEN_AGAIN, {**FAILED, "traceback": TRACEBACK})
     lines = story_text(OutputFormat(), story, view)
     assert lines[-6:-1] == [
@@ -294,7 +294,7 @@ def test_the_story_has_the_remote_traceback(view: SnapshotView) -> None:
     assert [event["traceback"] for event in events] == [None, None, None, TRACEBACK]
 
 
-def test_the_story_of_one_that_another_scheduler_had_begun(view: SnapshotView) -> None:
+def test_story_of_a_task_reattached_after_a_restart(view: SnapshotView) -> None:
     adopted = {"kinds": 5, "times": 1_000_350, "attempts": 3, "workers": 2}
     text = "\n".join(story_text(OutputFormat(140), told(view, SUBMITTED, adopted), view))
     assert "submitted again, after the scheduler's restart" in text
@@ -316,13 +316,13 @@ def test_the_story_of_one_that_another_scheduler_had_begun(view: SnapshotView) -
         ([SUBMITTED, GIVEN, RETURNED], "now: it waits for a worker or for its inputs, for 31.5 s"),
     ],
 )
-def test_what_is_so_now(rows: list[dict[str, Any]], now: str) -> None:
+def test_story_ends_with_the_current_state(rows: list[dict[str, Any]], now: str) -> None:
     view = build_view(snapshot_frame(1, 60), _without_task(2, 62))
     text = "\n".join(story_text(OutputFormat(), told(view, *rows), view))
     assert text[text.index("now:") :].startswith(now)
 
 
-def test_a_task_whose_client_has_left_does_not_wait() -> None:
+def test_task_of_a_disconnected_client_has_ended() -> None:
     view = build_view(snapshot_frame(1, 60), _without_task(2, 62, client=12))
     lines = story_text(OutputFormat(), told(view, SUBMITTED), view)
     assert lines[1] == "its client: 11, which has disconnected"
@@ -340,12 +340,12 @@ def _without_task(sequence: int, seconds: float, client: int = CLIENT) -> bytes:
     )
 
 
-def test_a_task_that_runs(view: SnapshotView) -> None:
+def test_story_of_a_running_task(view: SnapshotView) -> None:
     lines = story_text(OutputFormat(), told(view, SUBMITTED, GIVEN), view)
     assert lines[-1] == "now: it runs on node-8-a, for 2.5 s, attempt 2"
 
 
-def test_a_cancelled_one_and_what_is_new(view: SnapshotView) -> None:
+def test_story_of_a_cancelled_task_and_unknown_events(view: SnapshotView) -> None:
     cancelled = {"kinds": 3, "times": 2_000_000, "outcomes": 6, "error": "cancelled"}
     unknown = {"kinds": 77, "times": 3_000_000}
     text = "\n".join(story_text(OutputFormat(), told(view, SUBMITTED, cancelled, unknown), view))
@@ -353,7 +353,7 @@ def test_a_cancelled_one_and_what_is_new(view: SnapshotView) -> None:
     assert story_json(told(view, unknown), view)["events"][0]["event"] == "77"
 
 
-def test_one_that_its_worker_gave_back(view: SnapshotView) -> None:
+def test_story_of_a_task_that_was_taken_back(view: SnapshotView) -> None:
     taken = {**RETURNED, "workers": 99}
     text = "\n".join(story_text(OutputFormat(100), told(view, SUBMITTED, GIVEN, taken), view))
     assert "attempt 1 was taken back from worker 99, which is gone" in text
@@ -362,7 +362,7 @@ def test_one_that_its_worker_gave_back(view: SnapshotView) -> None:
     assert "it, or it is retried" in text and "lost" not in text
 
 
-def test_nothing_is_wider_than_it_should_be(view: SnapshotView) -> None:
+def test_lines_fit_80_columns(view: SnapshotView) -> None:
     story = told(view, SUBMITTED, {**FAILED, "error": "E" * 1000})
     pages = (
         status_text(OutputFormat(), view, MONITOR),
@@ -372,7 +372,7 @@ def test_nothing_is_wider_than_it_should_be(view: SnapshotView) -> None:
     assert max(len(line) for output in pages for line in output) <= 80
 
 
-def test_json_has_what_the_manual_says(view: SnapshotView) -> None:
+def test_json_keys_are_in_the_manual(view: SnapshotView) -> None:
     manual = Path(__file__).resolve().parents[3] / "packaging" / "documents" / "man" / "scaler_client.1.in"
     if not manual.exists():
         pytest.skip("not in a checkout")
@@ -446,11 +446,11 @@ def test_problems_say_when_they_last_happened() -> None:
         (clean("a\nb\x1b"), "a\\nb\\x1b"),
     ],
 )  # fmt: skip
-def test_numbers_as_people_read_them(shown: str, expected: str) -> None:
+def test_number_formats(shown: str, expected: str) -> None:
     assert shown == expected
 
 
-def test_a_pipe_has_80_columns_and_no_colours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_pipe_has_80_columns_and_no_colours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     with open(tmp_path / "file", "w") as file:
         assert output_format(file) == OutputFormat(80, False)
@@ -494,19 +494,19 @@ def test_versions(capsys: pytest.CaptureFixture[str]) -> None:
     assert "protocol version 1" in capsys.readouterr().out
 
 
-def test_nobody_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_scheduler_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["status", f"ipc://{tmp_path}/monitor", "--timeout", "0.2"]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "within 0.2 s" in error and "the scheduler does not run" in error
 
 
-def test_a_file_that_is_no_socket(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_monitor_address_that_is_not_a_socket(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "monitor").touch()
     assert cli.main(["workers", f"ipc://{tmp_path}/monitor"]) == 1
     assert capsys.readouterr().err == f"scaler_client: ipc://{tmp_path}/monitor: {tmp_path}/monitor is not a socket\n"
 
 
-def test_a_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "dump.json")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     check_file(path, False)
@@ -515,10 +515,10 @@ def test_a_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(OptionError, match="exists already: --force overwrites it"):
         check_file(path, False)
     with pytest.raises(OptionError, match="cannot write .*: File exists"):
-        write_dump(path, False, {})  # it came meanwhile
+        write_dump(path, False, {})  # created meanwhile
     write_dump(path, True, {})
     assert json.loads(Path(path).read_text()) == {}
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))  # in place of a full disk
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))  # instead of a full disk
     try:
         with pytest.raises(OptionError, match="cannot write .*/other.json: File too large"):
             write_dump(str(tmp_path / "other.json"), False, {"format": 1})
@@ -547,7 +547,7 @@ LAID_OUT = """\
 """
 
 
-def test_a_dump_has_no_secrets() -> None:
+def test_dump_has_no_secrets() -> None:
     table = {
         "address": "tcp://*:2345",
         "curve": {"secret_key": "abc", "port": 1},

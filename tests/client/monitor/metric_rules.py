@@ -1,4 +1,4 @@
-"""What Prometheus asks of metrics' names and samples, as its promtool and its documents do; each breach is a line."""
+"""The rules for names and samples of metrics, as in promtool and Prometheus' documents. Each breach is one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS = {"seconds", "bytes"}
 
 
 def breaches(families: Iterable[Metric]) -> list[str]:
-    """Of families as a parser of Prometheus' gives them: names of counters without `_total`."""
+    """Breaches of the rules in families as Prometheus' parser returns them: names of counters without `_total`."""
     families = list(families)
     twice = [name for name, count in Counter(family.name for family in families).items() if count > 1]
     found = [f"{name} is there more than once" for name in twice]

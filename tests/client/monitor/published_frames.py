@@ -10,13 +10,13 @@ INCARNATION = 5
 
 
 def snapshot_frame(sequence: int, seconds: float, **fields: Any) -> bytes:
-    """A snapshot made when the scheduler was up for so long. Tables: see `table`."""
+    """A snapshot at this uptime. For the tables see `table`."""
     fields = {"protocolVersion": 1, "version": "1.0.0", "incarnation": INCARNATION, **fields}
     return b"snapshot" + message_of("snapshot", sequence=sequence, uptimeMilliseconds=round(seconds * 1000), **fields)
 
 
 class Texts:
-    """The texts of one snapshot, by number; 0 is the empty one."""
+    """The texts of one snapshot, by number. 0 is the empty text."""
 
     def __init__(self) -> None:
         self._known = [""]
@@ -46,12 +46,12 @@ COLUMNS = {
 
 
 def table(kind: str, *rows: dict[str, int]) -> dict[str, Any]:
-    """The field of that table with these rows; what a row does not say is 0."""
+    """The field of a table with these rows. Columns that a row does not have are 0."""
     return {kind: {column: [row.get(column, 0) for row in rows] for column in COLUMNS[kind]}} if rows else {}
 
 
 def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INCARNATION, topic: bytes = b"") -> bytes:
-    """Rows of what has happened; `name`, `function`, `error` and `traceback` are texts, others numbers."""
+    """Rows of history. `name`, `function`, `error` and `traceback` are texts, other columns are numbers."""
     texts = Texts()
     numbers = ("kinds", "times", "clients", "ids", "attempts", "workers", "outcomes", "durations")
     columns = {column: [row.get(column, 0) for row in rows] for column in numbers}
@@ -67,7 +67,7 @@ def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INC
 
 
 def busy(sequence: int = 1, seconds: float = 60.0, **fields: Any) -> bytes:
-    """A picture with something of everything."""
+    """A snapshot with an example of everything."""
     texts = Texts()
     worker = {"agents": 33, "hosts": texts("node-7"), "free": 90, "held": 10, "residentBytes": 1000}
     worker |= {"versions": texts("1.0.0"), "languages": texts("python 3.11.7")}

@@ -1,4 +1,4 @@
-"""packaging/grafana/ against what is exported: a dashboard, alert rules and a scrape configuration."""
+"""packaging/grafana/ against the exported metrics: dashboard, alert rules and scrape configurations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AUTOSCALER = yaml.safe_load((ROOT / "packaging" / "kubernetes" / "workers-autosc
 
 
 def exported() -> dict[str, set[str]]:
-    """The labels of each sample's name, of a picture that has everything."""
+    """The labels of each sample's name, for a snapshot that has an example of everything."""
     reader = MonitorReader(START)
     reader.feed(busy(), START)
     found: dict[str, set[str]] = {}
@@ -62,7 +62,7 @@ def named(query: str) -> set[str]:
 
 
 def labels_asked_for(query: str) -> dict[str, set[str]]:
-    """By the metric: what its selector and its sums name, beside what Prometheus adds to every target."""
+    """By metric: the labels in its selectors and aggregations, without those that Prometheus adds to each target."""
     by = {label.strip() for group in re.findall(r"\bby \(([^)]*)\)", query) for label in group.split(",")}
     found = {}
     for metric, selector in re.findall(r"\b(scaler_\w+)(?:\{([^}]*)\})?", query):
@@ -71,13 +71,13 @@ def labels_asked_for(query: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("query", sorted({*queries(), *(rule["expr"] for rule in rules())}))
-def test_a_query_names_what_is_exported(query: str) -> None:
+def test_queries_use_exported_metrics(query: str) -> None:
     assert named(query) <= EXPORTED.keys() and (named(query) or query.startswith("up{job="))
     for metric, labels in labels_asked_for(query).items():
         assert labels <= EXPORTED[metric], f"{metric} has no such label"
 
 
-def test_every_metric_has_a_panel() -> None:
+def test_each_metric_has_a_panel() -> None:
     shown = set().union(*map(named, queries()))
     sums = {name for name in shown if name.endswith(("_sum", "_count"))}
     families = {re.sub("_(bucket|sum|count)$", "", name) for name in shown | sums}
@@ -91,7 +91,7 @@ def test_counters_are_shown_as_rates() -> None:
                 assert re.search(rf"(rate|increase)\({metric}{{[^}}]*}}\[\$__rate_interval\]\)", query), query
 
 
-def test_what_grafanas_import_needs() -> None:
+def test_dashboard_has_what_grafana_imports() -> None:
     assert DASHBOARD["id"] is None and DASHBOARD["uid"] == "scaler" and DASHBOARD["title"] == "Scaler"
     assert DASHBOARD["schemaVersion"] >= 36 and "__inputs" not in DASHBOARD
     numbers = [panel["id"] for panel in DASHBOARD["panels"]]
@@ -105,7 +105,7 @@ def test_what_grafanas_import_needs() -> None:
         assert all(target["datasource"] == panel["datasource"] for target in panel["targets"])
 
 
-def test_panels_lie_beside_one_another() -> None:
+def test_panels_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
         at = panel["gridPos"]
@@ -114,7 +114,7 @@ def test_panels_lie_beside_one_another() -> None:
         taken |= cells
 
 
-def test_every_variable_is_there_and_used() -> None:
+def test_variables_are_defined_and_used() -> None:
     variables = {variable["name"]: variable for variable in DASHBOARD["templating"]["list"]}
     assert variables["datasource"]["type"] == "datasource" and variables["datasource"]["query"] == "prometheus"
     used = set(re.findall(r"\$\{?([a-z]+)", json.dumps(DASHBOARD))) - {"__rate_interval"}
@@ -133,14 +133,14 @@ def test_alert_rules() -> None:
         assert "$labels.instance" in rule["annotations"]["summary"], "which one?"
 
 
-def test_the_scrape_configuration_has_our_port_and_rules() -> None:
+def test_scrape_configuration_has_port_and_rules() -> None:
     assert ON_HOST["static_configs"][0]["targets"] == [f"127.0.0.1:{DEFAULT_PORT}"]
     assert all((FOLDER / name).is_file() for scrape in SCRAPES for name in scrape["rule_files"])
     (job,) = {ON_HOST["job_name"], IN_KUBERNETES["job_name"]}
     assert [rule["expr"] for rule in rules() if rule["expr"].startswith("up")] == [f'up{{job="{job}"}} == 0']
 
 
-def test_the_autoscaler_goes_by_what_is_exported() -> None:
+def test_autoscaler_uses_exported_metrics() -> None:
     (metric,) = AUTOSCALER["spec"]["metrics"]
     assert metric["external"]["metric"]["name"] in EXPORTED
     wanted = metric["external"]["metric"]["selector"]["matchLabels"]
@@ -155,6 +155,6 @@ def test_the_autoscaler_goes_by_what_is_exported() -> None:
 @pytest.mark.parametrize(
     "arguments", ["check config prometheus.yaml", "check rules scaler-alerts.yaml", f"test rules {CASES}"]
 )
-def test_prometheus_takes_them(arguments: str) -> None:
+def test_prometheus_accepts_the_files(arguments: str) -> None:
     ran = subprocess.run(["promtool", *arguments.split()], cwd=FOLDER, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stdout + ran.stderr

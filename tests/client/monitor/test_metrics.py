@@ -1,4 +1,4 @@
-"""What a reader knows, as Prometheus reads it."""
+"""A reader's metrics, parsed by Prometheus' parser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reader() -> MonitorReader:
 
 
 def samples(reader: MonitorReader, now: float = START) -> dict[str, float]:
-    """As `name{label="value"}`; the order of labels is that of the text."""
+    """As `name{label="value"}`, with labels in the order of the text."""
     body, content_type = exposition(reader, "", now)
     assert content_type.startswith("text/plain")
     found = {}
@@ -38,7 +38,7 @@ def samples(reader: MonitorReader, now: float = START) -> dict[str, float]:
     return found
 
 
-def test_a_scheduler_that_was_never_heard(reader: MonitorReader) -> None:
+def test_metrics_before_the_first_snapshot(reader: MonitorReader) -> None:
     assert samples(reader) == {
         "scaler_up": 0,
         f'scaler_build_info{{version="{__version__}"}}': 1,
@@ -47,7 +47,7 @@ def test_a_scheduler_that_was_never_heard(reader: MonitorReader) -> None:
     }
 
 
-def test_everything_that_is_in_a_picture(reader: MonitorReader) -> None:
+def test_metrics_of_a_full_snapshot(reader: MonitorReader) -> None:
     reader.feed(busy(), START)
     found = samples(reader, START + 0.25)
     expected = {
@@ -114,7 +114,7 @@ def test_histograms_are_cumulative_and_in_seconds(reader: MonitorReader) -> None
 
 
 @pytest.mark.parametrize("accept", ["", OPENMETRICS])
-def test_both_formats_are_what_prometheus_asks_for(reader: MonitorReader, accept: str) -> None:
+def test_both_formats_follow_prometheus_rules(reader: MonitorReader, accept: str) -> None:
     reader.feed(busy(), START)
     body, content_type = exposition(reader, accept, START)
     is_open = content_type.startswith("application/openmetrics-text")
@@ -123,7 +123,7 @@ def test_both_formats_are_what_prometheus_asks_for(reader: MonitorReader, accept
     assert len(families) > 35 and not breaches(families)
 
 
-def test_the_rules_find_what_is_wrong() -> None:
+def test_metric_rules_detect_breaches() -> None:
     twice = GaugeMetricFamily("scaler_open", "A.", labels=["Kind"])
     twice.add_metric(["a"], 1)
     twice.add_metric(["a"], 2)
@@ -143,7 +143,7 @@ def test_the_rules_find_what_is_wrong() -> None:
     assert breaches([GaugeMetricFamily("scaler_a", "A.", 1), GaugeMetricFamily("scaler_a", "A.", 1)])
 
 
-def test_a_scheduler_that_is_gone_has_no_figures(reader: MonitorReader) -> None:
+def test_metrics_of_a_gone_scheduler_are_absent(reader: MonitorReader) -> None:
     reader.feed(busy(), START)
     reader.tick(START + SILENCE_SECONDS)
     found = samples(reader, START + SILENCE_SECONDS)
@@ -168,7 +168,7 @@ def results(reader: MonitorReader) -> dict[str, float]:
     return {name[len(begin) : -2]: value for name, value in samples(reader).items() if name.startswith(begin)}
 
 
-def test_what_a_function_has_done_stays_when_its_row_goes(reader: MonitorReader) -> None:
+def test_function_totals_survive_the_row(reader: MonitorReader) -> None:
     reader.feed(rows(1, (1, "fit", 1, 10), (2, "other", 0, 3)), START)
     reader.feed(rows(2), START)
     reader.feed(rows(3, (3, "fit", 0, 4)), START)
@@ -176,7 +176,7 @@ def test_what_a_function_has_done_stays_when_its_row_goes(reader: MonitorReader)
     assert samples(reader)['scaler_function_open_tasks{function="fit"}'] == 0
 
 
-def test_functions_have_a_bound_and_counters_never_go_back(
+def test_function_names_are_bounded_and_counters_never_decrease(
     reader: MonitorReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(function_totals, "MAX_NAMES", 2)
@@ -192,7 +192,7 @@ def test_functions_have_a_bound_and_counters_never_go_back(
     assert results(reader) == {"c": 2, "b": 1, "other": 60}, "it begins anew, by what it has done since"
 
 
-def test_functions_that_were_forgotten_count_from_where_they_are(
+def test_forgotten_function_counts_from_its_present_value(
     reader: MonitorReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(function_totals, "MAX_REMEMBERED_FUNCTIONS", 1)
@@ -203,13 +203,13 @@ def test_functions_that_were_forgotten_count_from_where_they_are(
     assert results(reader)["b"] == 26
 
 
-def test_a_new_scheduler_begins_at_zero(reader: MonitorReader) -> None:
+def test_new_scheduler_starts_at_zero(reader: MonitorReader) -> None:
     reader.feed(rows(100, (1, "a", 0, 10)), START)
     reader.feed(rows(1, (1, "a", 0, 2), incarnation=6), START)
     assert results(reader) == {"a": 2, "other": 0}
 
 
-def test_a_thousand_functions_and_hosts_are_bounded(reader: MonitorReader) -> None:
+def test_functions_and_hosts_are_bounded(reader: MonitorReader) -> None:
     texts = Texts()
     functions = [{"numbers": 1 + n, "names": texts(f"f{n}"), "tasks": n} for n in range(1000)]
     agents = [{"incarnations": 1 + n, "hosts": texts(f"h{n}")} for n in range(1000)]
@@ -223,6 +223,6 @@ def test_a_thousand_functions_and_hosts_are_bounded(reader: MonitorReader) -> No
     assert len(hosts) == host_rows.MAX_HOSTS + 1 and found['scaler_host_agents{host="other"}'] == 500
 
 
-def test_a_long_name_is_cut(reader: MonitorReader) -> None:
+def test_long_name_is_cut(reader: MonitorReader) -> None:
     reader.feed(rows(1, (1, "f" * 10_000, 1, 1)), START)
     assert "f" * 117 + "..." in results(reader)

@@ -1,4 +1,4 @@
-"""The socket of the monitor's programs, and how they find where to connect to."""
+"""The monitor socket, and how programs find the address to connect to."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def subscription_frame(publishing: zmq.Socket[bytes]) -> bytes:
     return publishing.recv()
 
 
-def test_what_is_published_goes_to_the_reader(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> None:
+def test_published_messages_reach_the_reader(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> None:
     publishing = publisher(context, address)
     with MonitorSocket(address, [b"snapshot"]) as watching:
         assert subscription_frame(publishing) == b"\1snapshot"
@@ -60,7 +60,7 @@ def test_what_is_published_goes_to_the_reader(context: zmq.Context[zmq.Socket[by
         assert subscription_frame(publishing) == b"\0history\0"
 
 
-def test_an_event_loop_waits_for_its_descriptor(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> None:
+def test_event_loop_waits_for_the_descriptor(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> None:
     publishing = publisher(context, address)
     with MonitorSocket(address) as watching:
         subscription_frame(publishing)
@@ -71,7 +71,7 @@ def test_an_event_loop_waits_for_its_descriptor(context: zmq.Context[zmq.Socket[
             watching.read()
 
 
-def test_it_waits_for_a_scheduler_and_connects_again(address: Address) -> None:
+def test_waits_for_a_scheduler_and_reconnects(address: Address) -> None:
     with MonitorSocket(address) as watching:
         assert (
             watching.connection_problem()
@@ -82,12 +82,12 @@ def test_it_waits_for_a_scheduler_and_connects_again(address: Address) -> None:
             context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
             publishing = publisher(context, address)
             while not publishing.poll(10):
-                watching.read()  # a subscriber says again what it wants when it reads
+                watching.read()  # a subscriber sends its subscriptions when it reads
             assert (publishing.recv(), watching.connection_problem()) == (b"\1snapshot", "")
-            context.destroy(linger=0)  # which waits until the socket's file is gone
+            context.destroy(linger=0)  # close() waits until the socket's file is removed
 
 
-def test_what_is_no_socket_is_refused(tmp_path: Path) -> None:
+def test_path_without_a_socket_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(MonitorAccessError, match=f"ipc://{path}: {path} is not a socket"):
@@ -122,14 +122,14 @@ def as_somebody_else(ask: Callable[[], None]) -> str:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """One that other users can enter, as pytest's own are not."""
+    """A folder that other users can enter. They cannot enter pytest's own."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="needs root, to be somebody else")
-def test_who_may_not_connect_is_told_which_group_may(open_folder: Path) -> None:
+def test_permission_error_names_user_and_group(open_folder: Path) -> None:
     address = Address("ipc", "", 0, str(open_folder / "monitor"))
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address.path)
@@ -153,7 +153,7 @@ def found(*argv: str, scheduler_file: Path | None = None, **environ: str) -> str
     return str(resolve_monitor_address(values, str(scheduler_file or "/nonexistent")))
 
 
-def test_where_to_connect_to_is_said_in_many_ways(tmp_path: Path) -> None:
+def test_monitor_address_from_all_sources(tmp_path: Path) -> None:
     beside = f"ipc://{tmp_path}/scheduler"
     assert found("ipc:///a", SCALER_MONITOR_ADDRESS="ipc:///b", SCALER_ADDRESS="tcp://h:1") == "ipc:///a"
     assert found(SCALER_MONITOR_ADDRESS="tcp://h:2346", SCALER_ADDRESS="tcp://h:1") == "tcp://h:2346"
@@ -168,7 +168,7 @@ def test_where_to_connect_to_is_said_in_many_ways(tmp_path: Path) -> None:
     assert found(scheduler_file=file, SCALER_ADDRESS=beside) == f"{beside}_monitor"
 
 
-def test_a_scheduler_on_all_interfaces_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scheduler_on_all_interfaces_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"/tmp/*_2345_monitor"}
     monkeypatch.setattr(os.path, "exists", lambda path: path in there)
     assert found(SCALER_ADDRESS="tcp://127.0.0.1:2345") == "ipc:///tmp/*_2345_monitor"
@@ -178,7 +178,7 @@ def test_a_scheduler_on_all_interfaces_is_found(tmp_path: Path, monkeypatch: pyt
     assert found(SCALER_ADDRESS="tcp://127.0.0.1:2345") == "ipc:///run/scaler/monitor"
 
 
-def test_the_service_s_monitor_is_waited_for(tmp_path: Path) -> None:
+def test_monitor_of_the_service_is_waited_for(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.toml"
     file.write_text('address = "tcp://127.0.0.1:1"\n')
     assert found(scheduler_file=file) == "ipc:///run/scaler/monitor"
@@ -196,6 +196,6 @@ def test_the_service_s_monitor_is_waited_for(tmp_path: Path) -> None:
         (["--scheduler-address", "ipc:///" + "x" * 100], "the monitor address of .*: bad address .* at most"),
     ],
 )
-def test_no_address_and_bad_ones(argv: list[str], complaint: str) -> None:
+def test_missing_and_wrong_addresses(argv: list[str], complaint: str) -> None:
     with pytest.raises(OptionError, match=complaint):
         found(*argv)

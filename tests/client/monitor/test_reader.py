@@ -1,4 +1,4 @@
-"""Following a scheduler by what it publishes."""
+"""The reader: snapshots, rates, presence, history, graphs and stories."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from scaler_client.protocol.snapshot_decoder import story_topic
 from scaler_client.protocol.snapshots import Graphs, GraphState, ObjectState, WorkerState
 
 START = 1000.0
-"""Of the reader's clock."""
+"""Time of the reader's clock."""
 
 
 def published(sequence: int, seconds: float, **fields: Any) -> bytes:
-    """A snapshot made when the scheduler was up for so long."""
+    """A snapshot at this uptime."""
     fields = {"protocolVersion": 1, "version": "1.0.0", "incarnation": 5, **fields}
     return b"snapshot" + message_of("snapshot", sequence=sequence, uptimeMilliseconds=round(seconds * 1000), **fields)
 
 
 def workers(heard: float, agent_cpu: int, cpu: list[int], **columns: Any) -> dict[str, Any]:
-    """Two workers of one agent, whose last heartbeat came at that uptime."""
+    """Two workers of one agent, whose last heartbeat came at this uptime."""
     agents = {"incarnations": [33], "lastHeartbeatMilliseconds": [round(heard * 1000)], "cpuMilliseconds": [agent_cpu]}
     zeros = (
         *("pids", "states", "residentBytes", "free", "held", "running", "suspended", "sent", "done"),
@@ -51,12 +51,12 @@ def shown(reader: MonitorReader) -> SnapshotView:
     return reader.view
 
 
-def test_nothing_is_heard_at_first(reader: MonitorReader) -> None:
+def test_state_before_the_first_message(reader: MonitorReader) -> None:
     assert (reader.presence, reader.since, reader.view) == (Presence.UNHEARD, START, None)
     assert not reader.tick(START + 1000), "it is not gone: it never was there"
 
 
-def test_the_first_snapshot_is_a_full_picture_without_rates(reader: MonitorReader) -> None:
+def test_first_snapshot_has_no_rates(reader: MonitorReader) -> None:
     assert reader.feed(published(7, 60, resolved=1000, waiting=3), START + 1)
     assert (reader.presence, reader.since, reader.schedulers) == (Presence.THERE, START + 1, 1)
     view = shown(reader)
@@ -64,7 +64,7 @@ def test_the_first_snapshot_is_a_full_picture_without_rates(reader: MonitorReade
     assert (view.seconds, view.resolved_rate, view.cpu_percent) == (0, 0, 0)
 
 
-def test_counters_tell_when_they_last_grew(reader: MonitorReader) -> None:
+def test_time_of_the_last_increase_of_counters(reader: MonitorReader) -> None:
     def feed(sequence: int, died: int, incarnation: int = 5) -> dict[tuple[str, str], float]:
         deaths = [{"name": "signal 9", "count": died}]
         clock = {"unixMilliseconds": 1000 * sequence, "incarnation": incarnation}
@@ -76,7 +76,7 @@ def test_counters_tell_when_they_last_grew(reader: MonitorReader) -> None:
     assert feed(4, 9, incarnation=6) == {}, "another scheduler"
 
 
-def test_rates_are_of_the_schedulers_own_time(reader: MonitorReader) -> None:
+def test_rates_use_the_scheduler_clock(reader: MonitorReader) -> None:
     reader.feed(
         published(
             1, 60, resolved=1000, received=[{"name": "results", "count": 10}],
@@ -96,7 +96,7 @@ def test_rates_are_of_the_schedulers_own_time(reader: MonitorReader) -> None:
     assert (view.cpu_percent, view.loop_percent, view.loop_mean_seconds) == (50, 25, 0.0025)
 
 
-def test_snapshots_close_to_one_another_spoil_no_rates(reader: MonitorReader) -> None:
+def test_rates_ignore_short_intervals(reader: MonitorReader) -> None:
     for sequence, (seconds, resolved) in enumerate([(1.0, 0), (2.0, 1000), (2.1, 1900), (2.2, 1950), (3.0, 3000)]):
         reader.feed(published(sequence, seconds, resolved=resolved), START)
         if sequence in (2, 3):
@@ -104,7 +104,7 @@ def test_snapshots_close_to_one_another_spoil_no_rates(reader: MonitorReader) ->
     assert shown(reader).resolved_rate == pytest.approx((3000 - 1950) / 0.8), "of the time since the last but one"
 
 
-def test_rows_of_workers(reader: MonitorReader) -> None:
+def test_worker_rows(reader: MonitorReader) -> None:
     reader.feed(published(1, 60, **workers(59, 100, [1000, 0], sent=[10, 0], done=[4, 0])), START)
     assert [row.cpu_percent for row in shown(reader).workers] == [0, 0]
     reader.feed(
@@ -128,7 +128,7 @@ def test_rows_of_workers(reader: MonitorReader) -> None:
     assert shown(reader).workers[0].cpu_percent == 100, "nothing new of it is no idleness"
 
 
-def test_rows_of_clients_functions_and_objects(reader: MonitorReader) -> None:
+def test_client_function_and_object_rows(reader: MonitorReader) -> None:
     texts = {"text": b"node-7fit", "sizes": [6, 3]}
     functions = {
         "numbers": [1, 2], "names": [1, 0], "tasks": [4, 0], "failed": [1, 0], "bytes": [512], "clients": [1],
@@ -155,7 +155,7 @@ def test_rows_of_clients_functions_and_objects(reader: MonitorReader) -> None:
     assert [row.state for row in view.objects] == [ObjectState.ON_HOST, 200]
 
 
-def test_silence_is_noticed_and_its_end(reader: MonitorReader) -> None:
+def test_silence_and_recovery(reader: MonitorReader) -> None:
     reader.feed(published(1, 60, waiting=3), START)
     assert reader.deadline == START + SILENCE_SECONDS
     assert not reader.tick(reader.deadline - 0.01)
@@ -168,20 +168,20 @@ def test_silence_is_noticed_and_its_end(reader: MonitorReader) -> None:
     assert reader.missed_snapshots == 88
 
 
-def test_a_scheduler_that_was_started_anew(reader: MonitorReader) -> None:
+def test_restarted_scheduler(reader: MonitorReader) -> None:
     reader.feed(published(100, 100, resolved=1000), START)
     reader.feed(published(1, 0, incarnation=6, resolved=5), START + 1)
     assert (reader.schedulers, reader.missed_snapshots, reader.presence) == (2, 0, Presence.THERE)
     assert (shown(reader).seconds, shown(reader).resolved_rate) == (0, 0)
 
 
-def test_what_is_missed_is_counted_and_what_is_old_is_not_shown(reader: MonitorReader) -> None:
+def test_missed_snapshots_are_counted_and_old_ones_ignored(reader: MonitorReader) -> None:
     for sequence in (1, 2, 6, 4, 6):
         reader.feed(published(sequence, sequence, waiting=sequence), START)
     assert (reader.missed_snapshots, shown(reader).snapshot.waiting) == (3, 6)
 
 
-def test_another_version_is_named(reader: MonitorReader) -> None:
+def test_other_version_is_reported(reader: MonitorReader) -> None:
     reader.feed(published(1, 1), START)
     assert reader.feed(published(0, 0, protocolVersion=2, version="9.1"), START + 1)
     assert (reader.presence, reader.since) == (Presence.OTHER_VERSION, START + 1)
@@ -192,13 +192,13 @@ def test_another_version_is_named(reader: MonitorReader) -> None:
 
 
 def happened(first: int, *ids: int, incarnation: int = 5) -> bytes:
-    """Tasks of these ids have ended."""
+    """History of tasks with these ids that have ended."""
     columns = {name: [0] for name in ("kinds", "times", "clients", "attempts", "workers", "outcomes", "durations")}
     columns |= {"incarnation": [incarnation], "first": [first], "ids": list(ids), "names": [0], "sizes": [1]}
     return b"history\0" + message_of("history", text=b"f", **columns)
 
 
-def test_history_is_taken_once(reader: MonitorReader) -> None:
+def test_history_is_delivered_once(reader: MonitorReader) -> None:
     reader.feed(published(1, 60), START)
     assert reader.feed(happened(1000, 7, 8), START) and reader.feed(happened(1002, 9), START)
     assert [history.ids for history in reader.drain_history()] == [[7, 8], [9]]
@@ -211,7 +211,7 @@ def ids_of(reader: MonitorReader) -> list[list[int]]:
     return [history.ids for history in reader.drain_history()]
 
 
-def test_history_of_a_scheduler_that_has_not_shown_itself_waits_for_that(reader: MonitorReader) -> None:
+def test_history_waits_for_the_first_snapshot(reader: MonitorReader) -> None:
     assert not reader.feed(happened(0, 1), START) and reader.presence is Presence.UNHEARD
     assert reader.drain_history() == []
     reader.feed(published(1, 60), START)
@@ -226,7 +226,7 @@ def test_history_of_a_scheduler_that_has_not_shown_itself_waits_for_that(reader:
     assert reader.missed_history == 8 and len(reader.drain_history()) == 1
 
 
-def test_what_is_sent_again_for_others_is_known(reader: MonitorReader) -> None:
+def test_history_repeated_for_other_subscribers_is_ignored(reader: MonitorReader) -> None:
     reader.feed(published(1, 60), START)
     reader.feed(happened(10, 10, 11, 12), START)
     assert not reader.feed(happened(10, 10, 11), START)
@@ -234,7 +234,7 @@ def test_what_is_sent_again_for_others_is_known(reader: MonitorReader) -> None:
     assert ids_of(reader) == [[10, 11, 12], [13]] and reader.missed_history == 0
 
 
-def test_what_was_kept_may_come_behind_what_has_just_happened(reader: MonitorReader) -> None:
+def test_kept_history_may_arrive_after_new_history(reader: MonitorReader) -> None:
     reader.feed(published(1, 60), START)
     reader.feed(happened(5, 5), START)
     for _ in range(2):
@@ -243,7 +243,7 @@ def test_what_was_kept_may_come_behind_what_has_just_happened(reader: MonitorRea
     assert ids_of(reader) == [[5], [1, 2], [3, 4], [6]] and reader.missed_history == 0
 
 
-def test_history_that_nobody_takes_has_a_bound(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undrained_history_is_bounded(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scaler_client.monitor.history.HISTORY_BATCHES", 2)
     reader.feed(published(1, 60), START)
     for first in range(5):
@@ -252,12 +252,12 @@ def test_history_that_nobody_takes_has_a_bound(reader: MonitorReader, monkeypatc
 
 
 def node(number: int, incarnation: int = 5) -> bytes:
-    """Graphs with one node of many."""
+    """Graphs of which one node is published."""
     columns = {"incarnation": [incarnation], "total": [9], "clients": [11], "ids": [number], "names": [0]}
     return b"graphs\0\0" + message_of("graphs", **columns, states=[2], text=b"f", sizes=[1])
 
 
-def test_graphs_are_the_newest_ones_of_this_scheduler(reader: MonitorReader) -> None:
+def test_graphs_of_this_scheduler(reader: MonitorReader) -> None:
     assert not reader.feed(node(1), START) and reader.graphs is None
     reader.feed(published(1, 60), START)
     assert reader.feed(node(1), START) and reader.feed(node(2), START)
@@ -280,13 +280,13 @@ def test_stories(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     "frame", [story_topic(1, 2), story_topic(1, 2)[:11], b"story\0\0\0", b"graphs\0\0" + b"x" * 64]
 )
-def test_answers_that_are_none(reader: MonitorReader, frame: bytes) -> None:
+def test_unexpected_answers(reader: MonitorReader, frame: bytes) -> None:
     assert not reader.feed(frame, START) and reader.malformed == 1
 
 
 @pytest.mark.parametrize(
     "frame", [b"", b"snapshot", b"snapshot" + b"\xff" * 64, b"snapshot" + message_of("helloWanted")]
 )
-def test_what_is_no_snapshot_is_counted(reader: MonitorReader, frame: bytes) -> None:
+def test_malformed_frames_are_counted(reader: MonitorReader, frame: bytes) -> None:
     assert not reader.feed(frame, START)
     assert (reader.malformed, reader.presence) == (1, Presence.UNHEARD)

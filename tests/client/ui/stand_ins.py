@@ -1,4 +1,4 @@
-"""What a scheduler publishes, put together by hand for scaler_ui's model, and what pages were sent."""
+"""Published messages made by hand for scaler_ui's state, and what pages were sent."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from scaler_client.ui.page_session import PageSession
 
 SUBMITTED, DISPATCHED, STARTED, ENDED, RETURNED, REATTACHED = HistoryKind
 CLIENT, WORKER, OTHER_WORKER = 2**63 - 25, 2**63 - 59, 2**63 - 165
-"""More than a JavaScript number can hold."""
+"""Larger than a JavaScript number can hold."""
 BEGAN = 1_700_000_000.0
-"""When the scheduler did, in unix time."""
+"""The scheduler's start in unix time."""
 SECOND = 1_000_000
 
 Row = tuple[HistoryKind, float, int, int, int, str, int, float]
@@ -35,12 +35,12 @@ def row(
     outcome: int = 0,
     took: float = 0.0,
 ) -> Row:
-    """At so many seconds of the scheduler's uptime; `took` seconds."""
+    """A row of history at `seconds` of uptime. The task ran for `took` seconds."""
     return kind, seconds, task, attempt, worker, name, outcome, took
 
 
 def history(*rows: Row, errors: list[str] | None = None, function: str = "") -> History:
-    """`function`: that of all rows, where their names are their own."""
+    """History of these rows. `function` is the function of all rows if their names are their own."""
     kinds, seconds, tasks, attempts, workers, names, outcomes, took = (list(column) for column in zip(*rows))
     return History(
         5,
@@ -61,7 +61,7 @@ def history(*rows: Row, errors: list[str] | None = None, function: str = "") -> 
 
 
 def executions_of(chunk: Chunk) -> list[dict[str, Any]]:
-    """A chunk as a page would see it, with its dictionaries looked up; times in seconds of the scheduler's uptime."""
+    """A chunk as a page sees it, with its dictionaries resolved. Times are seconds of the scheduler's uptime."""
     message = json.loads(chunk.text({WORKER: "node-0"}, {CLIENT: "notebook"}))
     columns = message["columns"]
     found = []
@@ -78,14 +78,14 @@ def executions_of(chunk: Chunk) -> list[dict[str, Any]]:
 
 
 def snapshot(sequence: int, uptime: float, **fields: Any) -> bytes:
-    """As it comes from the monitor's address."""
+    """A snapshot as it comes from the monitor address."""
     payload = {"protocolVersion": 1, "version": "1.0.0", "incarnation": 5, "sequence": sequence, **fields}
     clocks = {"uptimeMilliseconds": round(uptime * 1000), "unixMilliseconds": round((BEGAN + uptime) * 1000)}
     return b"snapshot" + message_of("snapshot", **(clocks | payload))
 
 
 def ended(first: int, uptime: float, ids: Sequence[int], function: str = "square", **fields: Any) -> bytes:
-    """History of tasks that have ended, a millisecond each."""
+    """History of tasks that ended, each after a millisecond."""
     many = len(ids)
     payload: dict[str, Any] = {
         "incarnation": [5], "first": [first], "kinds": [3], "times": [round(uptime * SECOND)], "clients": [CLIENT],
@@ -96,7 +96,7 @@ def ended(first: int, uptime: float, ids: Sequence[int], function: str = "square
 
 
 class Watcher:
-    """A scheduler that says what the test says, and what is known of it."""
+    """A scheduler controlled by the test, and the server's state of it."""
 
     def __init__(self, tasks: int = 100_000, window: float = 600.0) -> None:
         self.now = 50.0
@@ -106,7 +106,7 @@ class Watcher:
         self.rows = 0
 
     def second(self, *ids: int, function: str = "square", **fields: Any) -> None:
-        """A second passes in which these tasks end."""
+        """Let a second pass in which these tasks end."""
         self.now += 1.0
         self.sequence += 1
         if ids:

@@ -1,4 +1,4 @@
-"""Who may see scaler_ui's page."""
+"""Access to scaler_ui's page: tokens, cookies, hosts and origins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scaler_client.ui.access import MIN_TOKEN_LENGTH, Access, generate_token, is
 TOKEN = "0123456789abcdef"
 
 
-def test_without_a_token_this_machine_alone_may() -> None:
+def test_without_a_token_only_this_machine_has_access() -> None:
     access = Access("")
     assert access.is_authorized("", "") and not access.is_token("")
     for host in ("localhost:8081", "LOCALHOST", "127.0.0.1:8081", "127.1.2.3", "[::1]:8081", "localhost.:1"):
@@ -25,7 +25,7 @@ def test_without_a_token_this_machine_alone_may() -> None:
         assert not access.is_host_allowed(host), host
 
 
-def test_with_a_token_whoever_has_it_may() -> None:
+def test_with_a_token_only_its_owner_has_access() -> None:
     access = Access(TOKEN)
     assert access.is_host_allowed("cluster.example:8081")
     assert access.is_token(TOKEN) and not access.is_token(TOKEN + "x") and not access.is_token("\udcff")
@@ -41,14 +41,14 @@ def test_with_a_token_whoever_has_it_may() -> None:
         assert not access.is_authorized(authorization, cookie)
 
 
-def test_the_cookie_does_not_tell_the_token_and_is_the_same_after_a_restart() -> None:
+def test_cookie_hides_the_token_and_survives_a_restart() -> None:
     access, same, other = Access(TOKEN), Access(TOKEN), Access(TOKEN + "0")
     assert TOKEN not in access.cookie + access.cookie_value
     assert (access.cookie, access.cookie_value) == (same.cookie, same.cookie_value)
     assert access.cookie != other.cookie, "browsers have one jar for all ports"
 
 
-def test_only_its_own_page_may_open_a_websocket() -> None:
+def test_websocket_needs_the_same_origin() -> None:
     access = Access("")
     assert access.is_origin_allowed(None, "127.0.0.1:8081"), "no browser"
     assert access.is_origin_allowed("http://127.0.0.1:8081", "127.0.0.1:8081")
@@ -69,9 +69,9 @@ def test_only_its_own_page_may_open_a_websocket() -> None:
     ("host", "is_ours"),
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False), ("node-7", False)],
 )
-def test_what_is_this_machine_s_own(host: str, is_ours: bool) -> None:
+def test_loopback_hosts(host: str, is_ours: bool) -> None:
     assert is_loopback(host) is is_ours
 
 
-def test_tokens_that_are_made_can_be_given_as_well() -> None:
+def test_generated_tokens_are_valid_options() -> None:
     assert generate_token() != generate_token() and len(generate_token()) > MIN_TOKEN_LENGTH

@@ -1,4 +1,4 @@
-"""Rows of history joined to executions, as scaler_ui's timeline and task log show them."""
+"""Rows of history joined to executions, for scaler_ui's timeline and task log."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def take(executions: Executions, *histories: History) -> None:
         executions.add_history(each, round(BEGAN * SECOND))
 
 
-def test_a_task_s_rows_become_one_execution() -> None:
+def test_rows_of_a_task_become_one_execution() -> None:
     executions = Executions()
     take(
         executions,
@@ -53,7 +53,7 @@ def test_a_task_s_rows_become_one_execution() -> None:
     assert (durations.count, durations.failed) == (1, 1)
 
 
-def test_what_a_task_failed_of() -> None:
+def test_execution_has_its_error() -> None:
     executions = Executions()
     rows = [row(ENDED, 1.0, task, worker=WORKER, outcome=outcome) for task, outcome in ((1, 1), (2, 0), (3, 1))]
     take(executions, history(*rows, errors=["ValueError: no such curve", "", "ValueError: no such curve"]))
@@ -61,14 +61,14 @@ def test_what_a_task_failed_of() -> None:
     assert errors == ["ValueError: no such curve", "", "ValueError: no such curve"]
 
 
-def test_a_task_whose_beginning_nobody_saw() -> None:
+def test_task_with_unknown_submission() -> None:
     executions = Executions()
     take(executions, history(row(ENDED, 12.0, 7, worker=WORKER, took=1.0)))
     [found] = executions_of(executions.chunks[0])
     assert (found["submitted"], found["start"], found["end"], found["name"]) == (None, 11.0, 12.0, "square")
 
 
-def test_what_the_scheduler_ends_never_ran_or_ran_from_its_start_on() -> None:
+def test_task_ended_by_the_scheduler() -> None:
     executions = Executions()
     take(
         executions,
@@ -84,7 +84,7 @@ def test_what_the_scheduler_ends_never_ran_or_ran_from_its_start_on() -> None:
     assert executions.durations["square"].percentile(50) is None, "nobody has measured how long they took"
 
 
-def test_a_task_that_runs_twice_is_two_executions() -> None:
+def test_retried_task_is_two_executions() -> None:
     executions = Executions()
     take(
         executions,
@@ -100,7 +100,7 @@ def test_a_task_that_runs_twice_is_two_executions() -> None:
     assert (done["attempt"], done["worker"], done["submitted"], done["start"]) == (2, str(OTHER_WORKER), 1.0, 5.5)
 
 
-def test_an_attempt_that_has_failed_is_an_execution_with_its_error() -> None:
+def test_failed_attempt_is_an_execution_with_its_error() -> None:
     executions = Executions()
     rows = [
         row(DISPATCHED, 1.0, 1, worker=WORKER), row(RETURNED, 1.5, 1, worker=WORKER, outcome=4, took=0.25),
@@ -114,7 +114,7 @@ def test_an_attempt_that_has_failed_is_an_execution_with_its_error() -> None:
     assert (executions.durations["square"].count, executions.durations["square"].failed) == (2, 1)
 
 
-def test_what_a_worker_has_that_has_joined_again() -> None:
+def test_reattached_task_is_one_execution() -> None:
     executions = Executions()
     take(
         executions, history(row(REATTACHED, 1.0, 1, attempt=3, worker=WORKER), row(ENDED, 2.0, 1, attempt=3, outcome=5))
@@ -123,14 +123,14 @@ def test_what_a_worker_has_that_has_joined_again() -> None:
     assert (died["attempt"], died["worker"], died["start"], died["outcome"]) == (3, str(WORKER), 1.0, 5)
 
 
-def test_what_was_taken_back_before_it_ran_is_no_execution() -> None:
+def test_task_taken_back_before_it_ran_is_no_execution() -> None:
     executions = Executions()
     take(executions, history(row(DISPATCHED, 1.0, 1, worker=WORKER), row(RETURNED, 2.0, 1)))
     assert not executions.chunks and not executions.rows
 
 
-def test_results_of_one_moment_do_not_overlap_on_their_worker() -> None:
-    """A worker sends many results at once: they came to the scheduler together, but ran one after the other."""
+def test_results_of_one_moment_do_not_overlap() -> None:
+    """A worker sends many results at once. They arrive together, but ran one after the other."""
     executions = Executions()
     rows = [row(ENDED, 10.0, task, worker=WORKER, took=0.1) for task in range(3)]
     rows += [row(ENDED, 10.0, 9, worker=OTHER_WORKER, took=0.1), row(ENDED, 11.0, 10, worker=WORKER, took=0.5)]
@@ -139,7 +139,7 @@ def test_results_of_one_moment_do_not_overlap_on_their_worker() -> None:
     assert found == [(9.7, 9.8), (9.8, 9.9), (9.9, 10.0), (9.9, 10.0), (10.5, 11.0)]
 
 
-def test_kinds_of_a_newer_scheduler_are_passed_over() -> None:
+def test_unknown_kinds_are_ignored() -> None:
     executions = Executions()
     newer = history(row(SUBMITTED, 1.0, 1), row(ENDED, 2.0, 1, worker=WORKER, outcome=77))
     newer.kinds[0] = 200
@@ -153,7 +153,7 @@ def batch(first: int, count: int, at: float) -> History:
     return history(*(row(ENDED, at, task, worker=WORKER, took=0.001) for task in range(first, first + count)))
 
 
-def test_only_the_newest_are_kept() -> None:
+def test_only_the_newest_executions_are_kept() -> None:
     executions = Executions(most_tasks=1000)
     for second in range(50):
         take(executions, batch(second * 100, 100, float(second)))
@@ -167,21 +167,21 @@ def test_only_the_newest_are_kept() -> None:
     assert (executions.rows, executions.durations) == (0, {})
 
 
-def test_a_long_message_is_cut_into_chunks() -> None:
+def test_long_message_becomes_several_chunks() -> None:
     executions = Executions()
     take(executions, batch(0, 2 * ROWS_PER_CHUNK + 1, 1.0))
     assert [len(chunk) for chunk in executions.chunks] == [ROWS_PER_CHUNK, ROWS_PER_CHUNK, 1]
     assert [chunk.number for chunk in executions.chunks] == [0, 1, 2]
 
 
-def test_a_small_limit_keeps_the_newest_of_a_long_message() -> None:
+def test_small_limit_keeps_the_newest_executions() -> None:
     executions = Executions(most_tasks=1000)
     take(executions, batch(0, 5000, 1.0))
     executions.drop_before(0.0)
     assert executions.rows == 1000 and executions_of(executions.chunks[-1])[-1]["id"] == "4999"
 
 
-def test_what_was_missed_is_said_once() -> None:
+def test_missed_rows_are_reported_once() -> None:
     executions = Executions()
     executions.add_missed(12)
     executions.add_missed(5)
@@ -189,7 +189,7 @@ def test_what_was_missed_is_said_once() -> None:
     assert [json.loads(chunk.text({}, {}))["missed"] for chunk in executions.chunks] == [17, 0]
 
 
-def test_what_never_ends_does_not_stay_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_without_an_end_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scaler_client.ui.executions.OPEN_TASKS", 100)
     executions = Executions()
     for begin in range(0, 5000, 50):
@@ -204,7 +204,7 @@ def test_what_never_ends_does_not_stay_for_ever(monkeypatch: pytest.MonkeyPatch)
     assert (newest["submitted"], oldest["submitted"]) == (1.0, None)
 
 
-def test_percentiles_are_right_to_within_their_buckets() -> None:
+def test_percentiles_are_accurate_to_a_bucket() -> None:
     chance = random.Random(7)
     durations, given = FunctionDurations(), [chance.lognormvariate(-5, 2) for _ in range(5000)]
     for seconds in given:
@@ -216,7 +216,7 @@ def test_percentiles_are_right_to_within_their_buckets() -> None:
     assert abs(durations.mean() / statistics.fmean(given) - 1) < 1e-6
 
 
-def test_durations_come_and_go() -> None:
+def test_durations_are_merged_and_subtracted() -> None:
     chunk, whole = FunctionDurations(), FunctionDurations()
     chunk.add(1_000_000, True)
     chunk.add(0, False)

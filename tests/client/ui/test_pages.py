@@ -1,4 +1,4 @@
-"""What scaler_ui knows, and what it sends to which page: contract.py, without sockets."""
+"""The state of scaler_ui and what it sends to each page (contract.py), without sockets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def task_ids(messages: list[dict[str, Any]]) -> list[str]:
     return [each for message in messages if message["type"] == "tasks" for each in message["columns"]["id"]]
 
 
-def test_a_page_is_greeted_before_there_is_a_scheduler(watcher: Watcher) -> None:
+def test_hello_comes_before_a_scheduler_is_heard(watcher: Watcher) -> None:
     watcher.live.set_connection_problem("there is no /tmp/s_monitor yet")
     watcher.live.refresh(watcher.now)
     page = PageSession(watcher.live)
@@ -66,7 +66,7 @@ def test_a_page_is_greeted_before_there_is_a_scheduler(watcher: Watcher) -> None
     assert watcher.sent(page) == []
 
 
-def test_only_what_is_watched_is_sent(watcher: Watcher) -> None:
+def test_only_watched_topics_are_sent(watcher: Watcher) -> None:
     page = watching(watcher)
     watcher.second(1)
     assert types(watcher.sent(page)) == ["presence", "snapshot"]
@@ -76,7 +76,7 @@ def test_only_what_is_watched_is_sent(watcher: Watcher) -> None:
     assert types(watcher.sent(page)) == ["snapshot", "workers"]
 
 
-def test_executions_come_whole_at_first_and_then_as_they_happen(watcher: Watcher) -> None:
+def test_executions_are_sent_once(watcher: Watcher) -> None:
     watcher.second(1, 2)
     watcher.second(3)
     page = PageSession(watcher.live)
@@ -93,7 +93,7 @@ def test_executions_come_whole_at_first_and_then_as_they_happen(watcher: Watcher
     assert task_ids(watcher.sent(page)) == ["4"]
 
 
-def test_one_encoding_is_for_all_pages(watcher: Watcher) -> None:
+def test_messages_are_encoded_once_for_all_pages(watcher: Watcher) -> None:
     watcher.second(1)
     pages = [PageSession(watcher.live) for _ in range(3)]
     for page in pages:
@@ -103,7 +103,7 @@ def test_one_encoding_is_for_all_pages(watcher: Watcher) -> None:
     assert sent[0] == sent[1] == sent[2]
 
 
-def test_a_page_s_interval(watcher: Watcher) -> None:
+def test_interval_of_a_page(watcher: Watcher) -> None:
     page = watching(watcher, "tasks")
     page.handle(SettingsRequest(3.0, None))
     sent = []
@@ -114,7 +114,7 @@ def test_a_page_s_interval(watcher: Watcher) -> None:
     assert [task_ids(messages) for messages in sent] == [["1"], [], [], ["2", "3", "4"], [], [], ["5", "6", "7"]]
 
 
-def test_a_paused_page_hears_whether_the_scheduler_is_there(watcher: Watcher) -> None:
+def test_paused_page_receives_presence(watcher: Watcher) -> None:
     watcher.second(1)
     page = watching(watcher, "series", "tasks")
     page.handle(PauseRequest(True))
@@ -128,7 +128,7 @@ def test_a_paused_page_hears_whether_the_scheduler_is_there(watcher: Watcher) ->
     assert task_ids(resumed) == ["2"] and only(resumed, "series")["first"] == 1
 
 
-def test_a_slow_page_gets_the_newest_picture_and_all_executions(watcher: Watcher) -> None:
+def test_slow_page_gets_the_newest_snapshot_and_all_executions(watcher: Watcher) -> None:
     watcher.second(1)
     page = watching(watcher, "tasks")
     watcher.second(2)
@@ -140,7 +140,7 @@ def test_a_slow_page_gets_the_newest_picture_and_all_executions(watcher: Watcher
     assert only(watcher.sent(page), "snapshot")["now"] == BEGAN + 19
 
 
-def test_a_page_that_was_away_for_too_long_begins_anew() -> None:
+def test_page_that_missed_chunks_is_reset() -> None:
     watcher = Watcher(tasks=10)
     watcher.second(1)
     page = watching(watcher, "tasks")
@@ -151,7 +151,7 @@ def test_a_page_that_was_away_for_too_long_begins_anew() -> None:
     assert task_ids(sent) == [str(second) for second in range(30, 40)]
 
 
-def test_chunks_dropped_while_a_page_takes_them(watcher: Watcher) -> None:
+def test_chunks_dropped_while_a_page_receives_them(watcher: Watcher) -> None:
     watcher.live.executions._most_tasks = ROWS_PER_CHUNK
     watcher.second(*range(ROWS_PER_CHUNK))
     page = PageSession(watcher.live)
@@ -165,7 +165,7 @@ def test_chunks_dropped_while_a_page_takes_them(watcher: Watcher) -> None:
     assert types(rest) == ["reset", "tasks"] and task_ids(rest)[0] == str(3 * ROWS_PER_CHUNK)
 
 
-def test_a_window_of_its_own(watcher: Watcher) -> None:
+def test_window_of_a_page(watcher: Watcher) -> None:
     for second in range(1, 101):
         watcher.second(second)
     page = PageSession(watcher.live)
@@ -181,7 +181,7 @@ def test_a_window_of_its_own(watcher: Watcher) -> None:
     assert watcher.sent(page) == [], "a smaller one is the page's own business"
 
 
-def test_what_is_older_than_the_window_goes() -> None:
+def test_data_older_than_the_window_is_dropped() -> None:
     watcher = Watcher(window=10.0)
     for second in range(1, 101):
         watcher.second(second)
@@ -189,14 +189,14 @@ def test_what_is_older_than_the_window_goes() -> None:
     assert len(watching(watcher, "series", "tasks")._watched) == 2
 
 
-def test_a_clock_that_is_set_back_does_not_make_the_window_grow() -> None:
+def test_clock_set_back_does_not_grow_the_window() -> None:
     watcher = Watcher(window=10.0)
     for second in range(1, 101):
         watcher.second(second, unixMilliseconds=round((BEGAN - 10 * second) * 1000))
     assert len(watcher.live.series.points) == 20
 
 
-def test_the_curves_have_a_gap_where_the_scheduler_was_gone(watcher: Watcher) -> None:
+def test_series_has_a_gap_while_the_scheduler_is_gone(watcher: Watcher) -> None:
     watcher.second()
     watcher.silence(SILENCE_SECONDS + 1)
     page = watching(watcher, "series")
@@ -207,7 +207,7 @@ def test_the_curves_have_a_gap_where_the_scheduler_was_gone(watcher: Watcher) ->
     assert watcher.live.series.next_number == 3
 
 
-def test_curves_are_of_what_the_picture_says(watcher: Watcher) -> None:
+def test_series_has_the_values_of_the_snapshot(watcher: Watcher) -> None:
     page = watching(watcher, "series")
     watcher.second(waiting=5, dispatched=9, running=4, suspended=2, resolved=10, outcomes=[8, 2])
     watcher.second(waiting=6, dispatched=3, running=3, suspended=0, resolved=30, outcomes=[20, 8, 0, 0, 0, 0, 2])
@@ -216,7 +216,7 @@ def test_curves_are_of_what_the_picture_says(watcher: Watcher) -> None:
     assert (columns["throughput"], columns["failed"]) == ([0, 20], [0, 6]), "what is cancelled has not failed"
 
 
-def test_a_scheduler_that_starts_anew_keeps_the_window(watcher: Watcher) -> None:
+def test_restarted_scheduler_keeps_the_window(watcher: Watcher) -> None:
     watcher.second(1)
     page = watching(watcher, "tasks")
     watcher.rows = 0
@@ -225,7 +225,7 @@ def test_a_scheduler_that_starts_anew_keeps_the_window(watcher: Watcher) -> None
     assert watcher.live.executions.rows == 1
 
 
-def test_missed_history_is_said(watcher: Watcher) -> None:
+def test_missed_history_is_reported(watcher: Watcher) -> None:
     watcher.second(1)
     watcher.rows += 40
     watcher.second(2)
@@ -236,7 +236,7 @@ def test_missed_history_is_said(watcher: Watcher) -> None:
     assert only(sent, "presence")["missed_history"] == 40
 
 
-def test_large_identities_and_hostile_names_arrive_as_they_are(watcher: Watcher) -> None:
+def test_large_identities_and_hostile_names_are_unchanged(watcher: Watcher) -> None:
     name = '</script><img src=x onerror=alert(1)>\u2028"\\'
     objects = {"clients": [LARGE], "ids": [LARGE], "names": [0], "bytes": [3], "tasks": [1], "states": [9]}
     texts = {"text": name.encode(), "sizes": [len(name.encode())]}
@@ -256,7 +256,7 @@ def test_large_identities_and_hostile_names_arrive_as_they_are(watcher: Watcher)
 
 
 def graphs(states: list[int], **fields: Any) -> bytes:
-    """One that squares a number and adds something to it, and reads what has no row."""
+    """A graph that squares a number and adds something to it, with an input that has no row."""
     columns = {
         "clients": [CLIENT],
         "ids": [1, 2],
@@ -270,7 +270,7 @@ def graphs(states: list[int], **fields: Any) -> bytes:
     return GRAPHS_TOPIC + message_of("graphs", **payload)
 
 
-def test_graphs_come_when_they_have_changed(watcher: Watcher) -> None:
+def test_graphs_are_sent_when_they_change(watcher: Watcher) -> None:
     page = watching(watcher, "graphs")
     assert page.topics() == {GRAPHS_TOPIC}
     watcher.second()
@@ -292,7 +292,7 @@ def test_graphs_come_when_they_have_changed(watcher: Watcher) -> None:
     assert page.topics() == set()
 
 
-def test_the_story_of_a_task(watcher: Watcher) -> None:
+def test_story_of_a_task(watcher: Watcher) -> None:
     watcher.second()
     page = watching(watcher)
     page.handle(StoryRequest(CLIENT, 7))
@@ -313,7 +313,7 @@ def test_the_story_of_a_task(watcher: Watcher) -> None:
     assert types(watcher.sent(page)) == ["story"]
 
 
-def test_functions_without_a_row_are_so_many_at_most(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_without_a_row_are_bounded(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MAX_ENDED_FUNCTIONS", 2)
     page = watching(watcher, "functions")
     for number, function in enumerate(("rare", "often", "sometimes")):
@@ -335,12 +335,12 @@ def test_functions_without_a_row_are_so_many_at_most(watcher: Watcher, monkeypat
         ('{"type":"story","client":"99999999999999999999","id":"2"}', "client is not"),
     ],
 )  # fmt: skip
-def test_what_a_page_must_not_send(text: str, problem: str) -> None:
+def test_wrong_messages_of_a_page(text: str, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         parse_request(text, 600.0)
 
 
-def test_what_a_page_may_send(watcher: Watcher) -> None:
+def test_valid_messages_of_a_page(watcher: Watcher) -> None:
     assert parse_request('{"type":"settings","interval":2,"window":60,"more":1}', 600.0) == SettingsRequest(2.0, 60.0)
     assert parse_request('{"type":"watch","topics":[]}', 600.0) == WatchRequest(frozenset())
     assert (parse_request('{"type":"pause"}', 600.0), parse_request('{"type":"resume"}', 600.0)) == (

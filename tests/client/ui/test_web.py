@@ -1,4 +1,4 @@
-"""scaler_ui's web server on a real socket: what it serves, to whom, and browsers that do not read."""
+"""scaler_ui's web server on a real socket: what it serves, who has access, and browsers that do not read."""
 
 from __future__ import annotations
 
@@ -25,18 +25,20 @@ from scaler_client.ui.contract import MAX_MESSAGE_BYTES
 
 TOKEN = "0123456789abcdef"
 SECONDS = 20.0
-"""For whatever should happen at once."""
+"""For events that should happen at once."""
 
 
 class Site:
-    """A server with what it shows, and a browser."""
+    """A server with its state, and a browser."""
 
     def __init__(self, token: str = "") -> None:
         self.watcher = Watcher()
         self.access = Access(token)
         self.web = web_application.WebApplication(self.watcher.live, self.access, lambda: None)
         self.server = TestServer(self.web.application())
-        self.browser = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))  # a host that is a number
+        self.browser = aiohttp.ClientSession(
+            cookie_jar=aiohttp.CookieJar(unsafe=True)
+        )  # a host name that is an IP address
 
     def url(self, path: str) -> str:
         return str(self.server.make_url(path))
@@ -56,7 +58,7 @@ class Site:
 
 
 async def until(socket: aiohttp.ClientWebSocketResponse, kind: str) -> dict[str, Any]:
-    """The next message of that type."""
+    """The next message of this type."""
     while True:
         message: dict[str, Any] = json.loads(await socket.receive_str(timeout=SECONDS))
         if message["type"] == kind:
@@ -64,7 +66,7 @@ async def until(socket: aiohttp.ClientWebSocketResponse, kind: str) -> dict[str,
 
 
 async def reached(condition: Callable[[], object]) -> None:
-    """Return once it holds."""
+    """Return once the condition holds."""
     deadline = time.monotonic() + SECONDS
     while not condition():
         assert time.monotonic() < deadline
@@ -73,7 +75,7 @@ async def reached(condition: Callable[[], object]) -> None:
 
 @contextlib.asynccontextmanager
 async def deaf_page(site: Site, *topics: str) -> AsyncIterator[None]:
-    """A browser that watches and does not read."""
+    """A browser that watches topics and does not read."""
     reader, writer = await asyncio.open_connection(site.server.host, site.server.port, limit=1024)
     try:
         writer.write(b"GET /live HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")
@@ -99,7 +101,7 @@ def with_site(story: Callable[[Site], Coroutine[Any, Any, None]], token: str = "
     asyncio.run(notify_pages())
 
 
-def test_every_answer_forbids_what_is_not_its_own() -> None:
+def test_security_headers_of_each_answer() -> None:
     async def story(site: Site) -> None:
         for path in ("/", "/health", "/nothing", "/static/../web_application.py", "/static/"):
             headers = (await site.get(path)).headers
@@ -117,7 +119,7 @@ def test_every_answer_forbids_what_is_not_its_own() -> None:
     with_site(story)
 
 
-def test_health_follows_the_scheduler() -> None:
+def test_health_shows_the_presence() -> None:
     async def story(site: Site) -> None:
         assert (await site.get("/health")).status == 503
         site.second()
@@ -130,7 +132,7 @@ def test_health_follows_the_scheduler() -> None:
     with_site(story)
 
 
-def test_metrics_are_the_exporter_s() -> None:
+def test_metrics_equal_those_of_the_exporter() -> None:
     async def story(site: Site) -> None:
         site.second()
         answer = await site.get("/metrics")
@@ -141,7 +143,7 @@ def test_metrics_are_the_exporter_s() -> None:
     with_site(story)
 
 
-def test_a_page_follows_what_happens() -> None:
+def test_page_receives_new_data() -> None:
     async def story(site: Site) -> None:
         async with site.page("tasks", "series") as socket:
             assert (await until(socket, "hello"))["contract"] == 1
@@ -160,7 +162,7 @@ def test_a_page_follows_what_happens() -> None:
     with_site(story)
 
 
-def test_a_page_that_sends_too_much_is_let_go() -> None:
+def test_page_with_too_long_a_message_is_disconnected() -> None:
     async def story(site: Site) -> None:
         async with site.page() as socket:
             await socket.send_str("x" * (MAX_MESSAGE_BYTES + 1))
@@ -171,7 +173,7 @@ def test_a_page_that_sends_too_much_is_let_go() -> None:
     with_site(story)
 
 
-def test_foreign_pages_and_names_are_refused() -> None:
+def test_foreign_origins_and_hosts_are_rejected() -> None:
     async def story(site: Site) -> None:
         for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
@@ -185,7 +187,7 @@ def test_foreign_pages_and_names_are_refused() -> None:
     with_site(story)
 
 
-def test_with_a_token_nothing_is_shown_without_it() -> None:
+def test_token_is_required_for_everything() -> None:
     async def story(site: Site) -> None:
         for path in ("/", "/live", "/static/index.html", "/metrics", f"/?token={TOKEN}x", "/?token="):
             answer = await site.get(path)
@@ -197,7 +199,7 @@ def test_with_a_token_nothing_is_shown_without_it() -> None:
     with_site(story, TOKEN)
 
 
-def test_a_token_in_the_address_becomes_a_cookie() -> None:
+def test_token_in_the_address_becomes_a_cookie() -> None:
     async def story(site: Site) -> None:
         visit = await site.get(f"/?view=tasks&token={TOKEN}")
         assert (visit.status, visit.headers["Location"]) == (303, "/?view=tasks")
@@ -213,8 +215,8 @@ def test_a_token_in_the_address_becomes_a_cookie() -> None:
     with_site(story, TOKEN)
 
 
-def test_a_browser_that_does_not_read_costs_nothing_and_holds_nobody_up() -> None:
-    """Its messages stay unmade: what is in the way of the newest is one message and what sockets hold."""
+def test_slow_browser_costs_no_memory_and_delays_no_other() -> None:
+    """No messages are made for it, beyond one message and the buffers of the sockets."""
     names = [f"{number} {'x' * 4000}" for number in range(250)]
     texts = {"text": "".join(names).encode(), "sizes": [len(name) for name in names]}
     table = {"numbers": list(range(250)), "names": list(range(250))}
@@ -231,19 +233,19 @@ def test_a_browser_that_does_not_read_costs_nothing_and_holds_nobody_up() -> Non
     with_site(story)
 
 
-def test_a_browser_that_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_browser_that_accepts_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_application, "SEND_SECONDS", 0.2)
 
     async def story(site: Site) -> None:
         async with deaf_page(site):
             await reached(lambda: site.web.pages == 1)
-            site.second(address="x" * 30_000_000)  # more than sockets hold
+            site.second(address="x" * 30_000_000)  # more than the buffers of the sockets
             await reached(lambda: site.web.pages == 0)
 
     with_site(story)
 
 
-def test_there_are_only_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_pages_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_application, "MAX_PAGES", 1)
 
     async def story(site: Site) -> None:
@@ -255,7 +257,7 @@ def test_there_are_only_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     with_site(story)
 
 
-def test_the_end_does_not_wait_for_pages() -> None:
+def test_shutdown_does_not_wait_for_pages() -> None:
     async def story(site: Site) -> None:
         async with site.page() as socket:
             await until(socket, "hello")

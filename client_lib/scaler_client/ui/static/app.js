@@ -1,4 +1,4 @@
-// Puts the page together: messages go from the feed into the model, views read the model.
+// Connects the parts of the page: the feed's messages go into the model, and the views read the model.
 
 import { Banner } from "./banner.js";
 import { TaskDetails } from "./task_details.js";
@@ -20,7 +20,7 @@ import { timeline } from "./views/timeline.js";
 import { workers } from "./views/workers.js";
 
 const VIEWS = [overview, workers, timeline, tasks, functions, clients, graphs, settingsView];
-/** Once looked at they are watched on: they would have to come from the beginning again. */
+/** Topics that stay watched once a view has shown them: otherwise all their data would have to come again. */
 const PERSISTENT_TOPICS = ["series", "tasks"];
 
 function main() {
@@ -76,7 +76,7 @@ function main() {
   model.onChange((type) => {
     if (type === "hello") feed.setSettings(requestedSettings());
     if (type === "story") details.showStory();
-    if (["hello", "presence", "picture", "refused"].includes(type)) banner.update();
+    if (["hello", "presence", "snapshot", "refused"].includes(type)) banner.update();
     draw();
   });
   settings.onChange((name, value) => {
@@ -94,7 +94,7 @@ function main() {
 
 const CONTROL_KEYS = ["Enter", " "];
 
-/** Keys work wherever the focus is; what has the focus comes first. */
+/** Keys work wherever the focus is. A focused control handles its keys first. */
 function handleKey(event, navigation, help, shownView) {
   const field = event.target.closest?.("input, select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -103,7 +103,7 @@ function handleKey(event, navigation, help, shownView) {
   if (event.key === "?") help.toggle();
   else if (event.key === "/") document.querySelector("#panels input[type=search]")?.focus();
   else if (!navigation.handleKey(event.key)) {
-    // A button of a dialog that was closed has the focus until the next frame.
+    // A button of a closed dialog keeps the focus until the next frame.
     const focused = event.target.closest?.("dialog:not([open])") ? null : event.target;
     const isControl = focused?.closest?.("button, a") && CONTROL_KEYS.includes(event.key);
     if (event.defaultPrevented || isControl || focused?.closest?.("dialog")) return;

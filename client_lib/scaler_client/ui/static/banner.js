@@ -1,4 +1,4 @@
-// Whether scheduler and server are there: in the head always, in a banner when something is wrong or well again.
+// Shows whether the scheduler and the server are there: always in the header, and in a banner when that changes.
 
 import { element, setText } from "./elements.js";
 import { clock, duration, visible } from "./format.js";
@@ -8,9 +8,9 @@ const LATE_MILLISECONDS = 3_000;
 
 /** Why nothing is shown yet. */
 function waiting(presence, hello) {
-  const why = presence.problem || "either no scheduler runs there, or it publishes at another address, or the network is in the way";
+  const why = presence.problem || "no scheduler runs there, it publishes at another address, or the network is interrupted";
   const since = clock(presence.since * 1000);
-  return `Waiting since ${since} for a scheduler: nothing was heard from a scheduler at ${visible(hello?.address ?? "")} yet: ${visible(why)}.`;
+  return `Waiting since ${since} for a scheduler: none was heard at ${visible(hello?.address ?? "")} yet: ${visible(why)}.`;
 }
 
 export class Banner {
@@ -65,17 +65,17 @@ export class Banner {
     const { name, details } = this.connection;
     if (name === "lost") {
       const wait = Math.max(0, Math.ceil((details.retryAt - Date.now()) / 1000));
-      const why = details.reason ? `: ${visible(details.reason)}` : ": the connection to it was cut or refused";
+      const why = details.reason ? `: ${visible(details.reason)}` : ": the connection was closed or refused";
       const text = `The server of this page is gone since ${clock(details.since)}${why}. Next try ${wait ? `in ${wait} s` : "now"}.`;
       return { state: "lost", label: "No server", kind: "bad", text };
     }
     if (name === "connecting" || !presence) {
       return { state: "connecting", label: "Connecting", kind: "wait", text: this.isOverdue ? "The server of this page has not answered yet." : "" };
     }
-    if (this.model.refusal) return { state: "there", label: "Refused", kind: "bad", text: `The server refused what this page sent: ${this.model.refusal}` };
+    if (this.model.refusal) return { state: "there", label: "Refused", kind: "bad", text: `The server rejected a message of this page: ${this.model.refusal}` };
     if (presence.presence === "gone") {
       const gone = duration(Math.max(0, Date.now() - presence.since * 1000)).replace(/\.\d+ s/, " s");
-      return { state: "gone", label: "Gone", kind: "bad", text: `The scheduler is gone since ${clock(presence.since * 1000)} (${gone}): nothing comes from ${visible(hello?.address ?? "")} any more. It has stopped, or the network is cut. What is shown is from before; the page goes on when the scheduler is back.` };
+      return { state: "gone", label: "Gone", kind: "bad", text: `The scheduler is gone since ${clock(presence.since * 1000)} (${gone}): nothing more comes from ${visible(hello?.address ?? "")}. It has stopped, or the network is interrupted. The page shows the last state, and continues when the scheduler is back.` };
     }
     if (presence.presence === "other version") return { state: "gone", label: "Other version", kind: "bad", text: presence.problem };
     if (presence.presence === "unheard") {

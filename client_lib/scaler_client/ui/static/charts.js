@@ -1,4 +1,4 @@
-// A chart of some columns of the series over time, by uPlot.
+// A chart of some columns of the series over time, drawn by uPlot.
 
 import { element, setText } from "./elements.js";
 import { clock } from "./format.js";
@@ -8,10 +8,10 @@ for (let power = 0; power < 5; power++) for (let step = 1; step < 1024; step *= 
 
 export class Chart {
   /**
-   * @param title what is charted
-   * @param lines each {column, name, colour (of the style sheet's), fill}
-   * @param format(value) for axis and legend
-   * @param options.binary steps of the axis are powers of two
+   * @param title the title of the chart
+   * @param lines each {column, name, colour (a name of the style sheet), fill}
+   * @param format(value) formats values on the axis and in the legend
+   * @param options.binary the axis has steps of powers of two
    */
   constructor(theme, title, lines, format, options = {}) {
     this.theme = theme;
@@ -33,7 +33,7 @@ export class Chart {
     theme.onChange(() => this.#forget());
   }
 
-  /** @param from, to what the axis shows, in seconds of unix time */
+  /** @param from, to the range of the axis, in seconds of unix time */
   update(columns, from, to) {
     const data = [columns.time, ...this.lines.map((line) => columns[line.column])];
     this.range = [from, to];

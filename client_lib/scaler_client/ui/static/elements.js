@@ -1,6 +1,6 @@
-// Elements of the page. What comes from outside becomes text only, never markup.
+// Makes and changes elements of the page. Texts from outside never become markup.
 
-/** An element with attributes (`text` and `class` among them) and children. */
+/** An element with attributes (`text` and `class` are special) and children. */
 export function element(tag, attributes = {}, ...children) {
   const created = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -13,7 +13,7 @@ export function element(tag, attributes = {}, ...children) {
   return created;
 }
 
-/** The same of SVG. */
+/** An SVG element with attributes (`text` is special) and children. */
 export function drawing(tag, attributes = {}, ...children) {
   const created = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -24,14 +24,14 @@ export function drawing(tag, attributes = {}, ...children) {
   return created;
 }
 
-/** Change a text only where it differs: what is the same costs no layout. */
+/** Set the text only if it differs, because each change costs a layout. */
 export function setText(target, text) {
   if (target.shownText === text) return;
   target.shownText = text;
   target.textContent = text;
 }
 
-/** Change the title only where it differs. */
+/** Set the title only if it differs. */
 export function setTitle(target, text) {
   if (target.shownTitle === text) return;
   target.shownTitle = text;

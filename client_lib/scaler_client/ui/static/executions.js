@@ -1,11 +1,11 @@
-// The executions of the window: what ran where and when, newest last, and by worker for the timeline.
+// The executions in the window, newest last, and by worker for the timeline.
 
 import { FunctionColours } from "./function_colours.js";
 import { Lanes } from "./timeline/lanes.js";
 
 export const MAX_EXECUTIONS = 100_000;
 
-/** One attempt of a task that is over. Times are milliseconds of unix time; NaN: not known, or it never ran. */
+/** One ended attempt of a task. Times are milliseconds of unix time. NaN means not known, or never ran. */
 class Execution {
   constructor(number, chunk, columns, row, context) {
     this.number = number;
@@ -16,7 +16,7 @@ class Execution {
     const worker = columns.worker[row];
     this.worker = worker < 0 ? "" : chunk.workers[worker];
     this.workerName = worker < 0 ? "" : chunk.worker_names[worker];
-    /** What the page shows: a worker that left before the server could learn its name is shown by its identity. */
+    /** The worker as shown. If it left before the server could learn its name, its identity is shown. */
     this.workerLabel = this.workerName || (this.worker && `worker ${this.worker}`);
     this.function = context.functions[columns.function[row]];
     this.name = chunk.names[columns.name[row]];
@@ -40,7 +40,7 @@ function milliseconds(base, microseconds) {
   return microseconds === null ? NaN : base + microseconds / 1000;
 }
 
-/** What became of a good result is the scheduler's matter: people want to see that it is there. */
+/** All good outcomes are shown as "done": how a result is kept does not matter to users. */
 function shownNameOf(name, kind) {
   return kind === "good" ? "done" : name;
 }
@@ -61,10 +61,10 @@ class Outcomes {
   }
 }
 
-/** So that tasks with names of their own do not fill the table. */
+/** Limits the functions added for running tasks, so that tasks with own names do not fill the table. */
 const MAX_FROM_RUNNING = 64;
 
-/** All functions that were seen, numbered in that order. */
+/** All functions seen so far, numbered in this order. */
 class Functions {
   constructor(colours) {
     this.colours = colours;
@@ -72,7 +72,7 @@ class Functions {
     this.numbers = new Map();
   }
 
-  /** Of a task that runs only its own name is known, which is mostly its function's. */
+  /** The function of a running task. Only the task's name is known, which is usually its function's. */
   ofRunning(name) {
     const number = this.numbers.get(name);
     if (number !== undefined) return this.all[number];
@@ -112,7 +112,7 @@ export class Executions {
     return this.all.length - this.dropped;
   }
 
-  /** The n-th newest. */
+  /** The n-th newest execution. */
   newest(n) {
     return this.all[this.all.length - 1 - n];
   }
@@ -121,7 +121,7 @@ export class Executions {
     return this.all.slice(this.dropped);
   }
 
-  /** A message `tasks` of the contract. */
+  /** Add a message `tasks` of the contract. */
   addChunk(chunk) {
     const context = {
       base: chunk.base * 1000,
@@ -132,7 +132,7 @@ export class Executions {
     for (let row = 0; row < chunk.columns.id.length; row++) this.#add(new Execution(this.next++, chunk, chunk.columns, row, context));
   }
 
-  /** Forget what ended before, and what is too much. */
+  /** Drop executions that ended before `before`, and the oldest ones beyond the limit. */
   trim(before) {
     const { all } = this;
     while (this.dropped < all.length && (all[this.dropped].end < before || this.length > this.most)) {
@@ -144,12 +144,12 @@ export class Executions {
     }
   }
 
-  /** All attempts that are known of a task, the first one first. */
+  /** All known attempts of a task, the first one first. */
   attemptsOf(client, id) {
     return this.oldestFirst().filter((each) => each.id === id && each.client === client);
   }
 
-  /** Up to so many of the newest that fit. */
+  /** The newest executions that match, at most `most`. */
   newestMatching(isMatch, most) {
     const found = [];
     for (let n = 0; n < this.length && found.length < most; n++) {
@@ -159,7 +159,7 @@ export class Executions {
     return found;
   }
 
-  /** By their place among the names, most of which may be those of single tasks. */
+  /** Functions by index into the chunk's names. Most of these names may belong to single tasks. */
   #functionsOf(chunk) {
     const found = [];
     for (const index of new Set(chunk.columns.function)) found[index] = this.functions.named(chunk.names[index]);

@@ -1,10 +1,10 @@
-// The connection to the server: one WebSocket, made again when it is lost, at growing intervals.
+// The connection to the server: one WebSocket. It reconnects at growing intervals.
 
 const FIRST_RETRY_MILLISECONDS = 500;
 const MAX_RETRY_MILLISECONDS = 10_000;
 const MIN_OWN_CLOSE_CODE = 4000;
 
-/** `states`: "connecting", "open", "lost" with {since, retryAt, reason}. */
+/** The states are "connecting", "open", and "lost" with {since, retryAt, reason}. */
 export class Feed {
   constructor({ address, onMessage, onState, topics, settings }) {
     this.address = address;
@@ -30,7 +30,7 @@ export class Feed {
     this.#send({ type: "settings", ...settings });
   }
 
-  /** Ask for all that is known to have happened to a task. */
+  /** Request the story of a task. */
   askStory(client, id) {
     this.#send({ type: "story", client, id });
   }
@@ -67,7 +67,7 @@ export class Feed {
     this.onState("lost", { since: this.since, retryAt: Date.now() + wait, reason });
   }
 
-  /** A page that nobody sees needs nothing sent, and hears what it missed when it is looked at again. */
+  /** Pause while the page is hidden. The server sends what was missed when it is visible again. */
   #visibility() {
     if (document.hidden) this.#send({ type: "pause" });
     else {

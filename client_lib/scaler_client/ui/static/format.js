@@ -1,4 +1,4 @@
-// Numbers, times and names as people read them.
+// Formats numbers, times and names.
 
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -7,7 +7,7 @@ export function count(value) {
   return WHOLE.format(value);
 }
 
-/** Something each second: 0.4/s, 12.3/s, 4,567/s. */
+/** A number per second: 0.4/s, 12.3/s, 4,567/s. */
 export function rate(value) {
   if (!value) return "0/s";
   return `${value < 100 && value % 1 ? value.toFixed(1) : WHOLE.format(value)}/s`;
@@ -25,7 +25,7 @@ export function percent(value) {
   return `${value < 10 ? value.toFixed(1) : WHOLE.format(value)} %`;
 }
 
-/** How long something took, from milliseconds: 12 µs, 3.4 ms, 1.25 s, 2 min 03 s, 4 h 05 min, 3 d 4 h. */
+/** A duration, from milliseconds: 12 µs, 3.4 ms, 1.25 s, 2 min 03 s, 4 h 05 min, 3 d 4 h. */
 export function duration(milliseconds) {
   if (milliseconds === null || milliseconds === undefined || Number.isNaN(milliseconds)) return "–";
   if (milliseconds === 0) return "0 s";
@@ -38,14 +38,14 @@ export function duration(milliseconds) {
   return `${Math.floor(seconds / 86400)} d ${Math.floor((seconds / 3600) % 24)} h`;
 }
 
-/** A round stretch of time, from seconds: 30 s, 5 min, 1 h. */
+/** A round duration, from seconds: 30 s, 5 min, 1 h. */
 export function span(seconds) {
   if (seconds < 60 || seconds % 60) return seconds < 120 ? `${seconds} s` : duration(seconds * 1000);
   if (seconds < 3600 || seconds % 3600) return seconds < 7200 ? `${seconds / 60} min` : duration(seconds * 1000);
   return `${seconds / 3600} h`;
 }
 
-/** The time of day, with as many digits of a second as `step` (milliseconds) needs. */
+/** The time of day. `step` (milliseconds) decides how many digits of a second are shown. */
 export function clock(unixMilliseconds, step = 1000) {
   const at = new Date(unixMilliseconds);
   const text = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
@@ -63,11 +63,12 @@ export function two(number) {
   return String(Math.floor(number)).padStart(2, "0");
 }
 
-// Controls, what turns the direction of text, what has no width: a name must not hide or disguise itself.
+// Control characters, characters that change the direction of text, and invisible ones: they could hide or disguise a
+// name.
 const INVISIBLE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/g;
 
-/** A name with what can't be seen made visible, such as ⟨202E⟩. */
+/** The text with invisible characters made visible, for example ⟨202E⟩. */
 export function visible(text) {
   return text.replace(INVISIBLE, (found) => {
     const code = found.charCodeAt(0);
@@ -76,7 +77,7 @@ export function visible(text) {
   });
 }
 
-/** The same, cut in the middle where it is long: both ends of a dotted name tell something. */
+/** The visible text, cut in the middle if it is longer than `most`: both ends of a dotted name are useful. */
 export function cut(text, most = 80) {
   const shown = visible(text);
   if (shown.length <= most) return shown;

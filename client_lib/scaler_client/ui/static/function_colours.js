@@ -1,18 +1,21 @@
-// Which of the colours a function has: by a hash of its name, so that it is the same on every page and after every reload.
+// Chooses a function's colour by a hash of its name, so that it is the same on every page and after a reload.
 
-/** Functions share the most different colours first; only where there are more functions, others are used too. */
+/** The most distinct colours are used first. The others are used only if there are more functions. */
 const TIERS = [48, 100];
 const MAX_KEPT = 400;
 const KEY = "scaler_ui_colours";
 
-/** FNV-1a, of 32 bits. */
+/** The FNV-1a hash with 32 bits. */
 export function hashOf(name) {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193) >>> 0;
   return hash;
 }
 
-/** Two functions whose hashes meet get different colours. Who has come first is kept in this browser. */
+/**
+ * The colour index of each function. Two functions whose hashes collide get different colours; this browser
+ * remembers which came first.
+ */
 export class FunctionColours {
   constructor(storage = null) {
     this.storage = storage;
@@ -54,7 +57,7 @@ export class FunctionColours {
     try {
       this.storage?.setItem(KEY, JSON.stringify([...this.indices].slice(-MAX_KEPT)));
     } catch {
-      // A browser that keeps nothing: then only functions whose hashes meet may change their colours.
+      // The browser stores nothing. Then only functions whose hashes collide may change their colours.
     }
   }
 }

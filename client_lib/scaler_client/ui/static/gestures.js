@@ -1,4 +1,4 @@
-// Dragging, pinching, the wheel and pointing, the same for everything that can be moved and zoomed.
+// Dragging, pinching, wheel and pointing, for all drawings that can be moved and zoomed.
 
 const TAP_DISTANCE = 4;
 const WHEEL_LINES = 40;
@@ -7,7 +7,7 @@ const WHEEL_LINES = 40;
  * Positions are pixels within the target.
  *
  * @param target an element with touch-action: none
- * @param on.drag(dx, dy), on.zoom(factor, x, y), on.wheel(event, x, y) returning whether it took the event,
+ * @param on.drag(dx, dy), on.zoom(factor, x, y), on.wheel(event, x, y) returning whether it handled the event,
  *   on.hover(x, y, event), on.leave(), on.tap(x, y)
  */
 export function attachGestures(target, on) {

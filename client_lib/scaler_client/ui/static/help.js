@@ -1,4 +1,4 @@
-// The keys, in a dialog.
+// The dialog with the keyboard shortcuts.
 
 import { element } from "./elements.js";
 
@@ -6,15 +6,15 @@ const KEYS = [
   [["1", "…", "8"], "Go to a view"],
   [["/"], "Search or filter"],
   [["?"], "This help"],
-  [["Esc"], "Close, or leave a field"],
-  [["↑", "↓", "PgUp", "PgDn", "Home", "End"], "In tables: choose a row"],
-  [["Enter"], "Open the details of the chosen row"],
+  [["Esc"], "Close a dialog, or leave a field"],
+  [["↑", "↓", "PgUp", "PgDn", "Home", "End"], "In tables: select a row"],
+  [["Enter"], "Open the details of the selected row"],
   [["←", "→"], "In the timeline and graphs: move"],
-  [["↑", "↓"], "In the timeline: choose a worker; in graphs: move"],
-  [[",", "."], "In the timeline: the task before, the task after"],
+  [["↑", "↓"], "In the timeline: select a worker; in graphs: move"],
+  [[",", "."], "In the timeline: previous task, next task"],
   [["+", "-"], "In the timeline and graphs: zoom"],
-  [["0"], "In the timeline and graphs: see all"],
-  [["Space"], "In the timeline: pause and go on"],
+  [["0"], "In the timeline and graphs: show all"],
+  [["Space"], "In the timeline: pause and resume"],
 ];
 
 export class Help {

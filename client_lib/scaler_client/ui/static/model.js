@@ -1,10 +1,10 @@
-// All that the page knows, as the server's messages say it. Messages go in, views read.
+// All data of the page. The server's messages are applied to it, and the views read it.
 
 import { Executions } from "./executions.js";
 import { GraphStore } from "./graphs/graph_store.js";
 import { Series } from "./series.js";
 
-/** Rows of columns of one length. */
+/** The rows of a table that came as columns. */
 export function rowsOf(columns) {
   const names = Object.keys(columns);
   const length = names.length ? columns[names[0]].length : 0;
@@ -20,7 +20,10 @@ export function rowsOf(columns) {
 const TABLES = ["workers", "agents", "clients", "functions", "running"];
 
 export class Model {
-  /** `colours` says which colour a function has, `clock` gives milliseconds of any steady clock. */
+  /**
+   * @param colours FunctionColours
+   * @param clock returns milliseconds of a monotonic clock
+   */
   constructor(windowSeconds, colours, clock = () => performance.now()) {
     this.windowSeconds = windowSeconds;
     this.clock = clock;
@@ -43,7 +46,7 @@ export class Model {
     this.listeners.push(listener);
   }
 
-  /** Take one message of the contract. */
+  /** Apply one message of the contract. */
   apply(message) {
     const handler = HANDLERS[message.type];
     if (handler) handler(this, message);
@@ -55,7 +58,10 @@ export class Model {
     for (const listener of this.listeners) listener(message.type);
   }
 
-  /** What time it is at the scheduler (milliseconds of unix time), also between its messages; it ends with it. */
+  /**
+   * The scheduler's present time (milliseconds of unix time), also between its messages. It stops when the
+   * scheduler is gone.
+   */
   get now() {
     if (this.clockOffset === null) return Date.now();
     if (this.presence?.presence === "gone") return this.lastMessageTime;
@@ -73,12 +79,12 @@ export class Model {
     this.series.trim(from / 1000);
   }
 
-  /** How many rows of a table the scheduler has left out, as there are too many. */
+  /** How many rows of a table the scheduler did not publish because there are too many. */
   leftOut(table) {
     return this.snapshot?.left_out.find(([name]) => name === table)?.[1] ?? 0;
   }
 
-  /** A connection has begun: what it says comes anew. */
+  /** Drop the data that a new connection sends again. */
   clear() {
     this.executions.clear();
     this.series.clear();
@@ -86,7 +92,7 @@ export class Model {
 
   #updateClock(now) {
     const clockOffset = now - this.clock();
-    // A message that was long on its way must not turn time back: only a real change of the clock does.
+    // A delayed message must not turn time back. Only a large difference is a change of the clock.
     if (this.clockOffset === null || clockOffset > this.clockOffset || this.clockOffset - clockOffset > 3000) this.clockOffset = clockOffset;
     this.lastMessageTime = now;
   }

@@ -1,9 +1,12 @@
-// Which view is shown: by the address's hash, the navigation, and the number keys.
+// Selects the view: by the address's hash, the navigation and the number keys.
 
 import { drawing, element } from "./elements.js";
 
 export class Navigation {
-  /** @param views each {id, title, icon}; @param onView(id) */
+  /**
+   * @param views each {id, title, icon}
+   * @param onView(id) shows a view
+   */
   constructor(views, onView) {
     this.views = views;
     this.onView = onView;
@@ -18,7 +21,7 @@ export class Navigation {
     window.addEventListener("hashchange", () => this.follow());
   }
 
-  /** Show what the address says. */
+  /** Show the view in the address. */
   follow() {
     const id = location.hash.slice(1);
     const view = this.views.find((each) => each.id === id) ?? this.views[0];
@@ -30,7 +33,7 @@ export class Navigation {
     this.onView(view.id);
   }
 
-  /** Whether there is a view for this key; it is shown. */
+  /** Show the view of a number key. Returns whether there is one. */
   handleKey(key) {
     const view = this.views[Number(key) - 1];
     if (!view) return false;

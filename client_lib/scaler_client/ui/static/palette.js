@@ -1,4 +1,4 @@
-// Colours for functions: the first dozen by hand, each other one unlike those before it.
+// The colours of functions: the first twelve are fixed, and each further one differs from those before it.
 
 const FIRST_COLOURS = {
   light: [
@@ -11,15 +11,15 @@ const FIRST_COLOURS = {
   ],
 };
 
-/** Of OKLCH: dark enough on white, and light enough on nearly black, for a contrast of 3. */
+/** Lightness in OKLCH: dark enough on white, or light enough on near black, for a contrast of 3. */
 const LIGHTNESSES = { light: [0.4, 0.64, 0.52], dark: [0.9, 0.62, 0.76] };
 const CHROMAS = [0.18, 0.1];
 const GOLDEN_ANGLE = 137.50776;
-/** Of hues: red, which is for failures, is left out. */
+/** The range of hues. Red is left out, because it means failure. */
 const [FIRST_HUE, HUES] = [48, 305];
-/** So many are tried for each colour, and compared with so many before it. */
+/** The number of candidates for each colour, and of earlier colours they are compared with. */
 const [CANDIDATES, COMPARED_COLOURS] = [48, 96];
-/** So many there are: nobody tells more apart, and each costs some. */
+/** The number of colours. Nobody can tell more apart, and each one costs time. */
 const COLOUR_COUNT = 100;
 
 const generated = { light: [], dark: [] };
@@ -33,7 +33,7 @@ export function functionColour(number, theme) {
   return colours[oklab].hex;
 }
 
-/** Of some colours that which is farthest from the nearest of those that there are. */
+/** Of several candidates, the one that is farthest from its nearest earlier colour. */
 function mostDistinct(colours, theme) {
   const others = colours.slice(-COMPARED_COLOURS);
   let [best, most] = [null, -1];
@@ -53,14 +53,14 @@ function candidate(number, lightnesses) {
   return { hex: `#${hex.join("")}`, oklab: oklabOf(channels) };
 }
 
-/** With as much of the chroma as screens can show. */
+/** The colour with as much of the chroma as screens can show. */
 function shownAs(lightness, chroma, hue) {
   const channels = linearOf(lightness, chroma, hue);
   const isShown = channels.every((channel) => channel >= 0 && channel <= 1);
   return isShown || chroma < 0.01 ? channels : shownAs(lightness, chroma - 0.01, hue);
 }
 
-/** OKLCH as linear red, green and blue, which may be beyond 0 and 1. */
+/** OKLCH as linear red, green and blue, which may be outside of 0 to 1. */
 function linearOf(lightness, chroma, hue) {
   const [a, b] = [chroma * Math.cos((hue * Math.PI) / 180), chroma * Math.sin((hue * Math.PI) / 180)];
   const long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
@@ -73,7 +73,7 @@ function linearOf(lightness, chroma, hue) {
   ];
 }
 
-/** Where linear red, green and blue are in OKLab: distances there are as people see them. */
+/** Linear red, green and blue as OKLab, where distances match human perception. */
 function oklabOf([red, green, blue]) {
   const long = Math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue);
   const middle = Math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue);

@@ -1,16 +1,16 @@
-// What a row of workers, functions or clients stands for, in a dialog: all that is known of it, and its tasks.
+// The dialog with the details of a worker, function or client, and its tasks.
 
 import { element, setText } from "./elements.js";
 import { bytes, clock, count, cut, duration, percent, rate, visible } from "./format.js";
 import { VirtualTable } from "./virtual_table.js";
 import { stateOf } from "./views/worker_states.js";
 
-/** So many of its newest tasks are listed. */
+/** How many of its newest tasks are listed. */
 const MAX_TASKS = 500;
 
 const STATE_CLASSES = { good: "good", failed: "bad", neutral: "muted", running: "warn" };
 
-/** By kind: how a row is found again in the model, which executions are its own, and what is said of it. */
+/** By kind of row: how to find the row in the model, which executions belong to it, and its facts. */
 const KINDS = {
   worker: {
     rows: (model) => model.workers,
@@ -33,7 +33,7 @@ const KINDS = {
 };
 
 export class RowDetails {
-  /** @param openTask(execution) shows one of its tasks */
+  /** @param openTask(execution) shows one of the tasks */
   constructor(model, openTask) {
     this.model = model;
     this.row = null;
@@ -42,11 +42,11 @@ export class RowDetails {
     this.facts = element("dl", { class: "facts pairs" });
     this.heading = element("h3");
     this.table = new VirtualTable({
-      label: "Its tasks, the newest first",
+      label: "Tasks, newest first",
       columns: COLUMNS,
       key: (each) => each.number,
       onOpen: openTask,
-      empty: "No tasks of it have ended in the window",
+      empty: "No tasks of this row have ended in the window",
     });
     this.element = element(
       "dialog",
@@ -105,17 +105,17 @@ const COLUMNS = [
 
 function workerFacts(row, model) {
   const client = model.clients?.find((each) => each.id === row.task_client)?.name;
-  const runs = row.task ? `${visible(row.task)} (task ${row.task_id}), for ${duration(row.task_seconds * 1000)}` : "nothing that is known";
+  const runs = row.task ? `${visible(row.task)} (task ${row.task_id}), for ${duration(row.task_seconds * 1000)}` : "no known task";
   return [
     ["State", stateOf(row)],
     ["Runs", runs],
-    ...(row.task && client ? [["Client of it", visible(client)]] : []),
+    ...(row.task && client ? [["Client of the task", visible(client)]] : []),
     ["Host", visible(row.host)],
     ["Process", String(row.pid)],
     ["Python", visible(`${row.language} ${row.version}`.trim())],
     ["Capabilities", visible(row.capabilities) || "none"],
     ["CPU, memory", `${percent(row.cpu)} of a core, ${bytes(row.rss)}`],
-    ["Has now", `${count(row.running)} running, ${count(row.queued)} queued, ${count(row.suspended)} suspended`],
+    ["Tasks now", `${count(row.running)} running, ${count(row.queued)} queued, ${count(row.suspended)} suspended`],
     ["Free slots", count(row.free)],
     ["Done", `${count(row.done)} (${rate(row.done_rate)})`],
     ["Host agent", `${percent(row.agent_cpu)} of a core, ${bytes(row.agent_rss)}, lag ${duration(row.lag * 1000)}`],

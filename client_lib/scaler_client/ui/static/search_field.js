@@ -1,4 +1,4 @@
-// A field to search in, and what it finds.
+// A search field, and whether texts match it.
 
 import { element } from "./elements.js";
 
@@ -17,7 +17,7 @@ export class SearchField {
     return this.words.length === 0;
   }
 
-  /** Whether every word is in one of the texts, whatever its case. */
+  /** Whether each word is in one of the texts. Case does not matter. */
   matches(...texts) {
     return this.words.every((word) => texts.some((text) => text.toLowerCase().includes(word)));
   }

@@ -1,4 +1,4 @@
-// What is shown over time, by column: a point each second.
+// The data of the charts by column, with a point each second.
 
 export const COLUMNS = [
   "time", "throughput", "failed", "waiting", "blocked", "queued", "running", "suspended", "workers", "clients",
@@ -26,7 +26,7 @@ export class Series {
     }
   }
 
-  /** Forget what was before (seconds of unix time). */
+  /** Drop points before a time (seconds of unix time). */
   trim(before) {
     const { time } = this.columns;
     let dropped = 0;

@@ -1,10 +1,10 @@
-// What a person has chosen, kept in this browser alone.
+// The user's settings, kept in this browser only.
 
 const KEY = "scaler_ui";
 
-/** In seconds; the server may keep less. */
+/** In seconds. The server may keep less. */
 export const WINDOWS = [30, 60, 120, 300, 600, 1800, 3600];
-/** Seconds between pictures. */
+/** Seconds between snapshots. */
 export const INTERVALS = [1, 2, 5, 10, 30];
 export const THEMES = ["system", "light", "dark"];
 export const DENSITIES = { compact: 8, normal: 18, roomy: 28 };
@@ -34,7 +34,7 @@ export class Settings {
     try {
       this.storage.setItem(KEY, JSON.stringify(this.values));
     } catch {
-      // A browser that keeps nothing: the choice holds as long as the page.
+      // The browser stores nothing. The choice lasts as long as the page.
     }
     for (const listener of this.listeners) listener(name, value);
   }

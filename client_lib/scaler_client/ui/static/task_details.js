@@ -1,12 +1,12 @@
-// All that is known of one task, in a dialog.
+// The dialog with the details of one task.
 
 import { element } from "./elements.js";
 import { clock, day, duration, visible } from "./format.js";
 
-const EVENT_TEXTS = { reattached: "goes on, its worker has joined again" };
+const EVENT_TEXTS = { reattached: "continues, its worker has connected again" };
 
 export class TaskDetails {
-  /** @param ask(row) makes the model's `story` that of the row's task; `tell` is to be called then */
+  /** @param requestStory(row) asks the server for the story of a task; `showStory` must be called when it has come */
   constructor(model, requestStory) {
     this.model = model;
     this.requestStory = requestStory;
@@ -29,7 +29,7 @@ export class TaskDetails {
     document.body.append(this.element);
   }
 
-  /** @param row an execution, or a task that has not ended in its shape */
+  /** @param row an execution, or an open task in the same shape */
   open(row) {
     this.row = row;
     this.title.textContent = visible(row.name);
@@ -42,7 +42,7 @@ export class TaskDetails {
     this.close.focus();
   }
 
-  /** The story has come. */
+  /** Show the story that has come. */
   showStory() {
     const { story } = this.model;
     if (!this.row || story.client !== this.row.client || story.id !== this.row.id || !story.columns.kind.length) return;
@@ -56,19 +56,19 @@ export class TaskDetails {
       const attempt = columns.attempt[row] ? `attempt ${columns.attempt[row]}` : "";
       return [clock(columns.time[row] * 1000, 1), [what, attempt, worker, took, visible(columns.error[row])]];
     });
-    this.#showEvents("What has happened", lines);
+    this.#showEvents("History", lines);
     this.tracebacks.replaceChildren();
     columns.traceback?.forEach((text, row) => {
       if (!text) return;
       const attempt = columns.attempt[row];
       const parts = [element("h3", { text: `Traceback of attempt ${attempt}` }), traceback(text)];
-      // That of the attempt which is shown comes before the others.
+      // The traceback of the selected attempt comes first.
       if (attempt === this.row.attempt) this.tracebacks.prepend(...parts);
       else this.tracebacks.append(...parts);
     });
   }
 
-  /** What this page knows itself, until the scheduler tells more. */
+  /** Show the attempts that this page knows, until the story comes. */
   #attempts() {
     const known = this.model.executions.attemptsOf(this.row.client, this.row.id).filter((each) => each !== this.row);
     const lines = known.map((each) => [
@@ -88,7 +88,10 @@ export class TaskDetails {
   }
 }
 
-/** Each line by itself: what can't be seen is made visible, and what turns the direction of text stays in its line. */
+/**
+ * A traceback. Invisible characters are made visible, line by line, so that a change of direction ends with its
+ * line.
+ */
 function traceback(text) {
   return element("pre", { class: "traceback", tabindex: "0", role: "note", "aria-label": "Traceback", text: text.trimEnd().split("\n").map(visible).join("\n") });
 }

@@ -1,4 +1,4 @@
-// Light or dark: what the system says, unless a person has chosen.
+// The theme: light or dark as the system says, unless the user has chosen one.
 
 import { functionColour } from "./palette.js";
 
@@ -22,12 +22,12 @@ export class Theme {
     return this.calm.matches;
   }
 
-  /** A colour of the style sheet's, for canvases. */
+  /** A colour of the style sheet, for canvases. */
   colour(name) {
     return this.styles.getPropertyValue(`--${name}`).trim();
   }
 
-  /** The colour at a place of FunctionColours. Below 0: of a function that is not known. */
+  /** A function's colour by its index in FunctionColours. A negative index is an unknown function. */
   functionColour(index) {
     return index < 0 ? this.colour("other") : functionColour(index, this.name);
   }

@@ -1,4 +1,4 @@
-// A table of any number of rows, of which only those in sight are in the page.
+// A table of any number of rows, of which only the visible ones are elements of the page.
 
 import { element, setClass, setText, setTitle } from "./elements.js";
 
@@ -7,14 +7,16 @@ const SPARE_ROWS = 4;
 let tables = 0;
 
 /**
- * @param options.label what the table is called
- * @param options.columns each {id, title, width (px), grow, right, value(row), text(row), full(row), style(row), hint, first,
- *   from} with `value` to sort by (none: can't be sorted), `full` for the title, `first` the direction of the first sort, and
- *   `from` the width (px) of the table from which on the column is shown
- * @param options.key(row) what stays the same of a row
- * @param options.sort {column, direction} at first; none: rows stay as they are given
+ * @param options.label the table's name
+ * @param options.columns each {id, title, width (px), grow, right, value(row), text(row), full(row), style(row),
+ * hint, first,
+ *   from}: `value` is the sort key (a column without one cannot be sorted), `full` the title, `first` the direction
+ *   of the
+ *   first sort, and `from` the least width of the table (px) at which the column is shown
+ * @param options.key(row) identifies a row
+ * @param options.sort {column, direction} at first; without it, rows stay in the given order
  * @param options.onOpen(row) called on click and Enter
- * @param options.rowClass(row)
+ * @param options.rowClass(row) a CSS class
  */
 export class VirtualTable {
   constructor(options) {
@@ -30,7 +32,7 @@ export class VirtualTable {
     new ResizeObserver(() => this.#fit()).observe(this.element);
   }
 
-  /** Show the columns that there is room for. */
+  /** Show the columns that fit. */
   #fit() {
     const width = this.element.clientWidth;
     if (!width) return;
@@ -64,7 +66,7 @@ export class VirtualTable {
     this.element.scrollTop = 0;
   }
 
-  /** Move what is shown by so many rows, as some were put in above. */
+  /** Scroll by a number of rows that were inserted above. */
   shift(rows) {
     this.element.scrollTop += rows * ROW_HEIGHT;
   }
@@ -212,7 +214,7 @@ export class VirtualTable {
     this.options.onOpen?.(line.row);
   }
 
-  /** Also where the table has no focus. Returns whether the key was one of a table's. */
+  /** Handle a key, also when the table has no focus. Returns whether it was a key of the table. */
   handleKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const page = Math.max(1, Math.floor(this.element.clientHeight / ROW_HEIGHT) - 2);

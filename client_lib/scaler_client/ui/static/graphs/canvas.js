@@ -15,7 +15,7 @@ export class GraphCanvas {
     this.element = drawing("svg", {
       role: "application",
       tabindex: "0",
-      "aria-label": "Graph. Arrows move, plus and minus zoom, 0 shows all.",
+      "aria-label": "Graph. Arrow keys move, plus and minus zoom, 0 shows all.",
     }, this.space);
     this.nodes = [];
     this.size = null;
@@ -35,7 +35,7 @@ export class GraphCanvas {
     this.size = null;
   }
 
-  /** Draw a sketch where the layout says; `anew` also forgets where one had moved to. */
+  /** Draw a diagram at the places of a layout. `anew` also resets the user's position. */
   draw(diagram, layout, anew) {
     this.size = layout;
     const edges = layout.lines.map((points) => drawing("path", { class: "edge", d: curve(points) }));
@@ -45,7 +45,7 @@ export class GraphCanvas {
     if (anew || !this.isMoved) this.begin();
   }
 
-  /** Only the states have changed. */
+  /** Update the states of the nodes. */
   paint(diagram) {
     diagram.nodes.forEach((each, number) => {
       const node = this.nodes[number];
@@ -59,7 +59,7 @@ export class GraphCanvas {
     });
   }
 
-  /** All of it, or its beginning where that could not be read. */
+  /** Show the whole graph, or its beginning if the whole would be illegible. */
   begin() {
     this.fit();
     if (!this.size || this.scale >= MIN_LEGIBLE) return;
@@ -124,7 +124,7 @@ export class GraphCanvas {
     if (found?.node.diagram.node) this.onOpen(found.node.diagram.node);
   }
 
-  /** Also where the drawing has no focus. Returns whether the key was one of its own. */
+  /** Handle a key, also when the drawing has no focus. Returns whether it was a key of the drawing. */
   handleKey(event) {
     return this.#handleKey(event);
   }
@@ -143,7 +143,7 @@ export class GraphCanvas {
   }
 }
 
-/** Through all points, without corners. */
+/** A smooth path through all points. */
 function curve(points) {
   const [[x, y], ...rest] = points;
   let path = `M${x.toFixed(1)} ${y.toFixed(1)}`;

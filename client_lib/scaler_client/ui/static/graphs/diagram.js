@@ -1,4 +1,4 @@
-// What is drawn of a graph: each node, or, where these are too many, one for all of a function and depth.
+// The diagram of a graph: its nodes, or groups of nodes if there are too many.
 
 import { count, cut, visible } from "../format.js";
 import { STATES } from "./graph_store.js";
@@ -12,9 +12,9 @@ const GROUP_CHARACTERS = 28;
 export function diagramOf(graph) {
   if (graph.nodes.length <= MAX_DRAWN) return { ...graph, nodes: graph.nodes.map(single), how: "" };
   const byDepth = groupNodes(graph, (node, depth) => `${depth} ${node.name}`);
-  if (byDepth.nodes.length <= MAX_DRAWN) return { ...byDepth, how: `${count(graph.nodes.length)} nodes, drawn by function and depth` };
+  if (byDepth.nodes.length <= MAX_DRAWN) return { ...byDepth, how: `${count(graph.nodes.length)} nodes, grouped by function and depth` };
   const byName = groupNodes(graph, (node) => node.name);
-  if (byName.nodes.length <= MAX_DRAWN) return { ...byName, how: `${count(graph.nodes.length)} nodes, drawn by function` };
+  if (byName.nodes.length <= MAX_DRAWN) return { ...byName, how: `${count(graph.nodes.length)} nodes, grouped by function` };
   return { nodes: [], edges: [], how: `${count(graph.nodes.length)} nodes of ${count(byName.nodes.length)} functions are too many to draw` };
 }
 
@@ -56,7 +56,7 @@ function sizeOf(label, under) {
   return { width: Math.round(42 + letters * CHARACTER_WIDTH), height: under ? 46 : 30 };
 }
 
-/** How many nodes come before each, at most, one behind the other. */
+/** The depth of each node: the length of the longest path to it. */
 function depthsOf({ nodes, edges }) {
   const after = nodes.map(() => []);
   const missing = nodes.map(() => 0);

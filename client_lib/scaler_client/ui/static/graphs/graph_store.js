@@ -1,5 +1,5 @@
-// Open graphs over time. The scheduler forgets nodes as soon as nobody needs them; here they stay until their graph is over,
-// so that one sees it whole.
+// Open graphs over time. The scheduler forgets a node when it is no longer needed. Here it stays until its graph has
+// ended, so that the whole graph is visible.
 
 export const MAX_NODES = 5000;
 const KEEP_ENDED_MILLISECONDS = 10_000;
@@ -13,7 +13,7 @@ export class GraphStore {
     this.processedUntil = 0;
   }
 
-  /** A message `graphs` of the contract, that came at `now` (milliseconds of any clock). */
+  /** Apply a message `graphs` of the contract, which came at `now` (milliseconds of any clock). */
   apply(message, now) {
     const { columns, edges } = message;
     this.total = message.total;
@@ -36,7 +36,7 @@ export class GraphStore {
     this.nodes.clear();
   }
 
-  /** Those that have left are done, unless executions say that they failed. */
+  /** Nodes that are no longer published are done, unless executions say that they failed. */
   applyOutcomes(executions) {
     for (let n = 0; n < executions.length; n++) {
       const each = executions.newest(n);
@@ -49,8 +49,9 @@ export class GraphStore {
   }
 
   /**
-   * Graphs as their clients have submitted them, and connected parts of what belongs to none. Open ones come first, then
-   * new ones: {key, client, graph, keys, begun (seconds of unix time; 0: not known), nodes, edges [[from, to]], open}.
+   * The graphs as clients submitted them, and connected parts of nodes without a graph. Open ones come first, then
+   * new ones: {key, client, graph, keys, begun (seconds of unix time; 0: not known), nodes, edges [[from, to]],
+   * open}.
    */
   graphs() {
     const parents = new Map();
@@ -82,7 +83,7 @@ export class GraphStore {
       .sort((left, right) => Math.sign(right.open) - Math.sign(left.open) || right.begun - left.begun || right.nodes.length - left.nodes.length);
   }
 
-  /** Graphs that are over go after a while, and the oldest nodes when there are too many. */
+  /** Drop graphs that ended a while ago, and the oldest ended nodes if there are too many. */
   #forget(now) {
     for (const graph of this.graphs()) {
       const seen = Math.max(...graph.nodes.map((node) => node.seenAt));

@@ -1,4 +1,4 @@
-// Where nodes and edges go, by dagre, in a thread of its own: some hundred nodes take a while.
+// Computes the layout of a diagram with dagre, in a worker thread: some hundred nodes take a while.
 
 import dagre from "../vendor/dagre.esm.js";
 

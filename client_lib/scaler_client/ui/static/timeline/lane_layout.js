@@ -1,11 +1,11 @@
-// What of one worker's executions is drawn: bars for what is wide enough, and where many share a pixel, one for them.
+// Computes what is drawn of one worker's executions: a bar for a wide one, and one bar for many that share pixels.
 
-/** In pixels: what is narrower goes together with its neighbours. */
+/** In pixels. Narrower executions share a bar with their neighbours. */
 const BIN = 2;
-/** Bins are as strong as they are full, in so many levels. */
+/** The number of strengths of colour. A fuller bin is stronger. */
 export const LEVELS = 4;
 
-/** Bars and marks of all lanes of a frame, by how they are painted. */
+/** The bars and marks of all lanes of a frame, grouped by how they are painted. */
 export class Frame {
   constructor() {
     this.bars = new Map();
@@ -16,7 +16,7 @@ export class Frame {
     this.scanned = 0;
   }
 
-  /** A rectangle in the colour of a function, `level` of LEVELS strong. */
+  /** A rectangle in the colour of a function, with strength `level` of LEVELS. */
   bar(colour, level, x, y, width, height) {
     const key = colour * LEVELS + level - 1;
     let list = this.bars.get(key);
@@ -27,11 +27,11 @@ export class Frame {
 }
 
 /**
- * Put a lane into the frame.
+ * Add a lane to the frame.
  *
- * @param lane of Executions
- * @param viewport what is in sight
- * @param y, height where the lane is
+ * @param lane a Lane of Executions
+ * @param viewport the visible range of time
+ * @param y, height the position of the lane
  */
 export function layoutLane(frame, lane, viewport, y, height) {
   const { executions } = lane;
@@ -62,7 +62,10 @@ export function layoutLane(frame, lane, viewport, y, height) {
   flush(frame, bin, y, height);
 }
 
-/** Count one into the bin at `place`. The function with the most time there gives the colour (a weighted majority vote). */
+/**
+ * Add an execution to the bin at `place`. The function with the most time in a bin gives its colour (a weighted
+ * majority vote).
+ */
 function collect(frame, bin, place, size, colour, y, height) {
   if (bin.place !== place) {
     closeBin(frame, bin, y, height);
@@ -80,7 +83,7 @@ function collect(frame, bin, place, size, colour, y, height) {
   }
 }
 
-/** Neighbours of one colour and strength become one bar. */
+/** Merge neighbouring bins of the same colour and strength into one bar. */
 function closeBin(frame, bin, y, height) {
   if (bin.place < 0) return;
   const level = Math.max(1, Math.min(LEVELS, Math.ceil((bin.filled / BIN) * LEVELS)));
@@ -100,7 +103,7 @@ function flush(frame, bin, y, height) {
   bin.open = null;
 }
 
-/** What is at a moment of a lane: the nearest execution, and how many are as near as `tolerance` (milliseconds). */
+/** The execution nearest to a time in a lane, and how many are within `tolerance` (milliseconds). */
 export function findAt(lane, time, tolerance) {
   let [nearest, best, number] = [null, Infinity, 0];
   for (let at = lane.firstAfter(time - tolerance); at < lane.executions.length; at++) {

@@ -1,9 +1,9 @@
-// A lane for each worker's name: what it ran, through all of its restarts.
+// Lanes of the timeline: one for each worker's name, across restarts of the worker.
 
-/** In milliseconds: two lives of one name that overlap by more are two workers that share a name. */
+/** In milliseconds. Two processes with one name that overlap by more are two workers, and get two lanes. */
 const MAX_OVERLAP = 200;
 
-/** What the workers of one name ran, one after the other: executions by their start. `longest` bounds how far back one in sight may begin. */
+/** The executions of all processes with one name, by start. `longest` limits how early a visible one may begin. */
 export class Lane {
   constructor(name) {
     this.name = name;
@@ -23,7 +23,7 @@ export class Lane {
     return this.processes.at(-1)?.worker ?? "";
   }
 
-  /** When the name went over to another process. */
+  /** The times when another process took over the name. */
   get restarts() {
     return this.processes.slice(1).map((process) => process.from);
   }
@@ -42,12 +42,12 @@ export class Lane {
     this.#recordProcess(execution.worker, execution.start, execution.end);
   }
 
-  /** A process is there that has run nothing yet. */
+  /** Add a process that has run nothing yet. */
   begin(worker, now) {
     this.#recordProcess(worker, now, now);
   }
 
-  /** One of those numbered below is of the window no more. They stand anywhere, and leave many at a time. */
+  /** Count an execution that left the window; those numbered below `below` are dropped together, from time to time. */
   drop(below) {
     this.stale++;
     if (this.stale < 64 || this.stale * 2 < this.executions.length) return;
@@ -61,7 +61,7 @@ export class Lane {
     return this.executions.length - this.stale;
   }
 
-  /** The place of the first that may reach into the time after `from`. */
+  /** The index of the first execution that may reach past `from`. */
   firstAfter(from) {
     let [low, high] = [0, this.executions.length];
     while (low < high) {
@@ -72,12 +72,12 @@ export class Lane {
     return low;
   }
 
-  /** Whether another process could have had the name from then on. */
+  /** Whether another process may have had the name from this time on. */
   isFreeFrom(start) {
     return this.processes.every((process) => process.to - MAX_OVERLAP <= start);
   }
 
-  /** Whether another process could have had the name up to then. */
+  /** Whether another process may have had the name until this time. */
   isFreeUntil(end) {
     return this.processes.every((process) => process.from + MAX_OVERLAP >= end);
   }
@@ -116,7 +116,7 @@ export class Lanes {
     lane.add(execution);
   }
 
-  /** The lanes of workers that are there, also of those that have run nothing. @param now when these were told of */
+  /** The lanes, with those of connected workers that have run nothing. @param now when the workers were published */
   includeWorkers(workers, now) {
     const there = new Set(workers.map((row) => row.id));
     const isHeld = (lane) => lane.processes.some((process) => there.has(process.worker));

@@ -1,4 +1,4 @@
-// The timeline's canvas: axis, names of workers, bars. It knows nothing of the page; what it draws is given each time.
+// Paints the timeline: axis, names of workers, bars. All it paints is passed in with each call.
 
 import { clock, cut, visible } from "../format.js";
 import { Frame, LEVELS, layoutLane } from "./lane_layout.js";
@@ -30,8 +30,9 @@ export class Painter {
   }
 
   /**
-   * @param scene {lanes, running (Map of worker -> task), viewport, gutter, rowHeight, scrollTop, heard, chosen {lane, execution}}
-   * @returns how much was done: {bars, rows, scanned}
+   * @param scene {lanes, running (Map of worker -> task), viewport, gutter, rowHeight, scrollTop, until, selected
+   * {lane, execution}}
+   * @returns how much was painted: {bars, rows, scanned}
    */
   paint(scene) {
     this.colours ??= this.#readColours();
@@ -106,7 +107,7 @@ export class Painter {
       at.fillRect(wide[n + 1], wide[n + 2], width - (width > 4 ? 1 : 0), wide[n + 4]);
       if (width >= MIN_TEXT_WIDTH && !wide[n].failed) named.push(n);
     }
-    // Text is what costs most: where there is much it is too small to be read one by one.
+    // Text costs the most. If there are many bars, their texts would be too small to read.
     if (rowHeight < MIN_FOR_TEXT || named.length > MAX_TEXTS) return;
     for (const n of named) this.#text(wide[n], wide[n + 1], wide[n + 2], wide[n + 3], wide[n + 4]);
   }
@@ -120,7 +121,7 @@ export class Painter {
     at.fillText(cut(name, Math.floor((width - 8) / CHARACTER_WIDTH)), x + 4, y + height / 2 + 0.5);
   }
 
-  /** A task that runs: open at its end, as far as it is known to have run. */
+  /** A running task: its bar is open at the end. */
   #open(frame, task, { viewport, until }, y, height) {
     const { context: at, theme } = this;
     const x = Math.max(-2, viewport.x(task.start));
@@ -135,7 +136,10 @@ export class Painter {
     frame.drawn++;
   }
 
-  /** Hatched in red, with a cross where there is room; a red stroke with a head where there is none. */
+  /**
+   * Failed executions are hatched in red, with a cross if there is room. Narrow ones are a red line with an arrow
+   * head.
+   */
   #failures(frame) {
     const { context: at, colours } = this;
     const { failures, marks } = frame;
@@ -160,7 +164,7 @@ export class Painter {
     }
   }
 
-  /** Another process has the worker's name from there on. */
+  /** Marks where another process took over the worker's name. */
   #restarts(lane, viewport, y, height) {
     const { context: at, colours } = this;
     for (const time of lane.restarts) {
@@ -203,7 +207,7 @@ export class Painter {
     at.strokeRect(x - 1, top + row * rowHeight + pad - 1, Math.max(3, end - x + 1), rowHeight - 2 * pad + 2);
   }
 
-  /** As wide as the longest name in pixels, within these bounds. */
+  /** The width of the longest name in pixels, within these bounds. */
   gutterFor(lanes, least, most) {
     this.context.font = NAME_FONT;
     const longest = lanes.reduce((found, lane) => (lane.name.length > found.length ? lane.name : found), "");
@@ -266,7 +270,7 @@ function hatching(colour, surface) {
 
 const TEXT_COLOURS = new Map();
 
-/** Black or white, whichever can be read on a colour. */
+/** Black or white, whichever is legible on a colour. */
 function textColourOn(colour) {
   if (!TEXT_COLOURS.has(colour)) {
     const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);

@@ -1,4 +1,4 @@
-// What is said of a task at the pointer or at the chosen one.
+// The tooltip of the task at the pointer, and its announcement for screen readers.
 
 import { element } from "../elements.js";
 import { clock, count, duration, visible } from "../format.js";
@@ -9,7 +9,10 @@ export class Tooltip {
     this.announcement = element("div", { class: "said", "aria-live": "polite" });
   }
 
-  /** @param x, y in the window; `others` are as near, and too narrow to be told apart */
+  /**
+   * @param x, y position in the window
+   * @param others how many more tasks are too near to be told apart
+   */
   show(execution, others, x, y) {
     const called = execution.function.name;
     const lines = [

@@ -1,10 +1,10 @@
-// Which part of time is in sight, and where on the canvas a moment is.
+// The visible range of time, and the position of a time on the canvas.
 
 const MIN_SPAN = 0.02;
-/** Room after now, as a share of the span, while one follows. */
+/** Room after the present time while following, as a share of the range. */
 const MARGIN = 0.02;
 
-/** Times are milliseconds of unix time; x is pixels from the left edge of the time's area. */
+/** Times are milliseconds of unix time. x is in pixels from the left edge of the time area. */
 export class Viewport {
   constructor(span) {
     this.width = 1;
@@ -28,7 +28,10 @@ export class Viewport {
     return this.from + (x / this.width) * this.span;
   }
 
-  /** What there is to see; until one zooms that is what is in sight, and while one follows, the end stays at `now`. */
+  /**
+   * Set the range that can be shown. Until the user zooms, all of it is visible. While following, the end stays at
+   * `now`.
+   */
   setRange(oldest, now) {
     this.oldest = oldest;
     this.newest = now;
@@ -36,7 +39,7 @@ export class Viewport {
     else if (this.isFollowing) this.#set(now + this.span * MARGIN - this.span, now + this.span * MARGIN);
   }
 
-  /** By a factor above 1 one sees less, and that bigger; what is at `x` stays there. */
+  /** Zoom in by a factor above 1, or out. The time at `x` stays in place. */
   zoom(factor, x = this.width / 2) {
     const most = (this.newest - this.oldest) * (1 + 2 * MARGIN);
     const span = Math.max(MIN_SPAN, Math.min(most, this.span / factor));
@@ -54,14 +57,14 @@ export class Viewport {
     this.#clamp();
   }
 
-  /** All there is. */
+  /** Show the whole range. */
   fit() {
     const room = (this.newest - this.oldest) * MARGIN;
     this.#set(this.oldest - room, this.newest + room);
     this.isFollowing = this.showsAll = true;
   }
 
-  /** So that this stretch is in sight. */
+  /** Make a time range visible. */
   reveal(start, end) {
     if (start >= this.from && end <= this.to) return;
     const { span } = this;
@@ -85,7 +88,7 @@ export class Viewport {
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000];
 
-/** Moments for the axis, at least so many pixels apart, and the milliseconds between them. */
+/** Times for the marks of the axis, at least `apart` pixels from each other, and the milliseconds between them. */
 export function ticks(viewport, apart) {
   const least = (viewport.span / viewport.width) * apart;
   const step = STEPS.find((each) => each >= least) ?? STEPS[STEPS.length - 1];

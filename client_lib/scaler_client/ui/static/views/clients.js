@@ -1,4 +1,4 @@
-// Who submits tasks: a row for each client.
+// The view of clients: a row for each.
 
 import { element, setText } from "../elements.js";
 import { bytes, count, rate, visible } from "../format.js";
@@ -17,8 +17,8 @@ const COLUMNS = [
   { id: "name", title: "Client", width: 130, grow: 3, value: (row) => row.name, text: (row) => visible(row.name), full: (row) => visible(row.name) },
   number("waiting", "Waiting", 64, (row) => row.waiting, (row) => count(row.waiting), { hint: "Tasks that wait for a worker" }),
   number("others", "Others", 60, (row) => row.others, (row) => count(row.others), { hint: "Open tasks that do not wait for a worker", from: 480 }),
-  number("done", "Done", 66, (row) => row.done, (row) => count(row.done), { hint: "Tasks that it was sent an answer to" }),
-  number("done_rate", "Rate", 66, (row) => row.done_rate, (row) => rate(row.done_rate), { hint: "Done a second", from: 480 }),
+  number("done", "Done", 66, (row) => row.done, (row) => count(row.done), { hint: "Tasks whose answer was sent to it" }),
+  number("done_rate", "Rate", 66, (row) => row.done_rate, (row) => rate(row.done_rate), { hint: "Done per second", from: 480 }),
   number("objects", "Objects", 70, (row) => row.objects, (row) => count(row.objects), { from: 640 }),
   number("object_bytes", "Their size", 84, (row) => row.object_bytes, (row) => bytes(row.object_bytes), { from: 640 }),
   { id: "id", title: "Identity", width: 186, from: 1000, value: (row) => row.id, text: (row) => row.id },
@@ -58,7 +58,7 @@ class Clients {
     const shown = all.filter((row) => this.search.matches(row.name, row.id));
     const left = this.model.leftOut("clients");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
-    const isKnown = Boolean(this.model.clients); // before the first picture "0 in all" would be wrong
+    const isKnown = Boolean(this.model.clients); // before the first snapshot "0 in all" would be wrong
     setText(this.note, !isKnown ? "" : left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
     this.table.setEmpty(all.length ? "No client matches the filter" : isKnown ? "No clients are connected" : "Waiting for data");
     this.table.setRows(shown);

@@ -1,4 +1,4 @@
-// What is run: a row for each function.
+// The view of functions: a row for each.
 
 import { element, setText } from "../elements.js";
 import { bytes, count, duration, rate, visible } from "../format.js";
@@ -18,17 +18,17 @@ const COLUMNS = [
   number("open", "Open", 52, (row) => row.open, (row) => count(row.open), { hint: "Tasks now", from: 560 }),
   number("done", "Done", 58, (row) => row.done, (row) => count(row.done), { hint: "Since the scheduler's start" }),
   { ...number("failed", "Failed", 52, (row) => row.failed, (row) => count(row.failed)), style: (row) => (row.failed ? "bad" : "muted") },
-  number("rate", "Rate", 66, (row) => row.rate, (row) => rate(row.rate), { hint: "Done a second", from: 640 }),
-  time("mean", "Mean", (row) => (row.done ? row.mean : null), { hint: "Of all since the scheduler's start" }),
-  time("p50", "Median", (row) => row.p50, { hint: "Of the executions in the window", from: 640 }),
-  time("p99", "p99", (row) => row.p99, { hint: "Of the executions in the window, right to within 4.5 percent", from: 760 }),
-  time("longest", "Longest", (row) => row.longest, { hint: "Of the executions in the window", from: 760 }),
+  number("rate", "Rate", 66, (row) => row.rate, (row) => rate(row.rate), { hint: "Done per second", from: 640 }),
+  time("mean", "Mean", (row) => (row.done ? row.mean : null), { hint: "All results since the scheduler's start" }),
+  time("p50", "Median", (row) => row.p50, { hint: "Executions in the window", from: 640 }),
+  time("p99", "p99", (row) => row.p99, { hint: "Executions in the window, accurate to 4.5 percent", from: 760 }),
+  time("longest", "Longest", (row) => row.longest, { hint: "Executions in the window", from: 760 }),
   number("recent", "In window", 80, (row) => row.recent, (row) => count(row.recent), { hint: "Executions that the server keeps", from: 1200 }),
   number("clients", "Clients", 60, (row) => row.clients, (row) => count(row.clients), { from: 1000 }),
-  number("bytes", "Size", 66, (row) => row.bytes, (row) => bytes(row.bytes), { hint: "Of the pickled function", from: 1200 }),
+  number("bytes", "Size", 66, (row) => row.bytes, (row) => bytes(row.bytes), { hint: "Size of the pickled function", from: 1200 }),
 ];
 
-/** With the names that its tasks were given, if they were. */
+/** The function's name, with the names that its tasks were given. */
 function shownName(row) {
   return row.given ? `${visible(row.name)} (${visible(row.given)})` : visible(row.name);
 }
@@ -41,7 +41,7 @@ function time(id, title, value, more) {
   return number(id, title, 66, (row) => value(row) ?? -1, (row) => (value(row) === null ? "–" : duration(value(row) * 1000)), more);
 }
 
-/** Functions of one name, lambdas for one, are told apart by their order. */
+/** Functions with the same name, for example lambdas, get keys by their order. */
 function keyed(rows) {
   const seen = new Map();
   for (const row of rows) {
@@ -82,7 +82,7 @@ class Functions {
     const shown = all.filter((row) => this.search.matches(row.name, row.given));
     const left = this.model.leftOut("functions");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
-    const isKnown = Boolean(this.model.functions); // before the first picture "0 in all" would be wrong
+    const isKnown = Boolean(this.model.functions); // before the first snapshot "0 in all" would be wrong
     setText(this.note, !isKnown ? "" : left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
     this.table.setEmpty(all.length ? "No function matches the filter" : isKnown ? "No functions yet" : "Waiting for data");
     this.table.setRows(shown);

@@ -1,4 +1,4 @@
-// Open graphs while they run.
+// The view of open graphs.
 
 import { element, select, setText } from "../elements.js";
 import { clock, count, cut, visible } from "../format.js";
@@ -54,7 +54,7 @@ class Graphs {
       this.wanted = this.choice.value;
       this.update();
     });
-    const buttons = [["−", "Zoom out (-)", () => this.canvas.zoom(1 / 1.4)], ["+", "Zoom in (+)", () => this.canvas.zoom(1.4)], ["All", "See all (0)", () => this.canvas.fit()]].map(([text, label, act]) => {
+    const buttons = [["−", "Zoom out (-)", () => this.canvas.zoom(1 / 1.4)], ["+", "Zoom in (+)", () => this.canvas.zoom(1.4)], ["All", "Show all (0)", () => this.canvas.fit()]].map(([text, label, act]) => {
       const button = element("button", { type: "button", text, title: label, "aria-label": label });
       button.addEventListener("click", act);
       return button;
@@ -72,7 +72,7 @@ class Graphs {
     );
   }
 
-  /** The one that a person wants; else that which is shown, until it is over and another one runs. */
+  /** The graph that the user selected. Otherwise the one that is shown, until it has ended and another one is open. */
   #selectGraph(found) {
     const wanted = found.find((each) => each.key === this.wanted);
     if (wanted) return wanted;
@@ -92,7 +92,7 @@ class Graphs {
     this.choice.value = graph?.key ?? "";
   }
 
-  /** Its keys, its start, how far it is, and its client. */
+  /** The graph's keys, start, progress and client. */
   #titleOf(graph) {
     const [done, failed] = ["done", "failed"].map((state) => graph.nodes.filter((node) => node.state === state).length);
     const parts = [
@@ -139,7 +139,7 @@ class Graphs {
   }
 }
 
-/** A node that has not ended, in the shape of an execution. */
+/** An open node in the shape of an execution. */
 function openTask(node, clientName) {
   return {
     running: true,

@@ -1,4 +1,4 @@
-// What the scheduler is, what it does now, and how that was over the window.
+// The overview: the scheduler, its present state, and charts over the window.
 
 import { Chart } from "../charts.js";
 import { element, setClass, setText, setTitle } from "../elements.js";
@@ -12,12 +12,12 @@ export const overview = {
   create: (context) => new Overview(context),
 };
 
-/** Each with what it shows, and what below that, of the picture and the number of failed tasks. */
+/** Id, title, and functions of the snapshot and the number of failed tasks: for the figure and the text below it. */
 const FIGURES = [
   ["throughput", "Throughput", (snapshot) => rate(snapshot.tasks.resolved_rate), (snapshot) => `${count(snapshot.tasks.resolved)} done in all`],
   ["waiting", "Waiting", (snapshot) => count(snapshot.tasks.waiting), (snapshot) => `${count(snapshot.tasks.blocked)} blocked by inputs`],
   ["running", "Running", (snapshot) => count(snapshot.tasks.running), (snapshot) => `${count(snapshot.tasks.queued)} queued at workers`],
-  ["suspended", "Suspended", (snapshot) => count(snapshot.tasks.suspended), () => "for tasks of their own"],
+  ["suspended", "Suspended", (snapshot) => count(snapshot.tasks.suspended), () => "waiting for child tasks"],
   ["failed", "Failed", (_snapshot, failed) => count(failed), (snapshot, failed) => shareOf(failed, snapshot)],
   ["workers", "Workers", (snapshot) => count(snapshot.peers.workers), (snapshot) => `${plural(snapshot.peers.agents, "host agent")}, ${plural(snapshot.peers.clients, "client")}`],
   ["loop", "Scheduler loop", (snapshot) => percent(snapshot.process.loop), (snapshot) => `busy; ${percent(snapshot.process.cpu)} of a core`],
@@ -126,11 +126,11 @@ function loadFacts(snapshot) {
     ["Functions", count(snapshot.functions)],
     ["Objects", `${count(snapshot.objects)}, ${bytes(snapshot.memory.objects)}`],
     ["Open tasks' payload", bytes(snapshot.memory.tasks)],
-    ["Tasks given out again", count(snapshot.retries)],
+    ["Tasks dispatched again", count(snapshot.retries)],
   ];
 }
 
-/** Of counts by powers of two of microseconds: what this share of them stayed below. */
+/** The duration that this share of the counts stayed below. The counts are by powers of two of microseconds. */
 function within(counts, share) {
   const all = counts.reduce((sum, number) => sum + number, 0);
   let left = all * share;
@@ -141,7 +141,7 @@ function within(counts, share) {
   return "–";
 }
 
-/** What looks wrong, in a line each, as `scaler_client status` has it. */
+/** The problems, one line each, as in `scaler_client status`. */
 class Problems {
   constructor() {
     this.list = element("ul");
@@ -157,7 +157,7 @@ class Problems {
   }
 }
 
-/** A list of names and values, of which only what has changed is touched. */
+/** A list of names and values. Only changed values are updated. */
 class Facts {
   constructor(title) {
     this.list = element("dl", { class: "facts" });

@@ -1,4 +1,4 @@
-// What a person may choose.
+// The view of the user's settings.
 
 import { element, select } from "../elements.js";
 import { span } from "../format.js";
@@ -19,10 +19,10 @@ class SettingsView {
     this.model = model;
     this.kept = element("p", { class: "note" });
     const fields = [
-      ["window", "Window", "How far back charts, timeline and tasks reach", WINDOWS, span, Number],
-      ["interval", "Update interval", "How often numbers and tables are sent", INTERVALS, (seconds) => `${seconds} s`, Number],
-      ["theme", "Theme", "System follows what the system or browser says", THEMES, capital, String],
-      ["density", "Rows of the timeline", "How high a worker's row is", Object.keys(DENSITIES), capital, String],
+      ["window", "Window", "How far back charts, timeline and tasks go", WINDOWS, span, Number],
+      ["interval", "Update interval", "How often numbers and tables are updated", INTERVALS, (seconds) => `${seconds} s`, Number],
+      ["theme", "Theme", "System follows the system or browser", THEMES, capital, String],
+      ["density", "Timeline rows", "The height of a worker's row", Object.keys(DENSITIES), capital, String],
     ].map(([name, title, hint, values, text, parse]) => {
       const control = select(values.map((value) => [value, text(value)]), String(settings.get(name)), { name });
       control.addEventListener("change", () => settings.set(name, parse(control.value)));
@@ -39,7 +39,7 @@ class SettingsView {
   update() {
     const { hello, presence } = this.model;
     if (!hello) return;
-    const lost = presence?.missed_history ? ` ${presence.missed_history} events of tasks were lost on their way to it.` : "";
+    const lost = presence?.missed_history ? ` ${presence.missed_history} events of tasks were lost on their way to the server.` : "";
     this.kept.textContent =
       `Kept in this browser. The server (scaler_ui ${hello.version}) keeps the last ${span(hello.limits.window)} and ` +
       `${hello.limits.tasks.toLocaleString("en-US")} executions at most.${lost}`;

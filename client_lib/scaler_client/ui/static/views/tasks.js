@@ -1,4 +1,4 @@
-// The log of tasks: what has ended, the newest first, and what runs.
+// The view of tasks: ended ones, newest first, or running ones.
 
 import { element, select } from "../elements.js";
 import { clock, count, cut, duration, span, visible } from "../format.js";
@@ -22,7 +22,7 @@ const STATES = [
 ];
 const DURATIONS = [[0, "Any duration"], [10, "≥ 10 ms"], [100, "≥ 100 ms"], [1000, "≥ 1 s"], [10_000, "≥ 10 s"], [60_000, "≥ 1 min"]];
 
-/** Those that fit: the others are in the details of each. */
+/** The columns that fit. The details of a task have the others. */
 const COLUMNS = [
   { id: "end", title: "Ended", width: 104, from: 480, text: (row) => (row.running ? "–" : clock(row.end, 1)) },
   { id: "name", title: "Task", width: 76, grow: 3, text: (row) => cut(row.name, 120), full: (row) => visible(row.name), style: (row) => (row.outcome.kind === "failed" ? "error" : "") },
@@ -31,7 +31,7 @@ const COLUMNS = [
   { id: "error", title: "Error", width: 60, grow: 4, text: (row) => cut(row.error, 200), full: (row) => visible(row.error), style: () => "error" },
   { id: "worker", title: "Worker", width: 60, grow: 2, text: (row) => cut(row.workerLabel, 24) || "–", full: (row) => visible(row.workerLabel) },
   { id: "client", title: "Client", width: 170, grow: 1, from: 1000, text: (row) => visible(row.clientName) || "–", full: (row) => visible(row.clientName) },
-  { id: "waited", title: "Waited", width: 70, right: true, from: 1300, hint: "From when it was submitted to its start", text: (row) => duration(row.start - row.submitted) },
+  { id: "waited", title: "Waited", width: 70, right: true, from: 1300, hint: "Time from its submission to its start", text: (row) => duration(row.start - row.submitted) },
   { id: "attempt", title: "Attempt", width: 64, right: true, from: 1300, text: (row) => String(row.attempt) },
   { id: "id", title: "Id", width: 80, right: true, from: 1300, text: (row) => row.id, full: (row) => row.id },
 ];
@@ -55,7 +55,7 @@ class Tasks {
     this.note = element("span", { class: "note" });
     this.missed = element("span", { class: "note" });
     this.table = new VirtualTable({
-      label: "Tasks, the newest first",
+      label: "Tasks, newest first",
       columns: COLUMNS,
       key: (row) => row.key ?? row.number,
       onOpen: open,
@@ -86,7 +86,7 @@ class Tasks {
     else this.#refilter();
   }
 
-  /** While one reads further down the list stays as it is. */
+  /** The list stays as it is while the user reads further down. */
   #announce() {
     const fresh = this.#found(this.next).length;
     this.fresh.hidden = !fresh;
@@ -108,7 +108,7 @@ class Tasks {
     const what = this.state.value === "running" ? "running" : `in the last ${span(this.model.windowSeconds)}`;
     this.note.textContent = this.#isPlain ? `${count(all)} ${what}` : `${count(this.shown.length)} of ${count(all)} ${what}`;
     const { missed } = this.model.executions;
-    this.missed.textContent = missed ? `${count(missed)} events were lost on their way` : "";
+    this.missed.textContent = missed ? `${count(missed)} events were lost` : "";
   }
 
   get #isPlain() {
@@ -120,7 +120,7 @@ class Tasks {
     return this.model.executions.length ? "No task in the window matches" : "No tasks in the window yet";
   }
 
-  /** Those that match and are not older than `from`, the newest first. */
+  /** The executions that match and are numbered `from` or higher, newest first. */
   #found(from) {
     const { executions } = this.model;
     const kind = this.state.value;
@@ -146,7 +146,7 @@ class Tasks {
   }
 }
 
-/** A row of `running` in the shape of an execution that is over. */
+/** A row of `running` in the shape of an execution. */
 export function runningTask(row, model) {
   return {
     running: true,

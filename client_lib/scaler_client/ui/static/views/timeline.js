@@ -1,4 +1,4 @@
-// What ran when on which worker.
+// The view of the timeline: which worker ran which task when.
 
 import { element, setText } from "../elements.js";
 import { count, cut, duration, visible } from "../format.js";
@@ -71,7 +71,7 @@ class Timeline {
     this.note = element("span", { class: "note" });
     this.search = new SearchField("Filter workers", () => this.update());
     this.live = element("button", { type: "button", "aria-pressed": "true", text: "Follow" });
-    this.buttons = [["−", "Zoom out (-)", () => this.#zoom(1 / 1.6)], ["+", "Zoom in (+)", () => this.#zoom(1.6)], ["All", "See all (0)", () => this.#fit()]].map(([text, label, act]) => {
+    this.buttons = [["−", "Zoom out (-)", () => this.#zoom(1 / 1.6)], ["+", "Zoom in (+)", () => this.#zoom(1.6)], ["All", "Show all (0)", () => this.#fit()]].map(([text, label, act]) => {
       const button = element("button", { type: "button", text, title: label, "aria-label": label });
       button.addEventListener("click", act);
       return button;
@@ -80,7 +80,7 @@ class Timeline {
     this.canvas = element("canvas", {
       tabindex: "0",
       role: "application",
-      "aria-label": "Timeline of tasks by worker. Arrows move, plus and minus zoom, comma and full stop go from task to task, Enter opens one.",
+      "aria-label": "Timeline of tasks by worker. Arrow keys move, plus and minus zoom, comma and full stop go to the previous and next task, Enter opens it.",
     });
     this.sizer = element("div", {}, this.canvas);
     this.scroller = element("div", { class: "scroller", tabindex: "-1" }, this.sizer);
@@ -119,13 +119,13 @@ class Timeline {
     });
   }
 
-  /** As chosen, and more where there is room. */
+  /** The height that the user selected, or more if there is room. */
   get rowHeight() {
     const room = (this.scroller.clientHeight - AXIS_HEIGHT) / Math.max(1, this.lanes.length);
     return Math.max(DENSITIES[this.settings.get("density")], Math.min(MAX_ROW_HEIGHT, Math.floor(room)));
   }
 
-  /** The beginning of the window, or of what there is in it. */
+  /** The start of the window, or of the data in it. */
   #oldest(now) {
     const { model } = this;
     const begin = now - model.windowSeconds * 1000;
@@ -150,7 +150,7 @@ class Timeline {
     this.#requestDraw();
   }
 
-  /** Draw with the next frame; while one follows closely, frame after frame. */
+  /** Draw with the next frame. */
   #requestDraw() {
     if (this.isDrawRequested || !this.isShown) return;
     this.isDrawRequested = true;
@@ -173,7 +173,7 @@ class Timeline {
     if (viewport.isFollowing && !this.theme.reducedMotion && model.presence?.presence === "there") this.#scheduleNextDraw();
   }
 
-  /** As soon as following would move the picture by a pixel. */
+  /** Draw again as soon as following moves the drawing by a pixel. */
   #scheduleNextDraw() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.#requestDraw(), Math.min(1000, Math.max(16, this.viewport.span / this.viewport.width)));
@@ -189,8 +189,8 @@ class Timeline {
     this.signature = signature;
     const items = shown.map((each) => legendItem(cut(each.name, 40), visible(each.name), "", this.theme.functionColour(each.colour)));
     if (used.length > shown.length) items.push(legendItem(`and ${count(used.length - shown.length)} more`, "", ""));
-    if (used.length) items.push(legendItem("failed", "Hatched, or a red stroke", "hatched"), legendItem("runs", "Pale, open at its end", "open"));
-    if (hasRestarts) items.push(legendItem("restarted", "Another process has the worker's name from there on", "restarted"));
+    if (used.length) items.push(legendItem("failed", "Hatched, or a red line", "hatched"), legendItem("runs", "Pale, open at its end", "open"));
+    if (hasRestarts) items.push(legendItem("restarted", "From there on another process has the worker's name", "restarted"));
     this.legend.replaceChildren(...items);
   }
 
@@ -252,7 +252,7 @@ class Timeline {
     this.tooltip.show(execution, isNarrow ? number - 1 : 0, event.clientX, event.clientY);
   }
 
-  /** Opens what the tip shows: what ran there may have ended meanwhile, and another one's bar have come under the pointer. */
+  /** Open the task in the tooltip. The bar under the pointer may have become another task's meanwhile. */
   #tap(x, y) {
     const { execution, lane } = this.hovered ?? this.#at(x, y);
     if (!execution) return;
@@ -261,7 +261,7 @@ class Timeline {
     this.open(execution);
   }
 
-  /** Also where the canvas has no focus. Returns whether the key was one of the timeline's. */
+  /** Handle a key, also when the canvas has no focus. Returns whether it was a key of the timeline. */
   handleKey(event) {
     return this.#handleKey(event);
   }
@@ -327,7 +327,7 @@ class Timeline {
   }
 }
 
-/** Those that are there come first, and those last of which not even the name is known. */
+/** Connected workers come first, and those without a known name last. */
 function rankOf(lane) {
   return lane.isConnected ? 0 : lane.isNamed ? 1 : 2;
 }

@@ -1,4 +1,4 @@
-// What a worker's flags mean, in a word.
+// The state of a worker in one or two words, from its flags.
 
 const [AGENT_IS_HERE, HOLDS_TASK, RUNS_LONG, DOES_NOT_ANSWER, RETIRES] = [1, 2, 4, 8, 16];
 

@@ -1,4 +1,4 @@
-// A row for each worker: where it is, what it does, what it takes.
+// The view of workers: a row for each.
 
 import { element, setText } from "../elements.js";
 import { bytes, count, cut, duration, percent, rate, visible } from "../format.js";
@@ -21,14 +21,14 @@ const COLUMNS = [
   number("seconds", "For", 76, (row) => (row.task ? row.task_seconds : -1), (row) => (row.task ? duration(row.task_seconds * 1000) : "–"), { from: 640 }),
   number("cpu", "CPU", 50, (row) => row.cpu, (row) => percent(row.cpu), { hint: "Of one core", from: 640 }),
   number("rss", "Memory", 72, (row) => row.rss, (row) => bytes(row.rss), { from: 640 }),
-  number("queued", "Queued", 62, (row) => row.queued, (row) => count(row.queued), { hint: "Tasks it has and does not run yet", from: 760 }),
-  number("suspended", "Suspended", 80, (row) => row.suspended, (row) => count(row.suspended), { hint: "Tasks that wait for tasks of their own", from: 1300 }),
+  number("queued", "Queued", 62, (row) => row.queued, (row) => count(row.queued), { hint: "Tasks that it holds and does not run yet", from: 760 }),
+  number("suspended", "Suspended", 80, (row) => row.suspended, (row) => count(row.suspended), { hint: "Tasks that wait for their child tasks", from: 1300 }),
   number("done", "Done", 66, (row) => row.done, (row) => count(row.done), { from: 560 }),
-  number("done_rate", "Rate", 66, (row) => row.done_rate, (row) => rate(row.done_rate), { hint: "Done a second", from: 860 }),
+  number("done_rate", "Rate", 66, (row) => row.done_rate, (row) => rate(row.done_rate), { hint: "Done per second", from: 860 }),
   { ...named("host", "Host", 110, 1, (row) => row.host), from: 960 },
   { id: "capabilities", title: "Capabilities", width: 110, grow: 1, from: 1300, value: (row) => row.capabilities, text: (row) => visible(row.capabilities), full: (row) => visible(row.capabilities) },
   number("free", "Free", 50, (row) => row.free, (row) => count(row.free), { hint: "Free slots", from: 1400 }),
-  number("lag", "Lag", 64, (row) => row.lag, (row) => duration(row.lag * 1000), { hint: "From a heartbeat of its agent's to the echo", from: 1400 }),
+  number("lag", "Lag", 64, (row) => row.lag, (row) => duration(row.lag * 1000), { hint: "Time from a heartbeat of its agent to the echo", from: 1400 }),
   { id: "version", title: "Python", width: 150, from: 1600, value: languageOf, text: languageOf, full: languageOf },
   number("pid", "PID", 62, (row) => row.pid, (row) => String(row.pid), { from: 1600 }),
 ];
@@ -75,7 +75,7 @@ class Workers {
     const shown = all.filter((row) => this.search.matches(row.name, row.host, row.task, row.capabilities, stateOf(row)));
     const left = this.model.leftOut("workers");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
-    const isKnown = Boolean(this.model.workers); // before the first picture "0 in all" would be wrong
+    const isKnown = Boolean(this.model.workers); // before the first snapshot "0 in all" would be wrong
     setText(this.note, !isKnown ? "" : left ? `${number}, and ${count(left)} that the scheduler does not publish` : number);
     this.table.setEmpty(all.length ? "No worker matches the filter" : isKnown ? "No workers are connected" : "Waiting for data");
     this.table.setRows(shown);
