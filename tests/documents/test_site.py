@@ -10,6 +10,8 @@ import pytest
 from tests.browser import chromium
 from tests.documents.examples import ROOT
 
+import scaler_client
+
 BUILD = ROOT / "packaging" / "site" / "build.sh"
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?P<source>(?:https?:)?//[^\s\">]+)"
@@ -43,6 +45,11 @@ def test_site_has_the_documents(site: Path) -> None:
         "search/search_index.json",
     ):
         assert (site / page).is_file(), page
+
+
+def test_reference_has_every_public_name(site: Path) -> None:
+    text = (site / "client_lib/docs/reference.html").read_text("utf-8")
+    assert [name for name in scaler_client.__all__ if f'id="scaler_client.{name}"' not in text] == []
 
 
 def test_site_loads_nothing_from_elsewhere(site: Path) -> None:
