@@ -1,7 +1,7 @@
-"""The client's public API, called with whatever bytes say, against a scheduler that answers each task at once.
+"""The client's public API, called with arbitrary values against a scheduler that answers each task at once.
 
-Each call works, or raises where it is made. What a call was given never ends the client's threads: behind the calls a
-plain task is answered, and a callback is called.
+Each call works, or raises in the call itself. No argument may end the client's threads: behind the calls a plain task
+is answered, and a callback is called.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANSWER = dumps(None)
 
 
 class AnsweringScheduler(FakeScheduler):
-    """Every task returns None, and nobody may end this scheduler."""
+    """Answers every task with None, and refuses to end."""
 
     def _take(self, peer: bytes, frame: bytes, *payloads: bytes) -> None:
         super()._take(peer, frame, *payloads)
@@ -70,7 +70,7 @@ class _Float(float):
 
 
 class _Hostile:
-    """Raises whatever is asked of it."""
+    """Raises in every operation."""
 
     def _raise(self, *_: Any) -> Any:
         raise LookupError("hostile")
@@ -122,7 +122,7 @@ _POOLS: dict[str, Any] = {
         {"gpu": 1}, ["a", os.fsdecode(b"\xff")], [_Text("b")], {"b": _Number.FEW}, {"c": 2**32}, {"n" * 70_000: 1},
     ],
 }  # fmt: skip
-"""What keywords of these names are given half of the time: values of a type that is right."""
+"""Values of the right type, which keywords of these names get half of the time."""
 
 
 class _Scene:
@@ -144,7 +144,7 @@ def _scene() -> _Scene:
 
 
 def close() -> None:
-    """End the scheduler and its client, if there are any: the next run makes others."""
+    """End the scheduler and its client, if there are any. The next run makes new ones."""
     if _scene.cache_info().currsize:
         scene = _scene()
         _scene.cache_clear()
@@ -153,14 +153,14 @@ def close() -> None:
 
 
 class ClientCalls:
-    """Calls of one run."""
+    """The calls of one run."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
         self._scene = _scene()
         self._client: Any = self._scene.client_again()
         self._values: list[Any] = [self._client]
-        """What earlier calls have returned."""
+        """Results of earlier calls."""
         self.raised: list[BaseException] = []
 
     def run(self) -> None:
@@ -177,7 +177,7 @@ class ClientCalls:
         self.check()
 
     def check(self) -> None:
-        """The threads of the client live, and serve whoever comes."""
+        """Check that the client's threads live and work."""
         client = self._scene.client
         assert client._io_thread._thread.is_alive() and not client._io_thread.is_closed, (
             "the client's I/O thread has ended"
@@ -197,7 +197,7 @@ class ClientCalls:
             wrap = self._drawing.one_of((tuple, list, iter, self._dict, set))
             try:
                 return wrap(items)
-            except Exception:  # what can't be hashed
+            except Exception:  # not hashable
                 return items
         if kind == 1:
             return self._drawing.one_of(self._values)
@@ -270,7 +270,7 @@ class ClientCalls:
     def _executor_map(self) -> Any:
         items = self._value()
         if isinstance(items, (str, bytearray)):
-            items = items[:10]  # a task for each takes too long when it is watched
+            items = items[:10]  # watching a task for each would take too long
         with self._client.executor() as executor:
             results = executor.map(self._function(), items, **self._keywords("timeout", "chunksize"))
             return list(results)
@@ -327,7 +327,7 @@ class ClientCalls:
             client.dask_get(self._value(), self._value())
 
     def _new_client(self) -> None:
-        # No empty address, which would start a cluster.
+        # No empty address, because that would start a cluster.
         own = self._scene.scheduler.address
         addresses = (own, own, 1, "x\udcff", "ipc:///tmp/\udcff", "ipc:///\ud800", object(), "tcp://")
         names = ("profiling", "serializer", "graph_backend", "stream_output", "heartbeat_interval_seconds")
@@ -361,7 +361,7 @@ class ClientCalls:
 
 
 def _patience(value: Any) -> Any:
-    """Nobody is to wait for longer than the test does."""
+    """Bound a timeout by the time of the test."""
     return min(value, time.monotonic()) if type(value) is float and value == value else value
 
 

@@ -1,4 +1,4 @@
-"""What a fuzzer's bytes say: numbers and choices, drawn one after another. At the end everything is 0."""
+"""Numbers and choices, drawn from a fuzzer's bytes one after another. Beyond the end everything is 0."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Choice = TypeVar("Choice")
 FAR = (
     0, 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 62), (1 << 63) - 1, 1 << 63, (1 << 64) - 1,
 )  # fmt: skip
-"""Numbers at which something may end."""
+"""Numbers at which a range may end."""
 
 _FAR_FROM = 0xF0
-"""A byte from here on stands for one of these."""
+"""A byte of at least this value stands for one of these."""
 
 
 class Drawing:
@@ -25,7 +25,7 @@ class Drawing:
         return self._at >= len(self._data)
 
     def below(self, limit: int) -> int:
-        """From 0 to `limit` - 1, which is at most 255."""
+        """Return a number from 0 to `limit` - 1. `limit` is at most 256."""
         if self._at >= len(self._data):
             return 0
         byte = self._data[self._at]
@@ -36,12 +36,12 @@ class Drawing:
         return choices[self.below(len(choices))]
 
     def number(self, bits: int) -> int:
-        """A small one, or one at which something may end; below 2 to the power of `bits`."""
+        """Return a small number, or one at which a range may end, below 2 to the power of `bits`."""
         byte = self.below(256)
         return byte if byte < _FAR_FROM else min(FAR[byte % len(FAR)], (1 << bits) - 1)
 
     def bytes(self, most: int) -> bytes:
-        """At most so many, which is at most 255."""
+        """Return at most `most` bytes; `most` is at most 255."""
         size = self.below(most + 1)
         taken = self._data[self._at : self._at + size]
         self._at += size
@@ -54,13 +54,13 @@ class Drawing:
 
 
 def frames_of(data: bytes) -> List[bytes]:
-    """A message's: how many there are behind the first one, these with their sizes, and the first one."""
+    """Return a message's frames: their number, the frames but the first with their sizes, and the first one."""
     drawing = Drawing(data)
     further = [drawing.bytes(255) for _ in range(drawing.below(4))]
     return [drawing.rest(), *further]
 
 
 def data_of(frames: Sequence[bytes]) -> bytes:
-    """The reverse, as far as they are not too many or too long for it."""
+    """The reverse of `frames_of`, as far as the number and the sizes of the frames allow."""
     further = [frame[:255] for frame in frames[1:4]]
     return b"".join([bytes([len(further)]), *(bytes([len(frame)]) + frame for frame in further), frames[0]])

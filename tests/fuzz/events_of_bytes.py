@@ -1,4 +1,4 @@
-"""Events for the core, made of a fuzzer's bytes: whatever the decoder could have made of some message, and no more."""
+"""Events for the core, made from a fuzzer's bytes: any event that the decoder could make, and no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = Tuple[int, int, int]
 """Client's incarnation, id, attempt."""
 
 CLIENTS, WORKERS, AGENTS, NESTED = range(3), range(3, 6), range(6, 8), range(8, 10)
-"""Connections, which are numbers here, by who mostly speaks on them."""
+"""Connections, as numbers, by the role that mostly uses them."""
 
 ROUTES = 10
 _CAPABILITIES = (frozenset(), frozenset(), frozenset([("gpu", 1)]), frozenset([("gpu", 2), ("linux", 1)]))
@@ -27,12 +27,12 @@ def _route(number: int) -> bytes:
 
 
 def incarnation_of(route: int) -> int:
-    """The one of the peer that this connection mostly has."""
+    """The incarnation of the peer that mostly uses this connection."""
     return route + 11
 
 
 class Maker:
-    """Draws events; `rows` are names of tasks that workers were given, the newest last."""
+    """Draws events. `rows` are names of tasks that workers were given, the newest last."""
 
     def __init__(self, drawing: Drawing) -> None:
         self.drawing = drawing
@@ -51,7 +51,7 @@ class Maker:
     # ------------------------------------------------------------------------------------------------------------ parts
 
     def _from(self, routes: Sequence[int]) -> bytes:
-        """Mostly one of these."""
+        """Mostly one of these routes."""
         byte = self.drawing.below(64)
         return _route(routes[byte % len(routes)] if byte < 60 else byte % ROUTES)
 
@@ -64,7 +64,7 @@ class Maker:
         return max(0, self.newest_id - byte) if byte < 7 else self.drawing.number(63)
 
     def _name(self) -> Row:
-        """Mostly of a task that a worker was given."""
+        """Mostly the name of a task that a worker was given."""
         byte = self.drawing.below(32)
         if self.rows and byte < 28:
             return self.rows[-1 - byte % len(self.rows)]
@@ -80,7 +80,7 @@ class Maker:
         )
 
     def _bodies(self, rows: int) -> Tuple["array[int]", bytes, "dict[int, bytes]"]:
-        """Sizes, the joined payload, and those that travel alone."""
+        """Sizes, the joined payload, and payloads with a frame of their own."""
         large = {}
         bodies = []
         for row in range(rows):

@@ -86,7 +86,7 @@ def _keep(found: Path, target: str, most: int) -> None:
 
 
 def _fuzz(name: str, options: list[str]) -> None:
-    """In a process of its own: libFuzzer ends it."""
+    """Runs in a process of its own, because libFuzzer ends the process."""
     import atheris
 
     logging.disable()  # the client logs what callbacks raise

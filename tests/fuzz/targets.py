@@ -1,4 +1,4 @@
-"""What the fuzzer calls with its bytes. Whatever they are, nothing may be raised but what is caught here."""
+"""The functions that the fuzzer calls with its bytes. They may raise only what is caught here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_STEPS = 200
 _HISTORY_ROWS = 100
 _IDENTITY = Identity(4711, "0")
 _LONGEST_ANSWER = 1 << 24
-"""Bytes; what the events hold is far less."""
+"""The most bytes of an answer. The events hold far less."""
 
 
 def scheduler_wire(data: bytes) -> None:
@@ -29,7 +29,7 @@ def scheduler_wire(data: bytes) -> None:
 
 
 def scheduler_core(data: bytes) -> None:
-    """The bytes are events, one after another, and how time passes."""
+    """The bytes are events, one after another, and the passing of time."""
     Conversation(Drawing(data)).run()
 
 
@@ -44,7 +44,7 @@ def peers_wire(data: bytes) -> None:
 
 
 def client_api(data: bytes) -> None:
-    """The bytes are calls of the client's public API, and what they are given."""
+    """The bytes are calls of the client's public API and their arguments."""
     from tests.fuzz.client_api import ClientCalls  # not under PyPy
 
     ClientCalls(Drawing(data)).run()
@@ -64,7 +64,7 @@ def _expect_one_line(text: str) -> None:
 
 
 class Conversation:
-    """A scheduler's core, and peers that say what a fuzzer wants."""
+    """A scheduler's core, and peers that send what the fuzzer wants."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing

@@ -33,7 +33,7 @@ def _closed() -> Iterator[None]:
 
 def run(seed: int) -> ClientCalls:
     calls = ClientCalls(Drawing(random.Random(seed).randbytes(BYTES)))
-    # A finalizer that the garbage collector calls at the limit of recursion, which some values reach, is a warning.
+    # At the limit of recursion, which some values reach, a finalizer called by the garbage collector is a warning.
     gc.disable()
     try:
         calls.run()
@@ -53,7 +53,7 @@ def test_whatever_is_handed_over_fails_there_or_works() -> None:
 
 
 def test_an_encoding_error_that_ends_the_thread_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were text neither checked nor escaped, and errors in encoding not caught, some seed would show it."""
+    """Without checks and escapes of text, and with uncaught errors in encoding, some seed fails."""
     monkeypatch.setattr(encode, "escaped", lambda text: text)
     monkeypatch.setattr(functions, "escaped", lambda text: text)
     monkeypatch.setattr(frame_limit.FrameLimit, "encode", lambda self, message: [wire.encode(message)])

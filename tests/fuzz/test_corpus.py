@@ -1,4 +1,4 @@
-"""The fuzzer's corpus once more, under PyPy and CPython: what it has found stays mended, and its targets work."""
+"""Replays the fuzzer's corpus under PyPy and CPython: what it has found stays mended, and its targets work."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _every_event(kind: type[events.Event]) -> set[type[events.Event]]:
 
 
 def test_a_fault_of_the_core_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were a worker not to be forgotten by the dispatcher, some of the corpus would show it."""
+    """If the dispatcher does not remove lost workers, some input of the corpus fails."""
     monkeypatch.setattr("scaler_scheduler.core.dispatch.dispatcher.Dispatcher.remove_worker", lambda self, worker: None)
     with pytest.raises(AssertionError) as found:
         test_replay("scheduler_core")

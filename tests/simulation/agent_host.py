@@ -1,4 +1,4 @@
-"""A compute host: the real agent session, a state page, and worker processes that start and end as it says."""
+"""A compute host: the real agent session, a state page, and worker processes that start and end as the session says."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ class AgentHost:
         self.process = Process(world.clock, name)
         self.incarnation = world.draw_incarnation()
         self.workers: dict[int, WorkerHost] = {}
-        """Living processes, by incarnation."""
+        """Living worker processes, by incarnation."""
         self.page = StatePage(workers)
         self.files: HostFiles = HostFiles()
         self.is_full = world.is_full_host()
         """Whether some objects find no space."""
         self.is_gone = False
         self.latency_factor = world.latency_factor()
-        """Of all connections of this host."""
+        """The latency of all connections of this host, relative to the network's."""
         self.link = world.network.open(name, self._arrived, self.latency_factor)
         self.link.reconnected = self._reconnected
         hello = Hello(Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name)
         self._fetched: deque[ObjectName] = deque()
-        """What the scheduler has asked for and was not sent yet."""
+        """Objects that the scheduler has asked for and that were not sent yet."""
         self.names = [f"{name}-{number}" for number in range(workers)]
         now = world.clock.now
         plan = world.plan
@@ -95,21 +95,21 @@ class AgentHost:
     # -------------------------------------------------------------------------------------------- what happens to it
 
     def kill_worker(self, worker: WorkerHost, status: int = -9) -> None:
-        """A worker's process ends; its agent is told in a moment."""
+        """End a worker's process. Its agent learns of it in a moment."""
         if not worker.is_alive:
             return
         worker.die(lingers=False)
         self.worker_left(worker, status)
 
     def kill(self) -> None:
-        """The host is switched off."""
+        """Switch the host off."""
         self.world.trace.note(self.name, "is switched off")
         for worker in list(self.workers.values()):
             worker.die(lingers=False)
         self._end(lingers=False)
 
     def kill_agent(self) -> None:
-        """The agent's process alone; its workers notice, and end."""
+        """End the agent's process alone. Its workers notice it and end."""
         self.world.trace.note(self.name, "loses its agent")
         self.process.kill()
         self.link.close(lingers=False)
@@ -119,7 +119,7 @@ class AgentHost:
             worker.process.later(self._chance.uniform(0.0, 1.0), partial(worker.die, lingers=False))
 
     def kill_fork_server(self) -> None:
-        """The process that forks workers, and with it these: they are killed with their parent."""
+        """End the fork server, and with it the worker processes, which are killed with their parent."""
         if not self.process.is_alive:
             return
         self.world.trace.note(self.name, "loses its fork server")
@@ -129,14 +129,15 @@ class AgentHost:
         self.process.later(self._chance.uniform(0.0, 0.005), lambda: self._do(self.session.fork_server_lost()))
 
     def has_space(self) -> bool:
-        """For the next object."""
+        """Whether there is space for the next object."""
         return not (self.is_full and self._chance.random() < 0.5)
 
     def stop(self) -> None:
-        """As by SIGTERM to the agent."""
+        """Stop the agent in order, as SIGTERM does."""
         if self.process.is_alive:
             self.world.trace.note(self.name, "is told to stop")
-            # Some at once, others when what runs has ended, without a draw: it would change what happens to all seeds.
+            # Some at once, others when the running task has ended. No draw decides it, because a draw would change all
+            # seeds.
             end = self.session.retire if self.incarnation % 4 == 0 else self.session.stop
             self.process.later(0.0, lambda: self._do(end("SIGTERM", self.world.clock.now)))
 
@@ -232,7 +233,7 @@ class AgentHost:
             worker.stop()
 
     def worker_left(self, worker: WorkerHost, status: int) -> None:
-        """Its process has ended; the agent is told in a moment."""
+        """Handle the end of a worker's process. The agent learns of it in a moment."""
         self.workers.pop(worker.incarnation, None)
         ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, status, peak_bytes=1 << 20)
 

@@ -1,4 +1,4 @@
-"""A client: the real session and what io/io_thread.py and api/client.py do around it, without threads."""
+"""A client: the real session, and what io/io_thread.py and api/client.py do around it, without threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TASK_OVERHEAD = 128
 
 class ClientHost:
     def __init__(self, world: World, name: str, process: Process | None = None, worker: int = 0) -> None:
-        """With a process it is a nested client, which lives in that worker's."""
+        """Make a client. With `process` it is a nested client, which lives in this worker's process."""
         self.world = world
         self.name = name
         self.process = process or Process(world.clock, name)
@@ -38,7 +38,7 @@ class ClientHost:
         self.has_left = False
         self.was_cleared = False
         self._heard_at = self.process.run_seconds
-        """When the last message was read, by the process' own time."""
+        """When the last message was read, by the process's own time."""
         self.link = world.network.open(name, self._arrived, world.latency_factor())
         self.link.reconnected = self._reconnected
         hello = messages.Hello(Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker)
@@ -72,7 +72,7 @@ class ClientHost:
         return future
 
     def map(self, scripts: list[Script], options: Options) -> list[Future]:
-        """Tasks of one function and with the same options."""
+        """Submit tasks of one function with the same options."""
         function = self._function(scripts[0].function)
         futures = []
         payloads = []
@@ -91,7 +91,7 @@ class ClientHost:
         return futures
 
     def submit_graph(self, scripts: list[Script], targets: list[int], options: Options) -> list[Future]:
-        """Tasks of which later ones read earlier ones' results; as graph.Plan does it."""
+        """Submit tasks of which later ones read the results of earlier ones, as graph.Plan does."""
         oracle = self.world.oracle
         sent_objects: dict[SentObject, int] = {}
         for script in scripts:
@@ -139,7 +139,7 @@ class ClientHost:
         return asked
 
     def clear(self) -> None:
-        """As Client.clear: what has not begun is cancelled, all objects are forgotten."""
+        """As Client.clear: cancel tasks that have not begun, and forget all objects."""
         self.world.trace.note(self.name, "clears")
         self.world.trace.count("clears")
         self.was_cleared = True
@@ -149,7 +149,7 @@ class ClientHost:
         self.wake()
 
     def cancel(self, futures: list[Future], force: bool) -> None:
-        """As TaskFuture.cancel: of what is over nobody is asked, nor of what runs unless by force."""
+        """As TaskFuture.cancel: finished tasks are left out, and running ones unless `force`."""
         asked = [future for future in futures if not future.is_done and (force or not future.has_started)]
         for future in asked:
             future.is_cancel_asked = True
@@ -161,7 +161,7 @@ class ClientHost:
         self.wake()
 
     def stop_children(self, parent: TaskName) -> None:
-        """That task of the process is stopped."""
+        """Stop the children of a task of this process, because that task is stopped."""
         for future in self.futures:
             if future.parent == parent:
                 future.is_cancel_asked = True
@@ -169,7 +169,7 @@ class ClientHost:
         self.wake()
 
     def forget_function(self, number: int) -> None:
-        """Nothing refers to it any more; the next task of that kind ships it anew, under another number."""
+        """Forget the function. The next task of it sends it anew, under another number."""
         function = self._functions.get(number)
         if function is not None and not any(function in future.functions for future in self.futures):
             del self._functions[number]
@@ -202,14 +202,14 @@ class ClientHost:
         return function
 
     def may_give_up(self) -> bool:
-        """Whether it has run for so long without hearing anything of the scheduler that it may take it for lost."""
+        """Whether it has heard nothing of the scheduler for so long that it may give it up."""
         plan = self.world.plan
         return self.process.run_seconds - self._heard_at >= plan.timeout_seconds - plan.heartbeat_seconds
 
     # ------------------------------------------------------------------------------------------------ the I/O thread
 
     def wake(self) -> None:
-        """The thread gets its turn in a moment."""
+        """Run the thread in a moment."""
         if not self._is_due:
             self._is_due = True
             self.process.later(self.world.chance.uniform(0.00001, 0.0005), self._step)

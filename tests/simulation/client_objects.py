@@ -1,4 +1,4 @@
-"""The objects that a client's user refers to: what ObjectRef and the garbage collector do, without these."""
+"""The objects that a client's user refers to. Does what ObjectRef and the garbage collector do, without these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Ref:
-    """The object is forgotten when nobody holds this any more: not its user, and no task that is open."""
+    """A reference to a sent object. It is forgotten when neither the user nor an open task holds the reference."""
 
     def __init__(self, stored: StoredObject) -> None:
         self.stored = stored
@@ -30,10 +30,10 @@ class UserObjects:
     def __init__(self, client: ClientHost) -> None:
         self._client = client
         self._refs: dict[int, Ref] = {}
-        """Those that the user has, by the things' keys."""
+        """References of the user, by the objects' keys."""
 
     def get(self, sent_object: SentObject) -> Ref:
-        """The reference to the thing, which is sent if the user has none, or none that is good any more."""
+        """Return the reference to the object. The object is sent if the user has no valid reference."""
         ref = self._refs.get(sent_object.key)
         if ref is not None and not ref.stored.is_gone:
             return ref
@@ -47,12 +47,12 @@ class UserObjects:
         return ref
 
     def call(self, script: Script, refs: Iterable[Ref]) -> Payload:
-        """The payload of a task that reads these."""
+        """Return the payload of a task that reads these."""
         inputs = [ref.object_id for ref in refs]
         return call_with_inputs(script.payload(), inputs) if inputs else script.payload()
 
     def hold(self, refs: list[Ref], owners: int = 1) -> Callable[[], None]:
-        """They are needed until what is returned was called by that many."""
+        """Hold references until the returned function has been called `owners` times."""
         for ref in refs:
             ref.holders += 1
         left = owners
@@ -66,7 +66,7 @@ class UserObjects:
         return release
 
     def drop(self, key: int) -> None:
-        """The user's reference is gone."""
+        """Drop the user's reference."""
         ref = self._refs.pop(key, None)
         if ref is not None:
             self._client.world.trace.note(self._client.name, "lets go of object", str(ref.object_id))
@@ -79,5 +79,5 @@ class UserObjects:
     def _release(self, ref: Ref) -> None:
         ref.holders -= 1
         if not ref.holders:
-            # As the garbage collector does it: it wakes nobody.
+            # As the garbage collector does it: it wakes no thread.
             self._client.process.later(0.0, lambda: self._client.session.objects.forget(ref.stored))

@@ -1,4 +1,4 @@
-"""Simulated time: what is due happens in order, one thing after the other."""
+"""Simulated time: due actions run in the order of their times, one after another."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Action = Callable[[], None]
 class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
-        """Seconds. Not 0: nobody may take a time for a flag."""
+        """Seconds. It does not start at 0, so that no code can take a time for a flag."""
         self.steps = 0
         self._due: list[tuple[float, int, Action]] = []
         self._count = 0
 
     def after(self, seconds: float, action: Action) -> None:
-        """Call it then; what is due at the same time is called in the order of these calls."""
+        """Call `action` after so many seconds. Actions with the same time run in the order of these calls."""
         self._count += 1
         heapq.heappush(self._due, (self.now + seconds, self._count, action))
 
     def step(self, limit: float) -> bool:
-        """Let the next thing happen; False when nothing is due up to the limit, which is then the time."""
+        """Run the next action. Returns False if none is due up to `limit`; then `limit` is the time."""
         if not self._due or self._due[0][0] > limit:
             self.now = max(self.now, limit)
             return False
@@ -33,11 +33,11 @@ class Clock:
 
 
 UNNOTICED_SECONDS = 2.0
-"""So long a process may stand still, two heartbeats, and not know it from being busy."""
+"""A process may stand still for this long, two heartbeats, and cannot tell it from being busy."""
 
 
 class Process:
-    """Something that runs on a simulated machine: may be frozen, as by SIGSTOP, and may die at any time."""
+    """A process on a simulated machine. It may be frozen, as by SIGSTOP, and may die at any time."""
 
     def __init__(self, clock: Clock, name: str) -> None:
         self.clock = clock
@@ -49,12 +49,12 @@ class Process:
         self._missed: list[Action] = []
 
     def later(self, seconds: float, action: Action) -> None:
-        """Call it then, if this process lives; if it is frozen, as soon as it thaws."""
+        """Call `action` after so many seconds, if this process lives. If it is frozen then, as soon as it thaws."""
         self.clock.after(seconds, lambda: self._do(action))
 
     @property
     def run_seconds(self) -> float:
-        """A clock that stands still while the process does, as far as that notices."""
+        """A clock that stands still while the process does, as far as the process can notice."""
         now = self._frozen_at if self.is_frozen else self.clock.now
         return now - self._frozen_seconds
 

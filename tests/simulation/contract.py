@@ -1,7 +1,7 @@
-"""What the scheduler owes its peers, kept by looking at its messages alone.
+"""What the scheduler owes its peers, checked from its messages alone.
 
-The invariants recount the core's tables; this knows nothing of them but who is connected. It keeps what was submitted,
-who holds what, and what came back, and compares what the scheduler sends.
+The invariants recount the core's tables. This module knows of the tables only which peers are connected. It keeps what
+was submitted, who holds which task and what came back, and compares the scheduler's messages with it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .trace import SimulationError, Trace
 
 
 class Contract:
-    """Of one scheduler, from its start to its end."""
+    """The contract of one scheduler, from its start to its end."""
 
     def __init__(self, core: Scheduler, incarnation: int, trace: Trace, taken: Callable[[TaskId], None]) -> None:
         """`incarnation` is the scheduler's; `taken` is called with what is taken away from a worker that does not
@@ -35,7 +35,8 @@ class Contract:
         self._workers = core.tables.workers.by_route
         self._agents = core.tables.agents.by_route
         self._open: dict[TaskId, list[events.Options]] = {}
-        """What was submitted and not answered; more than once where it was answered in between, if not yet sent."""
+        """Open submits of each task. A task has more than one if it was answered in between and the answer is not sent
+        yet."""
         self._held = HeldTasks()
         self._objects = ObjectContract()
         self._returning = RestartCheck(incarnation)
@@ -45,27 +46,27 @@ class Contract:
         self._returned: dict[TaskId, int] = {}
         """Outcomes that holders have sent and that no client was told yet."""
         self._functions: dict[bytes, set[int]] = {}
-        """By worker's route, what it was sent and not told to forget."""
+        """Functions that a worker was sent and not told to forget, by the worker's route."""
         self._names: dict[bytes, int] = {}
-        """Routes of clients that are or were here, with their incarnations."""
+        """Incarnations of the clients that are or were here, by route."""
         self._agent_routes: set[bytes] = set()
         self._worker_names: dict[bytes, int] = {}
         """Incarnations of the workers that are here, by route."""
         self._cancelled: set[TaskId] = set()
-        """Whose cancel has no answer yet."""
+        """Tasks whose cancel has no answer yet."""
         self._kept: set[TaskId] = set()
-        """Of those, which a worker has just refused to give back."""
+        """Cancelled tasks that a worker has just refused to give back."""
         self._windows: dict[bytes, list[int]] = {}
-        """By client's route: its result window, bytes sent since the welcome, bytes that it said it has taken."""
+        """By client's route: its result window, bytes sent since the welcome, bytes that it acknowledged."""
         self._reported: set[bytes] = set()
-        """Routes of workers whose end this step's events told, and with it whatever they ran."""
+        """Routes of workers whose end was told in this step, and so the end of their running tasks."""
         self._lost: set[bytes] = set()
-        """Routes that were lost in this step: what is sent there does no harm."""
+        """Routes that were lost in this step. Messages to them do no harm."""
 
     # -------------------------------------------------------------------------------------------------- what comes in
 
     def before(self, event: events.Event) -> None:
-        """Call it before the core takes the event."""
+        """Note an event. Call it before the core handles the event."""
         self._check_losses()
         if isinstance(event, events.Submit):
             self._submitted(event)
@@ -97,7 +98,7 @@ class Contract:
             self._reported.add(event.route)
 
     def ticked(self) -> None:
-        """Call it after the core's tick."""
+        """Note a tick. Call it after the core's tick."""
         self._check_losses()
 
     def _submitted(self, event: events.Submit) -> None:
@@ -106,7 +107,7 @@ class Contract:
             return
         self._names[event.route] = client.incarnation
         for row, (task_id, inputs) in enumerate(zip(event.ids, inputs_of(event))):
-            # Not twice what the scheduler has already; but again what was answered in this very step.
+            # A known row does not count twice. But a row that was answered in this very step counts again.
             name = client.incarnation, task_id
             there = self._open.setdefault(name, [])
             if not there or not _knows(client, task_id):
@@ -140,7 +141,7 @@ class Contract:
                     self._stored(name, event.route)
 
     def _stored(self, name: TaskId, route: bytes) -> None:
-        """The holder of this task has made a file of its result."""
+        """Note that the holder of this task has written its result to a file."""
         agent = self._core.tables.agents.find(self._workers[route].agent)
         if agent is not None and self._objects.stored(name, agent.incarnation):
             self._trace.count("kept results")
@@ -178,7 +179,7 @@ class Contract:
             known = self._core.tables.clients.find(event.incarnation)
             if known is None:
                 self._returning.note_hello(event, self._trace.now)
-            else:  # what workers still hold is wanted again before it is submitted again
+            else:  # tasks that workers still hold are wanted again before they are submitted again
                 self._names[event.route] = event.incarnation
                 for task_id, task in known.tasks.items():
                     self._open.setdefault((event.incarnation, task_id), [task.options])
@@ -197,7 +198,7 @@ class Contract:
     # ------------------------------------------------------------------------------------------------- what goes out
 
     def after(self, collected: list[effects.Effect]) -> None:
-        """Call it with what the scheduler sends."""
+        """Check the effects of one step."""
         self._check_losses()
         self._reported.clear()
         try:
@@ -251,7 +252,7 @@ class Contract:
                 self._trace.count("errors told to peers")
 
     def _retracted_from(self, effect: effects.Retract) -> None:
-        """What a worker that does not answer is asked not to begin is its no longer."""
+        """A worker that does not answer loses the tasks that it is asked not to begin."""
         worker = self._workers.get(effect.route)
         for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
             name = client, task_id
@@ -265,7 +266,7 @@ class Contract:
                 self._drop(name)
 
     def undelivered(self, effect: effects.Effect) -> None:
-        """There is no connection for it: no worker has got these tasks."""
+        """Note a Dispatch that could not be delivered: no worker has these tasks."""
         if isinstance(effect, effects.Dispatch) and effect.route in self._workers:
             for name, attempt in zip(zip(effect.clients, effect.ids), effect.attempts):
                 if self._held.is_holder(effect.route, name, attempt):
@@ -273,8 +274,8 @@ class Contract:
                     self._drop(name)
 
     def _given_up(self, effect: effects.Stop) -> None:
-        """What is stopped as its client has stayed away for its lease is nobody's: should that come after all before
-        the worker is done, the task runs anew."""
+        """Note stopped tasks. No worker holds a task whose client has stayed away for its lease. If the client comes
+        back before the worker is done, the task runs anew."""
         for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
             is_unclaimed = (client, task_id) in self._core.tables.unclaimed
             if is_unclaimed and self._core.tables.clients.find(client) is None:
@@ -320,7 +321,7 @@ class Contract:
             self._cancelled.difference_update((client.incarnation, task_id) for task_id in effect.ids)
 
     def _check_cancels(self) -> None:
-        """What waits is cancelled at once; what a worker keeps is refused at once, or is being stopped."""
+        """A waiting task is cancelled at once. A task that a worker keeps is refused at once, or is being stopped."""
         for name in self._cancelled:
             self._expect(name in self._held, "its cancel was forgotten", name)
         for name in self._kept & self._cancelled:
@@ -328,7 +329,7 @@ class Contract:
             self._expect(task is not None and task.is_stopping, "neither refused nor stopped", name)
 
     def _waiting(self) -> dict[TaskId, events.Options]:
-        """What no worker holds and may be dispatched."""
+        """Return the tasks that no worker holds and that may be dispatched."""
         takers = {client.incarnation for client in self._clients.values() if not client.pause_reasons}
         return {
             name: options[-1]
@@ -341,7 +342,7 @@ class Contract:
         return task is not None and task.state == BLOCKED
 
     def _check_window(self, name: TaskId) -> None:
-        """Nothing of a client is dispatched while it does not take its results."""
+        """No task of a client is dispatched while the client does not acknowledge its results."""
         client = self._core.tables.clients.find(name[0])
         assert client is not None
         window, sent, taken = self._windows[client.route]
@@ -409,7 +410,7 @@ class Contract:
                     self._forget_client(incarnation)
 
     def _lose(self, route: bytes, is_blamed: bool) -> None:
-        """A worker is gone; where nobody knows what it ran, each of its tasks may be blamed."""
+        """Note that a worker is gone. If nobody knows what it ran, each of its tasks may be blamed."""
         self._lost.add(route)
         self._functions.pop(route, None)
         self._objects.route_gone(route)
@@ -420,7 +421,7 @@ class Contract:
                 self._failures[name] += 1
 
     def _check_nested(self, worker: int) -> None:
-        """With a worker go the clients of its tasks, unless it is here again on another connection."""
+        """The nested clients of a worker go with it, unless the worker is here again on another connection."""
         if all(other.incarnation != worker for other in self._workers.values()):
             left = [client.name for client in self._clients.values() if client.worker == worker]
             self._expect(not left, "its worker is gone", *left)
@@ -432,7 +433,7 @@ class Contract:
             self._cancelled.discard(name)
             self._failures.pop(name, None)
             self._returned.pop(name, None)
-            if name not in self._held:  # else they count on: the client may come back before the worker is done
+            if name not in self._held:  # else these still count: the client may come back before the worker is done
                 self._attempts.pop(name, None)
 
     def _drop(self, name: TaskId) -> None:
@@ -454,5 +455,5 @@ class Contract:
 
 
 def _knows(client: Client, task_id: int) -> bool:
-    """Whether the scheduler has this task, unanswered."""
+    """Whether the scheduler has this task without an answer."""
     return task_id in client.tasks or any(lane.batches.find(task_id) for lane in client.lanes.values())

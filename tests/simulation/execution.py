@@ -19,7 +19,7 @@ from .trace import SimulationError
 
 
 class Work:
-    """Be busy for so long."""
+    """Be busy for this long."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -1,4 +1,4 @@
-"""What goes wrong: one function a kind of fault, each with what mends it."""
+"""Faults: one function for each kind, with its repair."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from .world import World
 
 _SPANS = (0.05, 0.5, 3.0, 12.0)
-"""Seconds that something lasts: shorter than a heartbeat, shorter than a lease, longer than any."""
+"""Durations in seconds: shorter than a heartbeat, shorter than a lease, longer than any lease."""
 
 
 def inject(world: World, kind: str) -> None:
-    """Let it happen, if there is anybody for it to happen to."""
+    """Inject a fault, if there is a peer for it."""
     world.trace.count(f"fault: {kind}")
     _KINDS[kind](world)
 
@@ -27,7 +27,7 @@ def duration(world: World) -> float:
 
 
 def repair_after(world: World, seconds: float, repair: Callable[[], None]) -> None:
-    """Mend it after a while, or when all faults stop, if that is earlier."""
+    """Repair a fault after a while, or when all faults stop, if that is earlier."""
     world.clock.after(min(seconds, max(0.0, world.calm_at - world.clock.now)), repair)
 
 
@@ -69,7 +69,7 @@ def _switch_off(world: World) -> None:
 
 
 def _kill_agent(world: World) -> None:
-    """Its workers end soon after."""
+    """Kill the agent's process. Its workers end soon after."""
     host = random_host(world)
     if host is not None:
         host.kill_agent()
@@ -157,7 +157,7 @@ def _break_link(world: World) -> None:
 
 
 def silence(world: World, links: list[Link], seconds: float | None = None) -> None:
-    """A partition: silence both ways, and then everything arrives after all, or the connections break."""
+    """A partition: silence both ways. Afterwards all messages arrive late, or the connections break."""
     world.trace.note("silence for", *[link.name for link in links])
     for link in links:
         link.set_silent(True)

@@ -1,7 +1,7 @@
-"""Objects and graphs in a third of the plans: what clients send, which tasks read it, and what they read of each other.
+"""Objects and graphs in a third of the plans: what clients send, and which tasks read it and each other's results.
 
-They are drawn from dice of their own, and in the place of other work. In a quarter of all plans there are graphs whose
-results stay on their host, and faults that strike these hosts.
+They are drawn from a random generator of their own, and replace other work. A quarter of all plans has graphs whose
+results stay on their host, and faults of these hosts.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .scripts import Script, SentObject, Source
 _SHARE = 1 / 3
 _KEPT_SHARE = 1 / 4
 _MOST_OBJECTS = 4
-"""That a client refers to."""
+"""The most objects that a client refers to."""
 
 
 ROOM_BYTES = 1 << 30
-"""No client's objects are ever more."""
+"""More bytes than the objects of any client have."""
 
 
 def draw_plan(seed: int) -> Plan:
-    """What a seed stands for."""
+    """Return the plan of a seed."""
     plan, writer = draw_plain_plan(seed)
     chance = random.Random(f"graphs {seed}")
     if chance.random() < _SHARE:
@@ -49,7 +49,7 @@ def _keep_results(plan: Plan, writer: Writer, chance: random.Random) -> None:
 
 
 def _draw_faults(plan: Plan, chance: random.Random) -> list[tuple[float, str]]:
-    """Of one kind or of several, alone or beside what strikes other plans."""
+    """Faults of one kind or of several, alone or beside those of other plans."""
     roll = chance.random()
     if roll < 0.1:
         return []
@@ -58,14 +58,14 @@ def _draw_faults(plan: Plan, chance: random.Random) -> list[tuple[float, str]]:
     kinds = chance.sample(KEPT_FAULTS, 1 if roll < 0.5 else chance.randint(2, len(KEPT_FAULTS)))
     count = chance.choice((1, 2, 4, 8, 14))
     begins = [work.at for program in plan.clients for work in program if work.targets is not None] or [0.0]
-    # Most strike while some graph is under way.
+    # Most faults are injected while some graph is running.
     faults = [(chance.choice(begins) + chance.uniform(-0.1, 2.0), chance.choice(kinds)) for _ in range(count)]
     faults = [(min(max(0.0, at), plan.load_seconds * 0.95), kind) for at, kind in faults]
     return sorted(faults + plan.faults[: chance.choice((0, 0, 2))])
 
 
 def _add_graphs(plan: Plan, writer: Writer, chance: random.Random, keeps: bool = False) -> None:
-    """`keeps`: more and larger graphs, of which most results stay on hosts."""
+    """Add graphs. `keeps`: more and larger graphs, most of whose results stay on hosts."""
     if plan.limits.memory_limit_bytes < ROOM_BYTES:
         plan.windows_part *= ROOM_BYTES // plan.limits.memory_limit_bytes
         plan.limits.memory_limit_bytes = ROOM_BYTES
@@ -81,7 +81,7 @@ def _add_graphs(plan: Plan, writer: Writer, chance: random.Random, keeps: bool =
 
 
 class _GraphWriter:
-    """Writes what one client does with objects and graphs."""
+    """Draws what one client does with objects and graphs."""
 
     def __init__(self, chance: random.Random, writer: Writer, keeps: bool) -> None:
         self._chance = chance
@@ -145,7 +145,7 @@ class _GraphWriter:
             options = Options()
         scripts: list[Script] = []
         reach = chance.choice((1, 2, 5, 100))
-        """How far back a task looks for what it reads: chains, nets, and what many read."""
+        """How far back a task looks for its inputs. This makes chains, nets, and inputs with many readers."""
         for _ in range(chance.choice((3, 8, 20, 40, 60) if self._keeps else (1, 2, 3, 5, 8, 20, 40))):
             read = chance.choice((0, 1, 1, 2, 2, 3) if self._keeps else (0, 1, 1, 2, 3))
             inputs: list[Source] = chance.choices(scripts[-reach:], k=read) if scripts else []
@@ -162,7 +162,7 @@ class _GraphWriter:
         return Work(at, [scripts[row] for row in rows], targets=places)
 
     def _node(self, script: Script, inputs: tuple[Source, ...]) -> Script:
-        """A task of a graph: few do anything special, and none goes on for ever, as nobody could end it."""
+        """Make a task of a graph. Few are special, and none runs for ever, because nobody could end it."""
         chance = self._chance
         result_bytes = chance.choice((script.result_bytes, 40, 200, 2000))
         if self._keeps:
@@ -181,7 +181,7 @@ class _GraphWriter:
         )
 
     def _kept_node(self, script: Script, inputs: tuple[Source, ...]) -> Script:
-        """One whose result is large, more often than not."""
+        """Make a task whose result is large in most cases."""
         chance = self._chance
         if chance.random() < 0.05 and not _is_long(script):
             return replace(script, inputs=inputs, result_bytes=2000)

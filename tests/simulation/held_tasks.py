@@ -1,4 +1,4 @@
-"""Who holds which task, as far as the scheduler has to know."""
+"""Which worker holds which task, as far as the scheduler can know."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ TaskId = tuple[int, int]
 
 
 class HeldTask:
-    """A task at a worker."""
+    """A task on a worker."""
 
     def __init__(self, route: bytes, attempt: int) -> None:
         self.route = route
@@ -24,7 +24,7 @@ class HeldTasks:
 
     @property
     def routes(self) -> list[bytes]:
-        """Of workers that hold or held something."""
+        """Routes of workers that hold or held a task."""
         return list(self._by_route)
 
     def holder(self, name: TaskId) -> bytes | None:
@@ -41,7 +41,7 @@ class HeldTasks:
         self._by_route.setdefault(route, {})[name] = None
 
     def drop(self, name: TaskId) -> bool:
-        """Nobody holds it any more; whether anybody did."""
+        """Note that no worker holds the task any more. Returns whether one did."""
         held = self._held.pop(name, None)
         if held is None:
             return False
@@ -49,7 +49,7 @@ class HeldTasks:
         return True
 
     def remove_all(self, route: bytes) -> list[TaskId]:
-        """What this worker held, which is gone."""
+        """Remove and return the tasks that a lost worker held."""
         names = list(self._by_route.pop(route, ()))
         for name in names:
             del self._held[name]

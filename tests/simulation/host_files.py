@@ -11,23 +11,23 @@ from scaler_worker.task_rows import ObjectName
 class HostFiles:
     def __init__(self) -> None:
         self.changes = 0
-        """Grows with each file that comes or goes."""
+        """Grows with each file that is written or removed."""
         self.is_gone = False
-        """The directory was removed, at the agent's end."""
+        """Whether the agent has ended and removed the directory."""
         self._files: dict[ObjectName, Sequence[Payload] | str] = {}
 
     def __len__(self) -> int:
         return len(self._files)
 
     def find(self, name: ObjectName) -> Sequence[Payload] | str | None:
-        """The object's frames, or why there never will be any; None: not yet."""
+        """Return the object's frames, or why there will never be any. None: not yet."""
         return self._files.get(name)
 
     def names(self) -> list[ObjectName]:
         return list(self._files)
 
     def write(self, name: ObjectName, content: Sequence[Payload] | str) -> None:
-        """Make the file; replaces what is there, unless the content is only why there is none."""
+        """Write a file. It replaces an older one, unless the content only says why there is none."""
         self.changes += 1
         if type(content) is not str or name not in self._files:
             self._files[name] = content
@@ -42,6 +42,6 @@ class HostFiles:
         self._files.clear()
 
     def remove_all(self) -> None:
-        """With the directory."""
+        """Remove all files with the directory."""
         self._files.clear()
         self.is_gone = True

@@ -1,4 +1,4 @@
-"""What strikes hosts that have results which stay there: every end of theirs, and at the worst moments."""
+"""Faults of hosts with kept results: every way in which such a host ends, and at the worst moments."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from .world import World
 
 MOMENTS = ("a result is made", "a result is made again", "a result is written", "a result is fetched")
-"""When an ambush strikes; see World.reached."""
+"""The moments at which a planned fault happens; see World.reached."""
 
 LONG_FAULTS = frozenset(("scheduler cut off",))
-"""Those that may last longer than clients and agents wait for an answer."""
+"""Faults that may last longer than clients and agents wait for an answer."""
 
 CUT_OFF_SECONDS = 90.0
 
 POLL_SECONDS = 0.02
-"""How often somebody looks whether a host has ended that is to start anew."""
+"""The time between two checks whether a host that is to be restarted has ended."""
 
 
 def inject(world: World, kind: str) -> None:
-    """Let it happen, if there is anybody for it to happen to."""
+    """Inject a fault, if there is a peer for it."""
     world.trace.count(f"fault: {kind}")
     _KINDS[kind](world)
 
@@ -34,7 +34,7 @@ def inject(world: World, kind: str) -> None:
 
 
 def _restart(world: World, host: AgentHost) -> None:
-    """It is stopped in order, and comes back at once under its name."""
+    """Stop the host in order, and start it at once under its name."""
     host.stop()
     _start_when_gone(world, host)
 
@@ -117,7 +117,7 @@ def _restart_one(world: World) -> None:
 
 
 def _restart_in_turn(world: World) -> None:
-    """Again and again, every 1.5 seconds another one."""
+    """Restart hosts one after another, every 1.5 seconds."""
     for number in range(world.chance.choice((2, 4, 8))):
         at = world.clock.now + 1.5 * number
         if at < world.calm_at:
@@ -142,7 +142,7 @@ def _kill_a_fork_server(world: World) -> None:
 
 
 def _end_host_of_results(world: World) -> None:
-    """Of the host that has most of them."""
+    """End the host that has most results."""
     hosts = world.living_hosts()
     if hosts:
         _end(world, max(hosts, key=lambda host: len(host.files)))
@@ -162,7 +162,8 @@ def _ambush_with_scheduler(world: World) -> None:
 
 
 def _cut_off_scheduler(world: World) -> None:
-    """Everybody from it; longer than any lease, and perhaps than clients and agents wait."""
+    """Cut the scheduler off from all peers, for longer than any lease, and perhaps for longer than clients and agents
+    wait."""
     seconds = CUT_OFF_SECONDS if world.chance.random() < 0.5 else duration(world)
     world.calm_at = max(world.calm_at, world.clock.now + seconds)
     silence(world, list(world.network.links), seconds)

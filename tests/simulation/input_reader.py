@@ -1,4 +1,4 @@
-"""How a task finds the objects that it reads: as objects/cache.py does, in small steps and without files."""
+"""How a task finds the objects that it reads. Does what objects/cache.py does, in small steps and without files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from .host_files import HostFiles
 
 QUIET_SECONDS = 20.0
-"""In the place of the one in objects/cache.py: short, so that a short run reaches it."""
+"""Replaces the constant of objects/cache.py. It is short, so that a short run reaches it."""
 
 _PAUSES = (0.001, 0.01, 0.05)
 
 
 class InputLostError(Exception):
-    """As the one of objects/cache.py."""
+    """As the exception of objects/cache.py."""
 
 
 class InputReader:
-    """Of one task, found before it begins."""
+    """The inputs of one task, found before it begins."""
 
     def __init__(
         self, client: int, ids: Sequence[int | Payload], objects: ObjectTable, files: HostFiles, clock: Clock
@@ -38,20 +38,20 @@ class InputReader:
 
     @property
     def pause_seconds(self) -> float:
-        """Until the next look."""
+        """Seconds until the next look."""
         return _PAUSES[min(self._polls // 5, len(_PAUSES) - 1)]
 
     def read(self, position: int) -> Sequence[Payload] | None:
-        """The frames of an input; None: its file is not there yet.
+        """Return the frames of an input. None: its file is not there yet.
 
         Raises:
-            InputLostError: it will not be.
+            InputLostError: there will be no file.
         """
         known = self._objects[position] if position < len(self._objects) else None
         if known is None:
             raise self._lost(position, "it was not sent to this worker")
         if not isinstance(known, KnownObject):
-            return [known]  # its bytes, which have come along
+            return [known]  # its bytes came inside the row
         if known.value is not ABSENT:
             value: Sequence[Payload] = known.value
             return value

@@ -1,4 +1,4 @@
-"""Whether a core that everybody has left is as empty as a new one."""
+"""Whether a core that all peers have left is as empty as a new one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _KEPT = (
     "core.tables.ended_nodes",
     "core.tables.counts.deaths",
 )
-"""Cancelled timers lie in the first for a while; what counts is the queue's length. The others are of the past, a few
-plain values, which are there for whoever asks."""
+"""Containers that may hold something. Cancelled timers lie in the first one, and the queue's length is checked instead.
+The others are bounded records of the past."""
 
 
 def check_empty(used: Scheduler, fresh: Scheduler) -> None:
     """Compare the sizes of everything that can be reached from the two.
 
     Raises:
-        SimulationError: something in the used one holds more than in the fresh one.
+        SimulationError: something in the used core holds more than in the fresh one.
     """
     expected = _sizes(fresh)
     for path, size in _sizes(used).items():
@@ -56,7 +56,7 @@ def _sizes(core: Scheduler) -> dict[str, int]:
 
 
 def _attributes(value: Any) -> list[str]:
-    """In an order that is the same in every process."""
+    """Return the attributes in an order that is the same in every process."""
     names = list(getattr(value, "__dict__", ()))
     for kind in type(value).__mro__:
         slots = getattr(kind, "__slots__", ())

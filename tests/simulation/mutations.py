@@ -1,5 +1,7 @@
-"""Deliberate faults in the core and in what clients and workers do with objects, each a small change of its source, to
-show that the simulation would find them."""
+"""Deliberate faults in the core, and in how clients and workers handle objects. Each is a small change of the source.
+
+They show that the simulation finds such faults.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +40,16 @@ class Mutation:
     old: str
     new: str
     first_seed: int = 0
-    """Where to begin: a seed that found it when this was written."""
+    """The seed to begin with: one that found the fault when this was written."""
     settle_seconds: float = restart_hold.HOLD_SECONDS
-    """How long workers have to come back: with more than 0 some faults show in one of many thousand seeds."""
+    """How long the scheduler holds tasks after a restart. With more than 0 some faults show in one of many thousand
+    seeds."""
 
     def patches(self) -> list[tuple[Any, str, Any]]:
-        """Where to put what under which name: the function with the fault in it, wherever it is used.
+        """Return what to patch: the owner, the name and the function with the fault, wherever it is used.
 
         Raises:
-            LookupError: the function does not have the text that is to be changed, or more than once.
+            LookupError: the function does not have the text to change, or has it more than once.
         """
         original = inspect.getattr_static(self.owner, self.function)
         function: Any = original.fget if isinstance(original, property) else original
@@ -66,7 +69,7 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "forget to requeue what a lost worker held",
+        "forget to requeue the tasks of a lost worker",
         peer_loss.PeerLoss, "connection_lost",
         "self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, printable_line(cause.encode()))", "pass",
     ),
@@ -96,13 +99,13 @@ MUTATIONS = (
         first_seed=4,
     ),
     Mutation(
-        "count an attempt for what a worker held that has left",
+        "count an attempt for the tasks of a worker that left in order",
         peer_loss.PeerLoss, "worker_left", "self.connection_lost(worker, cause=cause)",
         "[setattr(t, 'failures', t.failures + 9) for t in worker.tasks.values() if cause == 'it has left']\n"
         "    self.connection_lost(worker, cause=cause)",
     ),
     Mutation(
-        "start no worker for one that a stop has damaged",
+        "start no worker in the place of one that a stop has damaged",
         worker_table.WorkerTable, "replace", "worker.restart_at = now + _back_off_seconds(worker.failed_starts)",
         "worker.restart_at = None if 'damaged' in ended.cause() else now",
     ),
@@ -116,7 +119,7 @@ MUTATIONS = (
         suspension, "suspend", "worker.suspended += 1", "worker.suspended += 0",
     ),
     Mutation(
-        "tell nobody of the slot that a suspended task frees",
+        "do not free the slot of a suspended task",
         scheduler.Scheduler, "_suspended", "suspend_named(event, client, worker, self.tables)", "pass",
     ),
     Mutation(
@@ -136,7 +139,7 @@ MUTATIONS = (
         first_seed=86,
     ),
     Mutation(
-        "answer a client that is gone, as the scheduler itself",
+        "answer a client that is gone with an answer of the scheduler itself",
         task_end, "answer_task", "if not client.is_gone:", "if True:",
         first_seed=5,
     ),
@@ -146,11 +149,11 @@ MUTATIONS = (
         "elif intent == INTENT_FORCE:",
     ),
     Mutation(
-        "give out tasks of lower priority first",
+        "dispatch tasks of lower priority first",
         dispatcher.Dispatcher, "run", "self.ranks[::-1]", "self.ranks[:]",
     ),
     Mutation(
-        "adopt nothing when a worker joins again",
+        "attach no task when a worker joins again",
         welcome.Welcomes, "welcome_worker", "self._reattach.attach(worker, name, now)", "pass",
         first_seed=9,
     ),
@@ -165,11 +168,11 @@ MUTATIONS = (
         first_seed=6,
     ),
     Mutation(
-        "take a task twice that is submitted again",
+        "accept a task twice that is submitted again",
         submissions.Submissions, "_drop_known_rows", "batch.leave_out((row,))", "pass",
     ),
     Mutation(
-        "never go on with a client that has taken its results",
+        "never resume a slow client that has acknowledged its results",
         credit.Credits, "acknowledge", "self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)", "pass",
         first_seed=6,
     ),
@@ -192,7 +195,7 @@ MUTATIONS = (
         first_seed=4,
     ),
     Mutation(
-        "forget what a worker claims to run when its client comes later",
+        "forget the running tasks of a worker whose client comes later",
         submissions.Submissions, "_enqueue", "if self._tables.unclaimed:", "if False:",
         first_seed=1006,
     ),
@@ -223,7 +226,7 @@ MUTATIONS = (
         results.ResultHandler, "handle", "batch.rows.sizes.append(size)", "batch.rows.sizes.append(size and size - 1)",
     ),
     Mutation(
-        "forget to fail what reads the result of a task that fails",
+        "do not fail the readers of a failed task",
         graphs.Graphs, "fail_readers", "if reader.state == BLOCKED:", "if False:",
         first_seed=9,
     ),
@@ -238,32 +241,32 @@ MUTATIONS = (
         first_seed=1,
     ),
     Mutation(
-        "do not send objects again after a restart",
+        "do not send objects again after a restart of the scheduler",
         held_objects.HeldObjects, "send_all", "outgoing.append(message)", "pass",
         first_seed=9,
     ),
     Mutation(
-        "let go of results before the rows that read them have left",
+        "release results before the rows that read them are sent",
         held_objects.HeldObjects, "pop_messages", "self._backlog.is_past(self._deferred[0][0])", "True",
         first_seed=66,
     ),
     Mutation(
-        "never repeat what a client forgets",
+        "never repeat that a client forgets an object",
         held_objects.HeldObjects, "resend_forgotten", "if unconfirmed:", "if False:",
         first_seed=1104,
     ),
     Mutation(
-        "leave objects at workers that nobody needs",
+        "leave unneeded objects at workers",
         graphs.Graphs, "drop_unneeded", "for worker in stored.copies.holders:", "for worker in ():",
         first_seed=9,
     ),
     Mutation(
-        "leave files at hosts that nobody needs",
+        "leave unneeded files on hosts",
         graphs.Graphs, "drop_unneeded", "for agent in stored.copies.agents:", "for agent in ():",
         first_seed=18,
     ),
     Mutation(
-        "send a host agent that joins again nothing that its workers are to find",
+        "do not send files again to a host agent that joins again",
         welcome.Welcomes, "welcome_agent", "send_object(stored, agent.route, self._outbox)", "pass",
         first_seed=53,
     ),
@@ -273,22 +276,22 @@ MUTATIONS = (
         first_seed=125,
     ),
     Mutation(
-        "leave no credit beside objects",
+        "grant no credit beside objects",
         credit.Credits, "_grant", " + _unreturnable_bytes(client, window)", "",
         first_seed=125,
     ),
     Mutation(
-        "run what nobody needs any more",
+        "run tasks whose results are not needed",
         graphs.Graphs, "drop_unneeded", "self.unneeded.append(stored.producer)", "pass",
         first_seed=28,
     ),
     Mutation(
-        "run a task that reads objects beside its copy at a worker that joins again",
+        "run a task with inputs beside its copy on a worker that joins again",
         graphs.Graphs, "_make_ready", "self.ready.append(task)", "pass",
         first_seed=759,
     ),
     Mutation(
-        "count a reader twice that ends",
+        "count the end of a reader twice",
         graphs.Graphs, "_release_inputs", "stored.readers -= 1", "stored.readers = max(0, stored.readers - 2)",
     ),
     Mutation(
@@ -297,32 +300,32 @@ MUTATIONS = (
         first_seed=4018412, settle_seconds=0.0,
     ),
     Mutation(
-        "take a silent worker's queue away and do not tell it",
+        "reassign a silent worker's queue and do not tell the worker",
         cancellation.Cancellation, "reassign", "self._retract(task)", "pass",
         first_seed=21,
     ),
     Mutation(
-        "give out at once what clients submit again",
+        "dispatch resubmitted tasks at once after a restart",
         restart_hold.RestartHold, "hold", "self._dispatcher.pause(client, PAUSE_RESTART_HOLD)", "pass",
         first_seed=9,
     ),
     Mutation(
-        "never go on with clients that have come back",
+        "never release the clients that are held after a restart",
         restart_hold.RestartHold, "release", "held, self._held = self._held, []", "held, self._held = [], []",
     ),
     Mutation(
-        "tell nobody that results are lost with their host",
+        "do not fail the readers of results that are lost with their host",
         host_results.HostResults, "lose_objects", "self._fail_reader(task, stored)", "pass",
         first_seed=31,
     ),
     Mutation(
-        "leave those waiting that wait for a result which is lost while it is fetched",
+        "do not fail tasks that wait for a result which is lost while it is fetched",
         host_results.HostResults, "lose_objects", "task.state == WAITING or task.state == BLOCKED",
         "task.state == WAITING",
         first_seed=31,
     ),
     Mutation(
-        "let an agent that says goodbye take its results along, and say nothing",
+        "ignore the lost results of an agent that says goodbye",
         leases.Leases, "goodbye", "self._peer_loss.agent_left(agent)", "self._tables.agents.remove(agent)",
         first_seed=71,
     ),
@@ -342,12 +345,12 @@ MUTATIONS = (
         first_seed=53,
     ),
     Mutation(
-        "leave files that an agent names when it joins again",
+        "leave the files that an agent names when it joins again",
         host_results.HostResults, "reconcile_files", "self._discard_file(agent, client_name, task_id)", "pass",
         first_seed=114,
     ),
     Mutation(
-        "give back no credit for what a client submits again",
+        "return no credit for rows that a client submits again",
         graphs.Graphs, "submit", "client.returned_bytes += size", "client.sent_bytes += 0 * size",
         first_seed=483,
     ),
@@ -362,7 +365,7 @@ MUTATIONS = (
         first_seed=122,
     ),
     Mutation(
-        "take what the scheduler cancels for a failure",
+        "treat a cancel of the scheduler as a failure",
         open_graphs.GraphTasks, "record_failures", "row not in self.targets", "False",
         first_seed=296,
     ),

@@ -1,9 +1,9 @@
-"""The network between peers and scheduler: what ZeroMQ over TCP promises, and nothing beyond.
+"""The network between peers and scheduler. It keeps what ZeroMQ over TCP promises, and nothing beyond.
 
-A connection keeps order and loses nothing while it lasts. It may break at any time, with what is on its way lost (of
-each direction an early part may have arrived); the peer's socket then connects anew, which is a new route, and what it
-sent meanwhile goes out on the new one. Between connections there is no order. A connection may fall silent for a while
-both ways, and then either deliver everything, late, or break.
+A connection keeps order and loses nothing while it lasts. It may break at any time. Messages on their way are then
+lost, except that an early part of each direction may have arrived. The peer's socket connects anew, which is a new
+route, and sends what it was given meanwhile on the new connection. There is no order between connections. A connection
+may fall silent both ways for a while, and then deliver everything late, or break.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Listener(Protocol):
 
 @dataclass
 class LinkFaults:
-    """How a run's network is, in seconds and probabilities."""
+    """The latencies and faults of a run's links, in seconds and probabilities."""
 
     latency: float = 0.0005
     spike_share: float = 0.0
-    """Messages that take up to `spike_seconds` longer, and those behind them with them."""
+    """The share of messages that take up to `spike_seconds` longer. The messages behind them wait."""
     spike_seconds: float = 0.0
     duplicated_share: float = 0.0
     duplicated_kinds: frozenset[str] = field(default_factory=frozenset)
@@ -66,14 +66,14 @@ class Pipe(Generic[Item]):
         self._is_held = True
 
     def release(self) -> None:
-        """What was held comes now, still in order."""
+        """Deliver the held messages, still in order."""
         self._is_held = False
         waiting, self._queue, self._last = self._queue, deque(), 0.0
         for _, item in waiting:
             self.put(item)
 
     def cut(self, kept: int) -> list[Item]:
-        """Nothing beyond the first `kept` arrives; returns those."""
+        """Cut the pipe. Only the first `kept` messages arrive; the others are returned."""
         while len(self._queue) > kept:
             self._queue.pop()
         return [item for _, item in self._queue]
@@ -82,7 +82,7 @@ class Pipe(Generic[Item]):
         return len(self._queue)
 
     def _pump(self) -> None:
-        # Compared with a margin: the clock's time is a sum, and may be a rounding error before what was meant.
+        # Compared with a margin: the clock's time is a sum, and a rounding error may make it too small.
         while self._queue and not self._is_held and self._queue[0][0] <= self._clock.now + 1e-9:
             self._deliver(self._queue.popleft()[1])
 
@@ -93,11 +93,11 @@ class Connection:
         listener = network.listener
 
         def deliver(frames: Frames) -> None:
-            if listener is not None and network.listener is listener:  # and no later one
+            if listener is not None and network.listener is listener:  # and no later message
                 listener.arrived(route, frames)
 
         def deliver_to_peer(frames: Frames) -> None:
-            if link.connection is self:  # the scheduler may not have noticed yet that it is over
+            if link.connection is self:  # the scheduler may not have noticed the end yet
                 link.arrived(frames)
 
         self.up: Pipe[Frames] = Pipe(network, link.latency, deliver)
@@ -105,7 +105,7 @@ class Connection:
 
 
 class Link:
-    """One peer's socket; it connects by itself, again and again."""
+    """One peer's socket. It reconnects by itself."""
 
     def __init__(self, network: Network, name: str, arrived: Callable[[Frames], None], latency: float) -> None:
         self.name = name
@@ -113,7 +113,7 @@ class Link:
         self.latency = latency
         self.connection: Connection | None = None
         self.reconnected: Callable[[], None] | None = None
-        """Called when a connection is there again, for peers that watch their socket."""
+        """Called when there is a new connection, for peers that watch their socket."""
         self._has_connected = False
         self.is_silent = False
         self.is_closed = False
@@ -130,7 +130,7 @@ class Link:
             self.connection.up.put(frames)
 
     def connect(self) -> None:
-        """Try to; once the scheduler listens and the line is not silent it is."""
+        """Try to connect. It succeeds when the scheduler listens and the link is not silent."""
         if self.is_closed or self.connection is not None:
             return
         network = self._network
@@ -146,7 +146,7 @@ class Link:
         self._has_connected = True
 
     def cut(self, is_scheduler_gone: bool = False) -> None:
-        """The connection breaks; the peer connects anew in a while."""
+        """Break the connection. The peer reconnects after a while."""
         connection, self.connection = self.connection, None
         if connection is None:
             return
@@ -167,7 +167,7 @@ class Link:
                     pipe.release()
 
     def close(self, lingers: bool) -> None:
-        """The peer is gone. With `lingers` what it has sent still arrives."""
+        """Close the socket. With `lingers` the messages that the peer has sent still arrive."""
         self.is_closed = True
         connection, self.connection = self.connection, None
         if connection is not None:
@@ -190,7 +190,7 @@ class Network:
         self._next_route = 1
 
     def open(self, name: str, arrived: Callable[[Frames], None], latency_factor: float = 1.0) -> Link:
-        """A peer's socket, which begins to connect."""
+        """Make a peer's socket, which begins to connect."""
         self.links = [link for link in self.links if not link.is_closed]
         link = Link(self, name, arrived, self.link_faults.latency * latency_factor)
         self.links.append(link)
@@ -198,7 +198,7 @@ class Network:
         return link
 
     def send(self, route: bytes, frames: Frames) -> bool:
-        """From the scheduler; False where it knows that there is no such connection any more."""
+        """Send a message of the scheduler. Returns False if the scheduler knows that the connection is gone."""
         connection = self._routes.get(route)
         if connection is None:
             return False
@@ -218,7 +218,7 @@ class Network:
         return connection
 
     def drop(self, connection: Connection, arriving: int) -> None:
-        """A connection is over; the scheduler's socket notices at once or after a while."""
+        """End a connection. The scheduler's socket notices it at once or after a while."""
         self.trace.count("messages lost", len(connection.up) - arriving)
         connection.up.cut(arriving)
         if self.chance.random() < 0.5:
@@ -240,7 +240,7 @@ class Network:
         return seconds
 
     def copies(self, kind: str) -> int:
-        """How often a message of this kind arrives: twice, now and then."""
+        """How often a message of this kind arrives: now and then twice."""
         link_faults = self.link_faults
         if kind in link_faults.duplicated_kinds and self.chance.random() < link_faults.duplicated_share:
             self.trace.count("messages duplicated")

@@ -1,4 +1,4 @@
-"""What the scheduler owes its peers about objects, kept by looking at its messages alone, as contract.py does."""
+"""What the scheduler owes its peers about objects, checked from its messages alone, as in contract.py."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from .trace import SimulationError
 class ObjectContract:
     def __init__(self) -> None:
         self._sent: dict[bytes, set[TaskId]] = {}
-        """By route of workers and agents, what they were sent and not told to forget."""
+        """Objects that a worker or agent was sent and not told to forget, by route."""
         self._inputs: dict[TaskId, list[TaskId]] = {}
-        """Of open tasks, what they read."""
+        """The inputs of open tasks."""
         self._keep: dict[TaskId, int] = {}
-        """Of tasks that were submitted, what is to become of their results."""
+        """Whether the results of submitted tasks are kept."""
         self._readers: Counter[TaskId] = Counter()
-        """How many open tasks read it."""
+        """How many open tasks read an object."""
         self._referred: set[TaskId] = set()
-        """Objects that a client has sent, or is to be made, and that it has not forgotten."""
+        """Objects that a client has sent, or whose task it has submitted, and that it has not forgotten."""
         self._homes: dict[TaskId, int] = {}
-        """Kept results that are only on the host of this agent."""
+        """Kept results that only the host of this agent has."""
         self._copied: dict[TaskId, int] = {}
-        """Those that are there, and were fetched."""
+        """Kept results that were fetched."""
         self._lost: set[TaskId] = set()
-        """Those that were lost with it, and were not submitted again."""
+        """Kept results that were lost with their host and not submitted again."""
         self._anew: set[TaskId] = set()
-        """Those whose task was submitted in this step: what goes is the result of an earlier life, if there was one."""
+        """Results whose task was submitted in this step. A forgotten object is then the result of an earlier life, if
+        any."""
         self._failed: dict[TaskId, set[int]] = {}
-        """Tasks that ended without a value, and how."""
+        """Tasks that ended without a value, and their outcome."""
 
     # -------------------------------------------------------------------------------------------------- what comes in
 
     def submitted(self, event: events.Submit, row: int, name: TaskId, inputs: list[int], is_kept: bool) -> None:
-        """A row that the scheduler does not have; `is_kept`: it has its result."""
+        """Note a row that the scheduler does not have. `is_kept`: the scheduler has its result."""
         keep = event.keep[row] if event.keep else events.KEEP_NO
         if keep and not is_kept:
             self._referred.add(name)
@@ -52,39 +53,39 @@ class ObjectContract:
             self._readers.update(set(self._inputs[name]))
 
     def submitted_again(self, name: TaskId, inputs: list[int]) -> None:
-        """A row that the scheduler has, perhaps of a client that was given up: it reads what is made anew."""
+        """Note a row that the scheduler has. Its client may have been given up, and the row reads what is made anew."""
         if inputs and name not in self._inputs:
             self._inputs[name] = [(name[0], each) for each in inputs]
             self._readers.update(set(self._inputs[name]))
 
     def object_sent(self, name: TaskId) -> None:
-        """By a client."""
+        """Note an object that a client sends."""
         self._referred.add(name)
 
     def forgotten(self, names: list[TaskId]) -> None:
-        """By a client."""
+        """Note objects that a client forgets."""
         self._referred.difference_update(names)
 
     def stored(self, name: TaskId, agent: int) -> bool:
-        """A worker of this agent has made a file of the task's result; whether that may count."""
+        """Note that a worker of this agent has written the task's result to a file. Returns whether it may count."""
         if self._keep.get(name) != events.KEEP_YES:
             return False
         self._homes[name] = agent
         return True
 
     def fetched(self, name: TaskId, agent: int) -> None:
-        """The agent sends what is in its file."""
+        """Note that the agent sends the content of the file."""
         if self._homes.get(name) == agent:
             self._copied[name] = self._homes.pop(name)
 
     def missing(self, name: TaskId, agent: int) -> None:
-        """The agent has no file of it."""
+        """Note that the agent does not have the file."""
         if self._homes.get(name) == agent:
             del self._homes[name]
             self._lose(name)
 
     def agents_gone(self, here: set[int]) -> int:
-        """Only these agents are here; returns how many results are lost."""
+        """Note which agents are connected. Returns how many results are lost."""
         lost = [name for name, agent in self._homes.items() if agent not in here]
         for name in lost:
             del self._homes[name]
@@ -112,14 +113,14 @@ class ObjectContract:
         self._sent.setdefault(effect.route, set()).add((effect.client, effect.id))
 
     def forgotten_at(self, effect: effects.ForgetObjects, agent: int) -> None:
-        """`agent`: its incarnation, where it is an agent that is told; else 0."""
+        """Check objects that a peer is told to forget. `agent` is its incarnation if it is an agent, else 0."""
         for name in zip(effect.clients, effect.ids):
             was_sent = name in self._sent.setdefault(effect.route, set())
             self._sent[effect.route].discard(name)
             if name in self._lost or name in self._anew:
-                continue  # nobody has it any more
+                continue  # no peer has it any more
             if agent and not was_sent and agent not in (self._homes.get(name), self._copied.get(name)):
-                continue  # a file that an attempt has left which does not count
+                continue  # a file of an attempt that does not count
             for names in (self._homes, self._copied):
                 if agent and names.get(name) == agent:
                     del names[name]
@@ -137,7 +138,7 @@ class ObjectContract:
         agent_route: bytes | None,
         agent: int,
     ) -> None:
-        """`inputs`: id, whose file it is, whether it comes along."""
+        """`inputs`: id, which file, whether the bytes are inside the row."""
         read = self._inputs.get(name, [])
         _expect([(name[0], each) for each, *_ in inputs] == read, "dispatched with other inputs", name, inputs, read)
         for each, is_shared, is_inlined in inputs:
@@ -153,21 +154,21 @@ class ObjectContract:
             _expect(there, "dispatched without its input", name, each, is_shared)
 
     def ended(self, name: TaskId, outcome: int) -> None:
-        """Call it for all answers before `resolved` for any."""
+        """Note an answer. Call it for all answers before `resolved` for any."""
         if outcome not in (effects.OUTCOME_VALUE, effects.OUTCOME_KEPT):
             self._failed.setdefault(name, set()).add(outcome)
             self._referred.discard(name)
 
     def step_over(self) -> None:
-        """All that one step of the scheduler has to say was said."""
+        """Note that all messages of one step were checked."""
         self._anew.clear()
 
     def may_inherit(self, name: TaskId, outcome: int) -> bool:
-        """Whether something that it reads has ended like this."""
+        """Whether an input of the task has ended with this outcome."""
         return any(outcome in self._failed.get(each, ()) for each in self._inputs.get(name, ()))
 
     def resolved(self, name: TaskId, outcome: int, returned: int | None) -> bool:
-        """Check an answer; returns whether it tells again of a result that is kept."""
+        """Check an answer. Returns whether it repeats that a result is kept."""
         keep = self._keep.get(name, events.KEEP_NO)
         if outcome == effects.OUTCOME_KEPT:
             _expect(keep == events.KEEP_YES, "told to be kept", name)
@@ -177,13 +178,13 @@ class ObjectContract:
         return False
 
     def closed(self, name: TaskId) -> None:
-        """The task is over."""
+        """Note that the task is over."""
         for each in set(self._inputs.pop(name, ())):
             self._readers[each] -= 1
 
 
 def dispatched_inputs(effect: effects.Dispatch) -> list[list[tuple[int, int, int]]]:
-    """Of each row: the ids, which are files, which come along."""
+    """Return for each row the ids of its inputs, which ones are files, and which are inside the row."""
     rows = []
     begin = 0
     for row in range(len(effect.ids)):
@@ -194,7 +195,7 @@ def dispatched_inputs(effect: effects.Dispatch) -> list[list[tuple[int, int, int
 
 
 def inputs_of(event: events.Submit) -> list[list[int]]:
-    """Of each row."""
+    """Return the inputs of each row."""
     if not event.input_counts:
         return [[] for _ in event.ids]
     rows = []

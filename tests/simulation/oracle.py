@@ -1,4 +1,4 @@
-"""What must come of each task; compared with what comes of it, as it comes."""
+"""What may become of each task, compared with what becomes of it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ AGAIN = b"try again"
 
 
 LONGEST_STOP_SECONDS = 10.0
-"""From a forced cancel to its answer, where nothing is in the way."""
+"""The longest time from a forced cancel to its answer, without other faults."""
 
 
 STOP_SECONDS = 1.0
-"""From the end of a time limit to the end of a task that lets itself be stopped, where nothing is in the way."""
+"""The longest time from the end of a time limit to the end of a task that can be stopped, without other faults."""
 
 
 class FutureClient(Protocol):
@@ -38,7 +38,7 @@ class FutureClient(Protocol):
 
 
 class Future:
-    """What a client knows of one task: what TaskFuture is, without threads."""
+    """What a client knows of one task. Does what TaskFuture does, without threads."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Future:
         self.options = None if options == Options() else options
         self.function: Function | None = function
         self.functions = {function}
-        """All that it may need."""
+        """All scripts that it may need."""
         self.client = client
         self.owner = client.name
         self.task_id = -1
@@ -66,13 +66,13 @@ class Future:
         self.has_started = False
         self.cost: tuple[int, int] | None = None
         self.is_cancel_asked = False
-        """Whether somebody asked for it, or has let go of the whole client."""
+        """Whether it was cancelled, or its client was cleared."""
         self.is_cancel_confirmed = False
         self.forced_at: float | None = None
-        """When somebody asked first that it be stopped."""
+        """When a stop was first requested."""
         self.is_of_map = False
         self.graph: list[Future] = []
-        """Of a graph's task: those of the graph whose results were asked for."""
+        """For a graph's task: the tasks of the graph whose results were requested."""
         self.ended: Callable[[], None] | None = None
         self.waiters: list[Callable[[], None]] = []
         self._oracle = oracle
@@ -82,7 +82,7 @@ class Future:
     def is_done(self) -> bool:
         return self.outcome is not None or self.error is not None
 
-    # What a session wants of an owner.
+    # The methods that a session calls.
 
     def row(self, _task_id: int) -> tuple[Function, Payload]:
         assert self.function is not None and self._payload is not None
@@ -110,7 +110,7 @@ class Future:
         self.cost = cpu_time, peak
 
     def cancel_answered(self, is_forced: bool) -> None:
-        """The session says that the fate of a cancel is known."""
+        """Called by the session when the answer of a cancel is known."""
         if self.outcome == Outcome.CANCELLED and not self.client.has_left:
             self.is_cancel_confirmed = True
         self._expect(self.is_done or not is_forced, "is not done, and a forced cancel was answered")
@@ -129,7 +129,7 @@ class Future:
 
 
 class Chunk(map.MapChunk):
-    """The tasks of a map that were handed over together, with a future for each to compare what comes."""
+    """Tasks of a map that were submitted together, with a future for each."""
 
     def __init__(self, function: Function, futures: list[Future], payloads: list[Payload]) -> None:
         super().__init__(function, payloads, map.MapProgress(threading.Event()), futures[0].options)
@@ -162,25 +162,25 @@ class Oracle:
         self.scripts: dict[int, Script] = {}
         self.futures: list[Future] = []
         self.is_calm = True
-        """Whether nothing that could make anybody wrong about anybody else happens in this run."""
+        """Whether no fault of this run can mislead any peer about another."""
         self.has_duplicates = False
-        """Whether messages may arrive twice in it."""
+        """Whether messages may arrive twice in this run."""
         self.has_slow_peers = False
-        """Whether some take as long for a message as a short time limit is."""
+        """Whether a message may take as long as a short time limit."""
         self.executions: Counter[int] = Counter()
-        """Begun, by the script's key."""
+        """Attempts that began, by the script's key."""
         self.retried: Counter[int] = Counter()
-        """Of those, ended with what is worth another attempt."""
+        """Attempts that ended with a retryable outcome."""
         self.killed: Counter[int] = Counter()
-        """Of those, cut off by the end of their process."""
+        """Attempts that were cut off by the end of their process."""
         self.cut_off: Counter[int] = Counter()
-        """Of those, suspended when their process ended, or taken from a worker that did not answer."""
+        """Attempts that were suspended when their process ended, or taken from a worker that did not answer."""
         self.lost: Counter[int] = Counter()
-        """Of those, ended without an input."""
+        """Attempts that ended without an input."""
         self.stored: Counter[int] = Counter()
-        """Of those, which made a file of their result."""
+        """Attempts that wrote a file of their result."""
         self.by_name: dict[tuple[int, int], Future] = {}
-        """By client and id."""
+        """Futures by client and id."""
 
     def add(self, script: Script) -> Script:
         for each in script.all():
@@ -188,7 +188,7 @@ class Oracle:
         return script
 
     def submitted(self, client: int, future: Future, is_asked: bool = True) -> None:
-        """`is_asked`: whether its client is told what comes of it."""
+        """Note a submitted task. `is_asked`: whether its client is told its outcome."""
         self.by_name[client, future.task_id] = future
         if is_asked:
             self.futures.append(future)
@@ -199,13 +199,13 @@ class Oracle:
     # ----------------------------------------------------------------------------------------------------- executions
 
     def taken(self, name: tuple[int, int]) -> None:
-        """The scheduler takes this task from a worker that does not answer, whatever has become of it there."""
+        """Note that the scheduler takes this task from a worker that does not answer, whatever happens to it there."""
         future = self.by_name.get(name)
         if future is not None:
             self.cut_off[future.script.key] += 1
 
     def began(self, worker: str, name: TaskName, payload: bytes) -> Script:
-        """A worker begins a task; returns what it is to do."""
+        """Note that a worker begins a task. Returns the task's script."""
         script = self.scripts[key_of(payload)]
         self._expect(bytes(payload) == script.payload(), f"task {script.key} has another one's bytes")
         future = self.by_name.get(name[:2])
@@ -235,7 +235,7 @@ class Oracle:
         self.trace.note(future.owner, "task", str(script.key), "resolves:", Outcome(outcome), future.answer)
         self.trace.count(f"resolved: {Outcome(outcome).name.lower()}")
         is_own = outcome == Outcome.VALUE or (outcome == Outcome.EXCEPTION and len(script.needed) == 1)
-        # A kept result that is told again is not told with its cost.
+        # A repeated notice that a result is kept has no cost in it.
         if future.asked.profiling and not future.is_of_map and is_own and (self.is_calm or not future.graph):
             self._expect(future.cost == measured(script), f"task {script.key} is measured as {future.cost}")
         self._checks[outcome](self, future)
@@ -278,13 +278,13 @@ class Oracle:
 
     def _timed_out(self, future: Future) -> None:
         limit = future.asked.timeout_milliseconds / 1000
-        # Of one that waits, for children or for what it reads, nobody knows how long it takes.
+        # The run time of a task that waits, for children or inputs, is not bounded.
         is_long = any(each.children or each.inputs or each.seconds >= limit / 2 for each in future.script.needed)
         may_be_long = is_long or self.has_slow_peers
         self._wrong_if(not limit or (self.is_calm and not may_be_long), future)
 
     def _input_lost(self, future: Future) -> None:
-        """What the scheduler has sent is lost for nobody; what its user has forgotten may be."""
+        """A sent object is never lost, but its user may have forgotten it."""
         reads = any(script.inputs for script in future.script.needed)
         self._wrong_if(not reads or self.is_calm or not future.client.was_cleared, future)
 

@@ -1,4 +1,4 @@
-"""What a seed stands for: who takes part, what they are asked to do, what goes wrong."""
+"""The plan of a seed: who takes part, what the clients submit, and which faults are injected."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ FAULTS = (
     "connection broken", "host cut off", "client cut off", "link cut off",
 )  # fmt: skip
 LOUD_FAULTS = frozenset(("worker killed", "agent stopped", "host joins", "client killed", "client leaves"))
-"""Nobody is ever wrong about anybody because of these: they are told at once, or only end what nobody waits for."""
+"""Faults that mislead no peer about another: they are noticed at once, or only end what nobody waits for."""
 
 DUPLICATED = (
     "Hello", "Function", "Submit", "Cancel", "Results", "Started", "Retracted", "Suspended", "Resumed", "Received",
     "WorkerDied",
 )  # fmt: skip
 _CAPABILITIES = ((), (), (), (), (("gpu", 1),), (("gpu", 1),), (("gpu", 1), ("linux", 2)), (("gpu", 2),))
-"""What tasks ask for; the last one nobody ever has."""
+"""The capabilities that tasks ask for. No worker has the last one."""
 
 _DURATIONS = (0.0002, 0.002, 0.015, 0.15, 1.2)
 _MOST_SECONDS = 40.0
-"""Of run time of all tasks together, those left out that never end by themselves."""
+"""The run time of all tasks together, without those that never end by themselves."""
 
 _LONG_SECONDS = 60.0
-"""Of tasks that are only ever ended by force."""
+"""The number of tasks that only force can end."""
 
 
 @dataclass
 class Work:
-    """Tasks that a client submits together, and what it does to them then."""
+    """Tasks that a client submits together, and what it does with them later."""
 
     at: float
     scripts: list[Script]
     cancels: list[tuple[float, list[int], bool]] = field(default_factory=list)
-    """After so many seconds, those of these positions, by force or not."""
+    """Cancels: after so many seconds, the tasks at these positions, with force or without."""
     is_map: bool = False
-    """Then all scripts are of one function and have the same options."""
+    """Whether it is a map: all scripts have one function and the same options."""
     targets: list[int] | None = None
-    """Of a graph, whose tasks are all scripts: those whose results are asked for. Cancels are of these."""
+    """The rows of a graph whose results are requested. All scripts are its tasks, and cancels name these rows."""
     drops: list[tuple[float, SentObject]] = field(default_factory=list)
-    """After so many seconds the client's user refers to that no more."""
+    """After so many seconds the client's user drops this object."""
     clears_after: float | None = None
-    """Then the client is cleared."""
+    """When the client is cleared."""
 
 
 @dataclass
@@ -60,31 +60,31 @@ class Plan:
     link_faults: LinkFaults
     heartbeat_seconds: float
     timeout_seconds: float
-    """A client's, without an answer."""
+    """How long a client waits without an answer."""
     step_seconds: float
     slow_share: float
-    """Of peers, with a line that takes 100 times as long."""
+    """The share of peers whose link takes 100 times as long."""
     load_seconds: float
     hosts: list[tuple[int, dict[str, int]]]
-    """Number of workers and their capabilities."""
+    """The number of workers and their capabilities."""
     clients: list[list[Work]]
     faults: list[tuple[float, str]]
     windows_part: int = 8
-    """Of the memory limit: what credit.py calls so."""
+    """The fraction of the memory limit, as in credit.py."""
     shared_bytes: int = 1 << 40
-    """Objects of this size are files of hosts."""
+    """Objects of at least this size are files of hosts."""
     small_bytes: int = 256
-    """Up to this size they go along with tasks that read them."""
+    """Objects up to this size go inside the rows that read them."""
     inline_bytes: int = 1 << 14
-    """So do larger ones, if they are no more bytes in all that go along."""
+    """Larger objects go inside the rows if all these copies together have at most this size."""
     full_share: float = 0.0
-    """Of hosts, on which there is no space for some objects."""
+    """The share of hosts without space for some objects."""
     kept_bytes: int = 1 << 40
-    """Kept results of this size stay on their host."""
+    """Kept results of at least this size stay on their host."""
     write_seconds: float = 0.0
-    """How long a worker writes one."""
+    """How long a worker writes such a file."""
     death_timeout_seconds: float = 60.0
-    """An agent's, without an answer."""
+    """How long an agent waits without an answer."""
 
     @property
     def keeps_results(self) -> bool:
@@ -99,11 +99,11 @@ class Plan:
 
 
 def draw_plain_plan(seed: int) -> tuple[Plan, Writer]:
-    """A plan without objects and graphs, and who wrote its tasks."""
+    """Return a plan without objects and graphs, and the writer of its tasks."""
     chance = random.Random(f"plan {seed}")
     load_seconds = chance.choice((4.0, 10.0, 20.0))
     hosts = [(chance.randint(1, 3), _draw_capabilities(chance)) for _ in range(chance.choice((1, 1, 2, 2, 3)))]
-    hosts[0] = hosts[0][0], {"gpu": 1, "linux": 4}  # somebody can serve every task but those that nobody ever can
+    hosts[0] = hosts[0][0], {"gpu": 1, "linux": 4}  # workers can serve every task, except tasks that nobody ever can
     writer = Writer(chance)
     clients = [writer.program(load_seconds) for _ in range(chance.choice((1, 2, 2, 3)))]
     faults = _draw_faults(chance, load_seconds)
@@ -159,7 +159,7 @@ def _draw_faults(chance: random.Random, load_seconds: float) -> list[tuple[float
 
 
 class Writer:
-    """Writes what clients submit."""
+    """Draws what clients submit."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -192,7 +192,7 @@ class Writer:
         return work
 
     def moment(self) -> float:
-        """After a submit: at once, while it is under way, while it runs."""
+        """A time after a submit: at once, while the message is on its way, or while the tasks run."""
         return self._chance.choice((0.0, 0.0005, 0.002, 0.02, 0.3, 2.0)) * self._chance.uniform(0.5, 1.5)
 
     def options(self) -> Options:
@@ -237,7 +237,7 @@ class Writer:
         )
 
     def _child_options(self, options: Options) -> Options:
-        """Mostly as the parent's task hands them on."""
+        """Mostly the parent's options."""
         return Options(priority=options.priority) if self._chance.random() < 0.8 else Options(priority=1, retries=2)
 
     def _trait(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who goes first: higher priority, within one priority who is deeper; and who can serve whom."""
+"""Checks the order of dispatches: higher priority first, then depth; and which worker can serve which task."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ def check_priorities(
     waiting: Mapping[TaskId, events.Options],
     submitted: Mapping[TaskId, list[events.Options]],
 ) -> None:
-    """Nobody was given anything while something waits that goes before it and that he could have been given.
+    """Check that no dispatched task passes over a waiting task of a higher rank that its worker could run.
 
     Args:
-        collected: what the scheduler sends.
-        waiting: tasks that no worker holds, and that may be dispatched.
-        submitted: all that are open, with the options of each time that they were submitted.
+        collected: the scheduler's effects.
+        workers: the connected workers by route.
+        waiting: tasks that no worker holds and that may be dispatched.
+        submitted: all open tasks, with the options of each of their submits.
 
     Raises:
-        SimulationError: somebody was.
+        SimulationError: a task was passed over.
     """
     kinds = {(rank(options), options.capabilities): name for name, options in waiting.items()}
     for effect in collected if kinds else ():

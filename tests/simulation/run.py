@@ -1,4 +1,4 @@
-"""The simulation's command: one seed with all its events, or many with their figures.
+"""The simulation's command: one seed with all its events, or many seeds with their figures.
 
 python -m tests.simulation.run --seed 7
 python -m tests.simulation.run --seeds 1000 [--first 0] [--processes 2]
@@ -22,7 +22,7 @@ from .trace import SimulationError
 from .world import World
 
 CHUNK = 20
-"""Seeds that a process takes at once."""
+"""The number of seeds that a process gets at once."""
 
 SHOWN_FAILURES = 30
 
@@ -39,7 +39,7 @@ class Failure:
 
 
 def run_seed(seed: int) -> tuple[Counter[str], Failure | None]:
-    """One run; its figures, and what went wrong."""
+    """Run one seed. Returns its figures, and the failure if there was one."""
     world = World(seed)
     failure = None
     logged = logging.root.manager.disable
@@ -62,7 +62,7 @@ def run_seeds(seeds: range) -> tuple[Counter[str], list[Failure]]:
     figures: Counter[str] = Counter()
     failures = []
     for seed in seeds:
-        gc.disable()  # a run makes many cycles, which all go together after it
+        gc.disable()  # a run makes many cycles, which are freed together afterwards
         added, failure = run_seed(seed)
         gc.enable()
         figures.update(added)

@@ -19,16 +19,16 @@ from .network import Frames, Network
 from .trace import SimulationError, Trace
 
 DRAIN_MESSAGES = 256
-"""As the daemon: messages taken in one step."""
+"""The most messages that are handled in one step, as in the daemon."""
 
 
 class SchedulerHost:
-    """Schedulers, one after the other, at one address."""
+    """Schedulers at one address, one after another."""
 
     def __init__(
         self, clock: Clock, network: Network, trace: Trace, chance: random.Random, limits: Limits, step_seconds: float
     ) -> None:
-        """`step_seconds`: how long the loop may be busy before it looks at what has arrived."""
+        """`step_seconds`: how long the loop may be busy before it looks at new messages."""
         self._clock = clock
         self._network = network
         self._trace = trace
@@ -65,7 +65,7 @@ class SchedulerHost:
         self._network.scheduler_died()
 
     def stop(self) -> None:
-        """As by SIGTERM."""
+        """Stop in order, as SIGTERM does."""
         self._trace.note("scheduler", "stops")
         for effect in self.core.goodbyes("the scheduler stops"):
             self._network.send(effect.route, encode(effect, self._identity))
@@ -80,7 +80,7 @@ class SchedulerHost:
         self._process.thaw()
 
     def arrived(self, route: bytes, frames: Frames) -> None:
-        """From the network."""
+        """A message arrives from the network."""
         self._inbox.append((route, frames))
         if not self._is_stepping:
             self._is_stepping = True
@@ -120,7 +120,7 @@ class SchedulerHost:
         self._watch_deadline()
 
     def _watch_deadline(self) -> None:
-        """Step when the core has something to do, at the latest."""
+        """Step when the core's deadline comes, at the latest."""
         at = self.core.next_deadline
         if self._wake_at <= self._clock.now or at < self._wake_at:
             self._wake_at = at
@@ -135,7 +135,7 @@ class SchedulerHost:
     # --------------------------------------------------------------------------------------------------------- states
 
     def fresh_core(self) -> Scheduler:
-        """One that nobody has spoken to."""
+        """Return a core that no peer has joined."""
         return self._new_core()
 
     def _new_core(self) -> Scheduler:
@@ -146,17 +146,17 @@ class SchedulerHost:
         return len(tables.workers) + len(tables.agents) + len(tables.clients)
 
     def work(self) -> int:
-        """Tasks that somebody waits for."""
+        """The number of tasks that a client waits for."""
         return self.core.counts.waiting + self.core.counts.dispatched
 
     def client_traces(self) -> int:
-        """What should be gone when all clients are; nested ones stay as long as their worker does."""
+        """The number of records that must be gone when all clients are. Nested clients stay as long as their worker."""
         tables = self.core.tables
         clients = sum(1 for client in tables.clients.by_incarnation.values() if not client.worker)
         return clients + len(tables.unclaimed) + self.work()
 
     def unschedulable(self) -> int:
-        """How many tasks wait that no worker can run."""
+        """The number of waiting tasks that no worker can run."""
         workers = list(self.core.tables.workers)
         lanes = [lane for lanes in self.core.dispatcher.lanes.values() for lane in lanes]
         unserved = [

@@ -1,4 +1,4 @@
-"""What a simulated task does, and what must come of it."""
+"""What a simulated task does, and what must become of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Union
 from scaler_client.protocol.messages import Options
 
 FUNCTIONS = 4
-"""Kinds of functions that tasks are of; each client ships its own copies of their bytes, which are equal."""
+"""Kinds of functions. Each client sends its own copy of their bytes, and the copies are equal."""
 
 
 _MODULUS = (1 << 61) - 1
@@ -21,9 +21,9 @@ class SentObject:
     """An object that a client sends."""
 
     key: int
-    """No other thing and no script of the run has it."""
+    """A number that no other object and no script of the run has."""
     sizes: tuple[int, ...] = (0,)
-    """Of its frames, at least."""
+    """Sizes of its frames, at least."""
 
     @property
     def value(self) -> int:
@@ -31,7 +31,7 @@ class SentObject:
 
     @cached_property
     def frames(self) -> tuple[bytes, ...]:
-        """What tasks that read it find."""
+        """The frames that tasks read."""
         return tuple(
             _filled(b"%d holds %d at %d " % (self.key, self.key, at), size) for at, size in enumerate(self.sizes)
         )
@@ -39,43 +39,43 @@ class SentObject:
 
 @dataclass(frozen=True)
 class Script:
-    """A task of the simulation. Its payload names it; everything else about it is known here."""
+    """A simulated task. Its payload names it. Everything else about it is known here."""
 
     key: int
-    """No other script of the run has it."""
+    """A number that no other script of the run has."""
     function: int = 0
     seconds: float = 0.001
-    """Of run time, children's not counted."""
+    """Run time, without that of children."""
     raises: bool = False
     retryable: int = 0
-    """So many executions end with what is worth another attempt."""
+    """So many executions end with a retryable outcome."""
     kills: int = 0
     """So many executions kill their worker's process."""
     grows: bool = False
-    """Takes more memory than a worker may."""
+    """Whether it takes more memory than a worker may."""
     hogs: bool = False
-    """Holds the interpreter's lock: nothing else of its process gets a turn."""
+    """Whether it holds the GIL, so that no other thread of its process runs."""
     ignores_stop: bool = False
     stop_seconds: float = 0.0
     """How long it takes to end once it is stopped."""
     children: tuple[Script, ...] = ()
     one_by_one: bool = False
-    """Waits for each child before it submits the next."""
+    """Whether it waits for each child before it submits the next."""
     payload_bytes: int = 0
     result_bytes: int = 0
     options: Options = Options()
     inputs: tuple[Source, ...] = field(default=(), repr=False)
-    """What it reads: sent objects, and scripts whose results are kept. Its value is made of theirs."""
+    """Its inputs: sent objects, and scripts whose results are kept. Its value is made of their values."""
 
     def payload(self) -> bytes:
         return _filled(b"run %d " % self.key, self.payload_bytes)
 
     def answer(self) -> bytes:
-        """What it returns when nothing goes wrong."""
+        """What it returns without faults."""
         return self.frames[0]
 
     def answer_to(self, values: Sequence[int]) -> bytes:
-        """What it returns when it has read these."""
+        """What it returns when it has read these values."""
         value = self.key + sum(child.value for child in self.children)
         for position, each in enumerate(values):
             value = (value + (2 * position + 3) * each) % _MODULUS
@@ -86,7 +86,7 @@ class Script:
 
     @cached_property
     def frames(self) -> tuple[bytes, ...]:
-        """What tasks that read its result find."""
+        """The frames of its result that tasks read."""
         return (self.answer_to([each.value for each in self.inputs]),)
 
     @cached_property
@@ -99,7 +99,7 @@ class Script:
 
     @cached_property
     def needed(self) -> tuple[Script, ...]:
-        """Itself, and all scripts without which it can't run."""
+        """This script, and all scripts without which it can't run."""
         found = {self.key: self}
         for each in self.inputs:
             if isinstance(each, Script):
@@ -116,7 +116,7 @@ Source = Union[SentObject, Script]
 
 
 def _filled(text: bytes, size: int) -> bytes:
-    """The text again and again, so that bytes that belong to another task show."""
+    """Repeat the text, so that bytes of another task would show."""
     return text if len(text) >= size else (text * (size // len(text) + 1))[:size]
 
 
@@ -125,7 +125,7 @@ def key_of(payload: bytes) -> int:
 
 
 def value_of(answer: bytes) -> int:
-    """The number in what a task returned."""
+    """Return the number in a task's result."""
     return int(answer.split(b" ", 3)[2])
 
 
@@ -134,5 +134,5 @@ def function_bytes(number: int) -> bytes:
 
 
 def measured(script: Script) -> tuple[int, int]:
-    """CPU time and peak of a profiled task, as a worker would have measured them."""
+    """CPU time and peak of a profiled task, as a worker would measure them."""
     return script.key * 1000 + 1, script.key + 1

@@ -1,4 +1,4 @@
-"""The simulation in the suite: 200 seeds, each bug that it ever found, and that a seed says all."""
+"""The simulation in the suite: 200 seeds, each fault that it ever found, and that a seed determines its run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_seed_says_all(seed: int) -> None:
 
 
 def test_a_seed_says_all_in_every_process() -> None:
-    """Whatever strings hash to there."""
+    """A seed gives the same run in processes with other string hashes."""
     command = [sys.executable, "-m", "tests.simulation.run", "--seed", "5", "--all"]
     said = [
         subprocess.run(

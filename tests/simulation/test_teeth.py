@@ -1,4 +1,4 @@
-"""Whether the simulation has teeth: it must find every deliberate fault in the core."""
+"""The simulation must find every deliberate fault."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_deliberate_fault_is_found(mutation: Mutation, monkeypatch: pytest.Mon
 
 
 def test_all_are_found(capsys: pytest.CaptureFixture[str]) -> None:
-    """The last one: says the number."""
+    """Runs last, and prints the number."""
     if _tried < len(MUTATIONS):
         pytest.skip("only some were tried")
     with capsys.disabled():

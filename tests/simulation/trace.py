@@ -1,4 +1,4 @@
-"""What happened, in plain words, and what is wrong."""
+"""The events of a run as text, and the error of a run that goes wrong."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SHOWN_BYTES = 24
 
 
 class SimulationError(Exception):
-    """Something that must never be is."""
+    """Something happened that must never happen."""
 
 
 class Trace:
-    """Keeps the last events; all of them where somebody compares two runs. Words are made when somebody reads them."""
+    """Keeps the last events, or all of them to compare two runs. The text is made when it is read."""
 
     def __init__(self, clock: Clock, keeps_all: bool = False) -> None:
         self.figures: Counter[str] = Counter()
@@ -30,11 +30,11 @@ class Trace:
         return self._clock.now
 
     def note(self, *what: object) -> None:
-        """Strings, numbers, and messages, which are described; nothing that changes later."""
+        """Note an event: strings, numbers, and messages, which are described; nothing that changes later."""
         self._events.append((self._clock.now, *what))
 
     def count(self, name: str, number: int = 1) -> None:
-        """For the figures at the end."""
+        """Count for the figures at the end."""
         self.figures[name] += number
 
     def lines(self) -> list[str]:
@@ -65,7 +65,7 @@ def describe(value: Any) -> str:
 
 
 def _is_told(message: Any, name: str) -> bool:
-    """Leave out what is as it nearly always is."""
+    """Whether a field is shown. Fields with their usual value are left out."""
     return vars(message)[name] not in (0, "", [], {}, None, ()) and name not in (
         "language", "language_version", "version", "protocol_version", "host", "resident_bytes", "cpu_milliseconds",
     )  # fmt: skip

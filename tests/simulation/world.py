@@ -1,4 +1,4 @@
-"""One run of the simulation, from a seed: everybody starts, works, is struck by faults, comes to rest and leaves."""
+"""One run of the simulation, from a seed: all peers start, work, suffer faults, come to rest and leave."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from .threads import SimulatedThreads
 from .trace import SimulationError, Trace
 
 REST_SECONDS = 150.0
-"""From the last fault until everything is answered, at the most."""
+"""The longest time from the last fault until all tasks are answered."""
 
 LEAVE_SECONDS = 30.0
-"""From the last client's or agent's leaving until nothing is left of it, at the most."""
+"""The longest time from the leaving of the last client or agent until nothing is left of it."""
 
 LONGEST_DELAY_SECONDS = 15.0
-"""No message is under way for longer."""
+"""No message is on its way for longer."""
 
 SETTLE_SECONDS = 2.0
-"""The scheduler looks at some of its notes once a second."""
+"""The scheduler does some checks once a second."""
 
 _SLOW_SECONDS = 0.05
-"""How long a message takes on a slow line."""
+"""How long a message takes on a slow link."""
 
 
 class World:
@@ -59,27 +59,27 @@ class World:
         self.clients: list[ClientHost] = []
         self.calm_at = self.clock.now + self.plan.load_seconds
         self.threads: list[SimulatedThreads] = []
-        """Of every process that has started."""
+        """Incarnations of all processes that have started."""
         self.ambushes: dict[str, Callable[[AgentHost], None]] = {}
-        """What is to happen to the next host on which something begins or ends; see host_result_faults.py."""
+        """What happens to the next host on which something begins or ends; see host_result_faults.py."""
         self.is_ending = False
         """Whether no host comes back any more."""
         self._next_pid = 1
         self._next_host = 1
 
     def run(self) -> None:
-        """The whole of it.
+        """Run the whole simulation.
 
         Raises:
-            SimulationError: something went wrong that must not.
+            SimulationError: something happened that must never happen.
         """
         plan = self.plan
         sizes = {"SHARED_BYTES": plan.shared_bytes, "SMALL_BYTES": plan.small_bytes, "INLINE_BYTES": plan.inline_bytes}
-        # Small windows, and room for all objects: what is refused beyond the limit is the user's error, and no fault.
+        # Small windows, and room for all objects: a rejection at the limit is the user's error, and no fault.
         with (
             patch.multiple(input_delivery, **sizes),
             patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
-            # The order of a set must not depend on where its members lie in memory.
+            # The order of a set must not depend on memory addresses.
             patch.object(records.Worker, "__hash__", lambda worker: hash(worker.incarnation)),
             patch.object(records.Agent, "__hash__", lambda agent: hash(agent.incarnation)),
             patch.object(records.StoredObject, "__hash__", lambda stored: hash((stored.client.incarnation, stored.id))),
@@ -94,7 +94,7 @@ class World:
 
     def _run_load(self) -> None:
         self._start()
-        while self.clock.now < self.calm_at:  # some faults put it off
+        while self.clock.now < self.calm_at:  # some faults delay it
             self._run_until(self.calm_at)
         self.trace.note("no more faults")
         self.ambushes.clear()
@@ -130,14 +130,14 @@ class World:
         return [client for client in self.clients if client.process.is_alive]
 
     def add_host(self, workers: int, capabilities: dict[str, int], name: str = "") -> None:
-        """`name` is that of a host which has been there before."""
+        """Add a host. `name` is that of a host that has ended before."""
         if not name:
             name = f"host{self._next_host}"
             self._next_host += 1
         self.hosts.append(AgentHost(self, name, workers, capabilities))
 
     def reached(self, moment: str, host: AgentHost) -> None:
-        """Something begins or ends on this host: strike it if somebody lies in wait for that."""
+        """Something begins or ends on this host: inject the fault that is planned for this moment."""
         ambush = self.ambushes.pop(moment, None)
         if ambush is not None:
             self.trace.count(f"struck when {moment}")
@@ -180,7 +180,7 @@ class World:
             client.process.later(self.chance.uniform(0.0, 3.0), partial(client.forget_function, number))
 
     def _repair(self) -> None:
-        """Somebody must be there who can serve every task."""
+        """Make sure that workers can serve every task."""
         if not any({"gpu": 1, "linux": 4}.items() <= host.capabilities.items() for host in self.living_hosts()):
             self.add_host(1, {"gpu": 1, "linux": 4})
 
@@ -196,7 +196,7 @@ class World:
             host.stop()
         self._wait_for("the agents are gone", lambda: not self.living_hosts(), LEAVE_SECONDS)
         self._wait_for("nothing is left of them", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
-        self._run_until(self.clock.now + LONGEST_DELAY_SECONDS)  # somebody's hello may come after his end
+        self._run_until(self.clock.now + LONGEST_DELAY_SECONDS)  # a peer's hello may come after its end
         self._wait_for("nothing is left of those", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
         self._run_until(self.clock.now + SETTLE_SECONDS)
         check_empty(self.scheduler.core, self.scheduler.fresh_core())
@@ -208,7 +208,7 @@ class World:
     def _wait_for(self, what: str, condition: Callable[[], str | bool], seconds: float) -> None:
         end = self.clock.now + seconds
         while not condition():
-            # Not after every step: what is looked at is long.
+            # Not after every step, because the check is long.
             self._run_until(min(end, self.clock.now + 0.25))
             if self.clock.now >= end and not condition():
                 raise SimulationError(f"not within {seconds:g} s: {what}; {self._open_work()}")
@@ -221,7 +221,7 @@ class World:
         )
 
     def _is_at_rest(self) -> bool:
-        # A Submit that comes twice brings a task again that nobody waits for, and perhaps nobody can run.
+        # A duplicated Submit brings a task back that nobody waits for, and that perhaps nobody can run.
         return self.scheduler.work() == (self.scheduler.unschedulable() if self.oracle.has_duplicates else 0)
 
     def _has_no_clients(self) -> bool:
@@ -231,7 +231,7 @@ class World:
         return not self._objects()
 
     def _objects(self) -> str:
-        """Who keeps how many."""
+        """Describe which peer keeps how many objects."""
         counts = {"the scheduler": len(self.scheduler.core.tables.objects)}
         counts.update((client.name, len(client.session.objects)) for client in self.living_clients())
         for host in self.living_hosts():
