@@ -21,7 +21,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (50, "tasks that a client had given up with their scheduler waited on that scheduler for ever"),
     (
         972,
-        "the answer of a task with a time limit waited behind the next task: the task timed out, though it was done (old dice)",
+        "the answer of a task with a time limit waited behind the next task: it timed out, though done (old dice)",
     ),
     (40, "a cancel that crossed a retryable result, without another fault (old dice)"),
     (125, "objects that filled their client's window left no credit for the tasks that read them: all waited for ever"),
@@ -32,8 +32,8 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (154, "as seed 125, for a host without space: the task was tried again there without end"),
     (759, "a task with inputs ran beside its copy on a worker that had joined again"),
     (1104, "an object that a client forgot while its connection broke was kept until the client left"),
-    (1358, "files of which an agent was told to let go while its connection broke stayed with it (old dice)"),
-    (1358, "a row that had come among others that read objects was taken twice when it came again alone (old dice)"),
+    (1358, "files that an agent was told to remove while its connection broke stayed with it (old dice)"),
+    (1358, "a row that had come in a graph was accepted twice when it came again alone (old dice)"),
     (3000470, "a graph's answered target, submitted again for its readers, waited on after these had failed"),
     (4018412, "a task that came again was taken for the earlier one, because both were a first attempt (old dice)"),
     (
@@ -47,7 +47,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     ),
     (
         296,
-        "a graph's target was cancelled because the scheduler had cancelled tasks that only readers of a lost result needed",
+        "a graph's target was cancelled: the scheduler had cancelled tasks that only readers of a lost result needed",
     ),
     (483, "rows that a client submitted again after losses used up its credit: the rest waited for ever"),
     (114, "files of results that an agent was told to remove while its connection broke stayed as long as the agent"),
