@@ -155,7 +155,7 @@ def test_who_subscribes_without_end_is_cut(scene: Scene) -> None:
     wait_until(lambda: scene.watch.next().dropped.get("connections", 0) > before, SECONDS)
     flooder.close()
     scene.all_is_well()
-    scene.daemon.logged(r"(was cut: it subscribes without end)")
+    scene.daemon.logged(r"(was cut: it sends too many subscriptions)")
 
 
 LONG_FRAME = 256 << 20

@@ -383,7 +383,7 @@ def test_a_self_chosen_name_of_a_connection_is_not_taken(tmp_path: Path, keys: s
 def test_keys_that_let_in_nobody_are_keys(tmp_path: Path, keys: str) -> None:
     (Path(keys) / "authorized").write_text("")
     with scheduler(tmp_path, "--keys", keys, address="tcp://0.0.0.0:*") as daemon:
-        daemon.logged(r"WARNING.*(/authorized lists nobody, so nobody can connect: scaler_scheduler authorize )")
+        daemon.logged(r"WARNING.*(/authorized lists no key, so no peer can connect: scaler_scheduler authorize )")
         assert "INSECURE" not in daemon.log()
 
 

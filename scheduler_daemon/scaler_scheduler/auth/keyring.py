@@ -46,7 +46,7 @@ class Keyring:
         if not self._entries:
             path = os.path.join(self._directory, authorized_keys.FILE_NAME)
             command = f"scaler_scheduler authorize {self._directory} PUBLICKEY --as ROLE --name NAME"
-            _log.warning("%s lists nobody, so nobody can connect: %s, then SIGHUP", path, command)
+            _log.warning("%s lists no key, so no peer can connect: %s, then SIGHUP", path, command)
 
     def user(self, domain: bytes, key: bytes) -> bytes:
         """The user of a public key; empty if the key is not authorized in this ZAP domain."""
@@ -103,7 +103,7 @@ class Keyring:
         key = user.rpartition(":")[2]
         revoked = self._revoked.get(user)
         if user.encode() in self.allowed or not user:
-            return f"from the key {key or 'of nobody'}, on a connection that has chosen its own name"
+            return f"from the key {key or 'that is not known'}, on a connection that has chosen its own name"
         if revoked is not None:
             return f"from the key of {revoked.role} {logs.on_one_line(revoked.name)}, which was revoked ({key})"
         return f"from the key {key}, which is not authorized"

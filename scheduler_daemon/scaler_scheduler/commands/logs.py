@@ -65,9 +65,9 @@ def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
     logging.basicConfig(level=level, handlers=handlers, force=True)
 
 
-def on_one_line(said: str) -> str:
+def on_one_line(foreign: str) -> str:
     """Make a text from another process fit for the log: it cannot begin new lines or control a terminal."""
-    cut = said if len(said) <= LONGEST_LINE else said[:LONGEST_LINE] + "..."
+    cut = foreign if len(foreign) <= LONGEST_LINE else foreign[:LONGEST_LINE] + "..."
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in cut)
 
 

@@ -76,7 +76,7 @@ class SystemdNotifier:
         try:
             self._socket.sendto(line.encode(), self._address)
         except OSError as error:
-            _log.debug("the service manager can't be told %s: %s", line, error)
+            _log.debug("cannot send %s to the service manager: %s", line, error)
 
 
 def _address(named: str) -> str:

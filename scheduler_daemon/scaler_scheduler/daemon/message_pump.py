@@ -17,7 +17,7 @@ from ..wire.decode import decode
 from ..wire.encode import Identity, encode
 from ..wire.errors import WireError
 from .rejection_log import RejectionLog
-from .throttle import BYTES_A_MICROSECOND, MALFORMED_MICROSECONDS, STRANGER_MICROSECONDS, Throttle
+from .throttle import BYTES_PER_MICROSECOND, MALFORMED_MICROSECONDS, UNKNOWN_PEER_MICROSECONDS, Throttle
 
 DRAIN_MESSAGES = 256
 """The most messages of one step. With more, the first of them would wait longer for its answer."""
@@ -42,6 +42,17 @@ _log = logging.getLogger(__name__)
 
 
 class MessagePump:
+    """Moves messages between the router and the core.
+
+    Args:
+        router: the socket of all peers.
+        core: handles the events, and makes the effects.
+        traffic: counts the messages.
+        identity: the scheduler's data in its messages.
+        throttle: blocks wasteful connections.
+        clock: returns the time in seconds of the monotonic clock.
+    """
+
     def __init__(
         self,
         router: Router,
@@ -105,6 +116,7 @@ class MessagePump:
         return received
 
     def _handle(self, route: bytes, frames: List[bytes], now: float) -> None:
+        """Decode a message and give its event to the core. Charge its sender for waste."""
         try:
             event = decode(route, frames)
         except WireError as error:
@@ -113,7 +125,7 @@ class MessagePump:
         self._traffic.received[event.kind] += 1
         if route in self._throttle.awaiting_hello:
             if event.kind not in (events.HELLO, events.GOODBYE):
-                self._charge(route, STRANGER_MICROSECONDS, now)
+                self._charge(route, UNKNOWN_PEER_MICROSECONDS, now)
                 self.send([effects.HelloWanted(route)])
                 return
             self._throttle.awaiting_hello.discard(route)
@@ -122,21 +134,21 @@ class MessagePump:
             event.user = self._router.user(route)
             is_known = self._is_known(event)
         counts = self._core.counts
-        vain = counts.wasted_us
+        wasted_us = counts.wasted_us
         self._core.handle(event, now)
-        refusal = self._core.last_rejection
-        if refusal is not None:
+        rejection = self._core.last_rejection
+        if rejection is not None:
             self._core.last_rejection = None
-            self._log_rejection(event, refusal, now)
+            self._log_rejection(event, rejection, now)
         elif isinstance(event, events.Hello):
             self._log_hello(event, is_known)
-        if counts.wasted_us != vain:
-            self._charge(route, counts.wasted_us - vain, now)
+        if counts.wasted_us != wasted_us:
+            self._charge(route, counts.wasted_us - wasted_us, now)
 
     def _drop_malformed(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
         """Count a malformed message, log it at a limited rate, and answer its sender with an error."""
         size = sum(map(len, frames))
-        self._charge(route, MALFORMED_MICROSECONDS + size / BYTES_A_MICROSECOND, now)
+        self._charge(route, MALFORMED_MICROSECONDS + size / BYTES_PER_MICROSECOND, now)
         self._traffic.dropped["malformed"] += 1
         self._malformed_unlogged += 1
         if now >= self._next_malformed_line:
@@ -151,8 +163,7 @@ class MessagePump:
             self.send([effects.Error(route, str(error))])
 
     def _is_known(self, hello: events.Hello) -> bool:
-        """Whether a hello repeats an earlier one. An agent repeats its hello until the welcome; all may arrive at
-        once."""
+        """Whether a hello repeats an earlier one. An agent repeats its hello until the welcome arrives."""
         tables = self._core.tables
         peer = tables.clients.by_route.get(hello.route) or tables.agents.by_route.get(hello.route)
         return peer is not None and peer.incarnation == hello.incarnation
@@ -164,12 +175,12 @@ class MessagePump:
                 level, logs.on_one_line(f"{_peer_text(hello)} says hello: {hello.language}, {self._origin(hello)}")
             )
 
-    def _log_rejection(self, event: events.Event, refusal: Exception, now: float) -> None:
+    def _log_rejection(self, event: events.Event, rejection: Exception, now: float) -> None:
         if isinstance(event, events.Hello):
-            who = f"{_peer_text(event)} ({self._origin(event)})"
+            peer = f"{_peer_text(event)} ({self._origin(event)})"
         else:
-            who = f"a message of {self._core.peer_name(event.route)}"
-        self._rejections.note((event.kind, type(refusal)), who, str(refusal), now)
+            peer = f"a message of {self._core.peer_name(event.route)}"
+        self._rejections.note((event.kind, type(rejection)), peer, str(rejection), now)
 
     def _origin(self, hello: events.Hello) -> str:
         text = f"process {hello.pid} on {hello.host}"
@@ -180,6 +191,7 @@ class MessagePump:
     # ------------------------------------------------------------------------------------------------------------- send
 
     def send(self, collected: List[effects.Effect]) -> None:
+        """Encode and send effects. The core learns which could not be sent."""
         sent = self._traffic.sent
         for effect in collected:
             if self._router.send(effect.route, encode(effect, self._identity)):
@@ -221,6 +233,6 @@ class MessagePump:
 
 
 def _peer_text(hello: events.Hello) -> str:
-    """The peer's own words: its role and name."""
+    """The role and name of a peer, as its hello states them."""
     role = events.ROLE_NAMES[hello.role] if 0 <= hello.role < len(events.ROLE_NAMES) else "peer"
     return " ".join(filter(None, (role, hello.name)))

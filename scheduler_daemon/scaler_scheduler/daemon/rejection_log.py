@@ -14,27 +14,29 @@ _log = logging.getLogger(__name__)
 
 
 class _Kind:
-    __slots__ = ("next_line", "text", "unlogged", "who")
+    __slots__ = ("next_line", "peer", "reason", "unlogged")
 
     def __init__(self) -> None:
         self.unlogged = 0
         """Rejections since the last line."""
-        self.who = self.text = ""
+        self.peer = self.reason = ""
         """The peer and the reason of the last rejection."""
         self.next_line = 0.0
 
 
 class RejectionLog:
+    """Writes the log lines about rejected requests."""
+
     def __init__(self) -> None:
         self._kinds: Dict[Hashable, _Kind] = {}
 
-    def note(self, key: Hashable, who: str, text: str, now: float) -> None:
+    def note(self, key: Hashable, peer: str, reason: str, now: float) -> None:
         """Note a rejection, and log it unless the last line of its kind is too recent.
 
         Args:
             key: the kind. There must be few different ones.
-            who: the peer.
-            text: the reason.
+            peer: the name of the peer.
+            reason: the reason.
             now: the time in seconds of the monotonic clock.
         """
         kind = self._kinds.get(key)
@@ -42,7 +44,7 @@ class RejectionLog:
             kind = self._kinds[key] = _Kind()
             kind.next_line = now
         kind.unlogged += 1
-        kind.who, kind.text = who, text
+        kind.peer, kind.reason = peer, reason
         self._log(kind, now)
 
     def log_due(self, now: float) -> None:
@@ -54,6 +56,6 @@ class RejectionLog:
         if not kind.unlogged or now < kind.next_line:
             return
         others = f" (and {kind.unlogged - 1} more since the last such line)" if kind.unlogged > 1 else ""
-        _log.warning("%s is refused%s: %s", logs.on_one_line(kind.who), others, logs.on_one_line(kind.text))
+        _log.warning("%s is refused%s: %s", logs.on_one_line(kind.peer), others, logs.on_one_line(kind.reason))
         kind.unlogged = 0
         kind.next_line = now + REJECTIONS_LOG_SECONDS

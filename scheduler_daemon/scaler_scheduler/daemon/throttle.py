@@ -12,21 +12,27 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Set, Tuple
 
 BLOCK_SECONDS = 1.0
+"""How long a connection is blocked."""
 
 BURST_SECONDS = 0.5
 """The time that a connection may waste at once. It is the cost of ten thousand heartbeats."""
 
 MALFORMED_MICROSECONDS = 100
-BYTES_A_MICROSECOND = 1000
+BYTES_PER_MICROSECOND = 1000
 """The estimated cost of a malformed message, and the bytes that cost one more microsecond."""
 
-STRANGER_MICROSECONDS = 50
+UNKNOWN_PEER_MICROSECONDS = 50
 """The estimated cost of a message from a connection that must say hello first."""
 
 
 class Throttle:
+    """Measures the waste of connections, and blocks those that waste too much.
+
+    Args:
+        waste_percent: the share of the scheduler's time that a connection may waste in the long run.
+    """
+
     def __init__(self, waste_percent: float) -> None:
-        """`waste_percent` is the share of the scheduler's time that a connection may waste in the long run."""
         self._refill = waste_percent / 100
         self.blocked: Dict[bytes, float] = {}
         """The end of each block, in seconds of the monotonic clock, by route."""
@@ -46,6 +52,7 @@ class Throttle:
         return True
 
     def block(self, route: bytes, now: float) -> None:
+        """Block a connection for BLOCK_SECONDS."""
         self.blocked[route] = now + BLOCK_SECONDS
         self.awaiting_hello.discard(route)
 

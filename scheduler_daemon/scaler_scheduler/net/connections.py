@@ -21,6 +21,7 @@ RESERVED_FILES = 64
 ZeroMQ would try to accept again and again."""
 
 LEAST_CONNECTIONS = 16
+"""The number of connections that is allowed even if the limit of open files is lower."""
 
 LOCAL_MONITORS = 16
 """Connections to a monitor's ipc address in excess of the limit, so that the operator can look at a full scheduler."""
@@ -31,6 +32,8 @@ HOLD_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class ConnectionLimits:
+    """Limits of the connections to the scheduler."""
+
     total: int
     """Connections at one time, from all addresses together."""
     per_address: int
@@ -70,7 +73,7 @@ class Listener:
     """Whether its peers must send something now and then."""
     handshakes: HandshakeGuard = field(default_factory=lambda: HandshakeGuard(has_keys=False))
     descriptor: int = -1
-    name: Optional[Endpoint] = None
+    endpoint: Optional[Endpoint] = None
     """The address as the system has it; None before the socket is bound."""
 
 
@@ -116,13 +119,14 @@ class Connections:
     # ------------------------------------------------------------------------------------------------ events of ZeroMQ
 
     def on_listening(self, listener: Listener, descriptor: int) -> None:
+        """A socket listens at this descriptor."""
         try:
-            listener.name = local_endpoint(descriptor)
+            listener.endpoint = local_endpoint(descriptor)
         except OSError:
             return  # the socket is closed already
         listener.descriptor = descriptor
         self._listeners.append(listener)
-        if listener.name.address:
+        if listener.endpoint.address:
             try:
                 save_syn_packets(descriptor)
             except OSError:
@@ -136,8 +140,9 @@ class Connections:
             self.on_disconnected(listener, descriptor)
 
     def on_accepted(self, listener: Listener, descriptor: int, now: float) -> None:
+        """A connection was accepted. Cut it if it exceeds a limit."""
         self.on_disconnected(listener, descriptor)  # the number was that of an older connection
-        if listener.name is not None and listener.name.address:
+        if listener.endpoint is not None and listener.endpoint.address:
             listener.handshakes.begin(descriptor, now)
         try:
             with duplicate(descriptor) as connection:
@@ -160,7 +165,10 @@ class Connections:
 
     def _admit(self, listener: Listener, descriptor: int, connection: int, now: float) -> None:
         local = local_endpoint(connection)
-        if listener.name is None or (len(local.raw), local.port) != (len(listener.name.raw), listener.name.port):
+        if listener.endpoint is None or (len(local.raw), local.port) != (
+            len(listener.endpoint.raw),
+            listener.endpoint.port,
+        ):
             raise OSError("the descriptor is that of another file now")
         limits = self.limits
         peer = remote_endpoint(connection)
@@ -191,10 +199,12 @@ class Connections:
         self._log_lines[kind] = f"a new connection was cut: {why}"
 
     def cut_flooding_subscriber(self, descriptor: int) -> None:
-        """Cut a connection whose peer subscribes without end. Other threads may call this method."""
+        """Cut a connection whose peer sends too many subscriptions. Other threads may call this method."""
         known = self._open.get(descriptor)
         if known is not None and self._end(descriptor):
-            self._log_lines["flooding"] = f"a connection from {known.peer.text} was cut: it subscribes without end"
+            self._log_lines["flooding"] = (
+                f"a connection from {known.peer.text} was cut: it sends too many subscriptions"
+            )
 
     def _end(self, descriptor: int) -> bool:
         """Cut a connection. Returns whether it was still open."""
@@ -241,25 +251,27 @@ class Connections:
 
     def _apply_hold(self) -> bool:
         """Tell the system which networks to hold. Returns whether the system supports it."""
-        can = True
+        is_supported = True
         for listener in self._listeners:
             try:
-                name = local_endpoint(listener.descriptor)
-                if name.address and name == listener.name:
-                    can = syn_filter.hold_networks(listener.descriptor, self._held_networks) and can
+                endpoint = local_endpoint(listener.descriptor)
+                if endpoint.address and endpoint == listener.endpoint:
+                    is_held = syn_filter.hold_networks(listener.descriptor, self._held_networks)
+                    is_supported = is_supported and is_held
             except OSError:
                 pass  # the socket is closed
-        return can
+        return is_supported
 
     # -------------------------------------------------------------------------------------------- silent connections
 
     def check(self, now: float) -> None:
+        """End holds, and cut connections without a handshake or without traffic."""
         if self._held_networks and now - self._window_began >= HOLD_SECONDS:
             self._begin_rate_window(now)
         for listener in self._listeners:
             for violation in listener.handshakes.check(now):
-                whose = self._open[violation.descriptor].peer.text
-                self._log_lines["handshake"] = f"a connection from {whose} {violation.text}"
+                address = self._open[violation.descriptor].peer.text
+                self._log_lines["handshake"] = f"a connection from {address} {violation.text}"
                 if violation.must_cut:
                     self._end(violation.descriptor)
         if now >= self._next_sweep:
@@ -286,12 +298,12 @@ class Connections:
             pass  # it has ended
 
 
-def _network(name: Endpoint) -> bytes:
+def _network(peer: Endpoint) -> bytes:
     """The network that a connection is counted for. Empty for an ipc socket: its file mode says who may connect."""
-    return name.address if len(name.address) <= 4 else name.address[:8]
+    return peer.address if len(peer.address) <= 4 else peer.address[:8]
 
 
 def _text(network: bytes) -> str:
     if not network:
-        return "this machine"
+        return "an unknown address"
     return str(ipaddress.ip_address(network if len(network) == 4 else network.ljust(16, b"\0")))

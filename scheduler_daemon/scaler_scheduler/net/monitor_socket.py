@@ -27,7 +27,7 @@ class MonitorSocket(BoundSocket):
     Args:
         bind: makes the socket.
         address: the address to bind.
-        cut: cuts the connection with this file descriptor, because its peer subscribes without end.
+        cut: cuts the connection with this file descriptor, because its peer sends too many subscriptions.
 
     Raises:
         BindError: the address cannot be bound.

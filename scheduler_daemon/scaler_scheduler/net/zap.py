@@ -124,7 +124,7 @@ class ZapHandler:
             bound.setsockopt(zmq.ZAP_DOMAIN, domain)
 
     def _run(self) -> None:
-        """Serve for ever. No error may end this thread: without it nobody can connect."""
+        """Serve until the context ends. No error may end this thread, because without it no peer can connect."""
         while True:
             try:
                 self._serve()
@@ -210,8 +210,8 @@ class ZapHandler:
 def _warm_up_cffi(context: zmq.Context[zmq.Socket[bytes]]) -> None:
     """Make each call of the thread once, before the thread starts.
 
-    PyPy's cffi reads the name of a type at its first use. If two threads do that at once, each may get the other's type
-    for good.
+    PyPy's cffi reads the name of a type at its first use. If two threads do that at once, each may permanently get the
+    other's type.
     """
     one, other = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
     address = f"inproc://once-{time.monotonic_ns()}"

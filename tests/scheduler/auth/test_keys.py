@@ -391,16 +391,16 @@ def test_empty_list_is_reported(keys, caplog):
     keyring = Keyring(keys)
     keyring.warn_if_empty()
     assert caplog.messages == [
-        f"{keys}/authorized lists nobody, so nobody can connect: scaler_scheduler authorize {keys} PUBLICKEY --as ROLE "
-        "--name NAME, then SIGHUP"
+        f"{keys}/authorized lists no key, so no peer can connect: scaler_scheduler authorize {keys} PUBLICKEY "
+        "--as ROLE --name NAME, then SIGHUP"
     ]
     assert cli.main(["authorize", keys, KEY, "--as", "client", "--name", "alice"]) == 0
     caplog.clear()
     keyring.reload(lambda users: 0)
-    assert "nobody" not in caplog.text
+    assert "no key" not in caplog.text
     assert cli.main(["revoke", keys, "alice"]) == 0
     keyring.reload(lambda users: 0)
-    assert "lists nobody" in caplog.text
+    assert "lists no key" in caplog.text
 
 
 def test_mistyped_command_gets_a_suggestion(tmp_path, capsys):
