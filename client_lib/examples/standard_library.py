@@ -1,10 +1,10 @@
-"""Parse this machine's Python standard library in parallel, and print what is in it.
+"""Parse the Python standard library of this machine in parallel, and print statistics.
 
     python client_lib/examples/standard_library.py [FOLDER ...]
 
-starts a scheduler and four workers as real processes, gives them one task a file, and does the same work once more in
-this process to compare. Without a FOLDER it takes the standard library of every Python under /usr/lib and of the one
-that runs it. `make run` calls it.
+This program starts a scheduler and four workers as real processes, and submits one task for each file. Then it does the
+same work in this process, to compare the times. Without a FOLDER it parses the standard libraries of all Pythons under
+/usr/lib and of the Python that runs the program. `make run` calls it.
 """
 
 import ast
@@ -26,16 +26,16 @@ from typing import Any, NoReturn
 from scaler_client import Client, SchedulerClusterCombo
 
 WORKERS = 4
-LISTED = 10
-NOT_ITS_OWN = {"site-packages", "dist-packages", "__pycache__"}
+LIST_LENGTH = 10
+SKIPPED_FOLDERS = {"site-packages", "dist-packages", "__pycache__"}
 
-# What a task returns is made of built-in types: (lines, functions, classes, longest functions, imports by module),
-# a longest function being (lines, name, file).
+# The result of a task, made of built-in types: (lines, functions, classes, longest functions, imports by module).
+# A longest function is (lines, name, file).
 Parsed = tuple[int, int, int, list[tuple[int, str, str]], dict[str, int]]
 
 
 def parse_file(path: str) -> Parsed | None:
-    """What is in one Python file; None where it doesn't parse, as some of the library's test data is meant not to."""
+    """Parse a Python file. Returns None if it cannot be parsed, like some test data of the standard library."""
     with open(path, "rb") as file:
         source = file.read()
     try:
@@ -55,11 +55,11 @@ def parse_file(path: str) -> Parsed | None:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for module in imported_modules(node):
                 imports[module] = imports.get(module, 0) + 1
-    return len(source.splitlines()), len(functions), classes, heapq.nlargest(LISTED, functions), imports
+    return len(source.splitlines()), len(functions), classes, heapq.nlargest(LIST_LENGTH, functions), imports
 
 
 def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """The top-level names of the modules that a statement imports; none for a relative import."""
+    """Return the top-level names of the modules that a statement imports; none for a relative import."""
     if isinstance(node, ast.Import):
         return [alias.name.partition(".")[0] for alias in node.names]
     return [] if node.level or node.module is None else [node.module.partition(".")[0]]
@@ -67,7 +67,7 @@ def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 @dataclass
 class Totals:
-    """The sum over all files. The order in which files are added makes no difference."""
+    """The sum over all files. It does not depend on the order in which files are added."""
 
     files: int = 0
     unparsable: int = 0
@@ -86,59 +86,59 @@ class Totals:
         self.lines += lines
         self.functions += functions
         self.classes += classes
-        self.longest = heapq.nlargest(LISTED, self.longest + longest)
+        self.longest = heapq.nlargest(LIST_LENGTH, self.longest + longest)
         self.imports.update(imports)
 
 
 def library_folders() -> list[str]:
-    """The standard libraries of this machine, each once."""
+    """Return the folders of the standard libraries of this machine, each once."""
     candidates = [sysconfig.get_path("stdlib"), *glob.glob("/usr/lib/python3.*"), *glob.glob("/usr/lib/pypy3*")]
     found = {os.path.realpath(folder): None for folder in candidates if os.path.exists(os.path.join(folder, "os.py"))}
     return list(found)
 
 
 def python_files(folders: Iterable[str]) -> list[str]:
-    """Every .py file below the folders, largest first: a large file that comes last would leave workers idle."""
+    """Return all .py files in the folders, largest first: a large file at the end would leave workers idle."""
     paths = []
     for folder in folders:
         for parent, subfolders, names in os.walk(folder):
-            subfolders[:] = [name for name in subfolders if name not in NOT_ITS_OWN]
+            subfolders[:] = [name for name in subfolders if name not in SKIPPED_FOLDERS]
             paths += [os.path.join(parent, name) for name in names if name.endswith(".py")]
     readable = [path for path in paths if os.path.isfile(path) and os.access(path, os.R_OK)]
     return sorted(readable, key=lambda path: (-os.path.getsize(path), path))
 
 
-def with_bar(done: Iterable[Any], total: int, label: str) -> Iterator[Any]:
-    """Hand on what is done, with a progress bar where somebody watches."""
-    watched = sys.stderr.isatty()
-    shown = -1
+def with_progress_bar(done: Iterable[Any], total: int, label: str) -> Iterator[Any]:
+    """Yield the items, and show a progress bar on a terminal."""
+    is_terminal = sys.stderr.isatty()
+    last_filled = -1
     for count, item in enumerate(done, 1):
         filled = 40 * count // total
-        if watched and filled != shown:
-            shown = filled
+        if is_terminal and filled != last_filled:
+            last_filled = filled
             bar = "#" * filled + "." * (40 - filled)
             print(f"\r{label:<12} [{bar}] {count:,}/{total:,}", end="", file=sys.stderr, flush=True)
         yield item
-    if watched:
+    if is_terminal:
         print(file=sys.stderr)
 
 
 def parse_in_parallel(client: Client, paths: Sequence[str]) -> Totals:
     totals = Totals()
     futures = [client.submit(parse_file, path) for path in paths]
-    for future in with_bar(as_completed(futures), len(paths), "in parallel"):
+    for future in with_progress_bar(as_completed(futures), len(paths), "in parallel"):
         totals.add(future.result())
     return totals
 
 
-def parse_here(paths: Sequence[str]) -> Totals:
+def parse_serially(paths: Sequence[str]) -> Totals:
     totals = Totals()
-    for parsed in with_bar(map(parse_file, paths), len(paths), "one process"):
+    for parsed in with_progress_bar(map(parse_file, paths), len(paths), "one process"):
         totals.add(parsed)
     return totals
 
 
-def report(totals: Totals, parallel_seconds: float, single_seconds: float) -> str:
+def report(totals: Totals, parallel_seconds: float, serial_seconds: float) -> str:
     lines = [
         f"{'files':<12}{totals.files:>12,}" + (f"  ({totals.unparsable:,} don't parse)" if totals.unparsable else ""),
         f"{'lines':<12}{totals.lines:>12,}",
@@ -152,16 +152,16 @@ def report(totals: Totals, parallel_seconds: float, single_seconds: float) -> st
         *(f"  {count:>6,} times  {module}" for module, count in most_imported(totals)),
         "",
         f"{WORKERS} workers    {parallel_seconds:8.2f} s",
-        f"one process  {single_seconds:8.2f} s",
+        f"one process  {serial_seconds:8.2f} s",
         "",
-        comparison(parallel_seconds, single_seconds),
+        comparison(parallel_seconds, serial_seconds),
     ]
     return "\n".join(lines)
 
 
-def comparison(parallel_seconds: float, single_seconds: float) -> str:
-    """The two times in words."""
-    gain = single_seconds / parallel_seconds
+def comparison(parallel_seconds: float, serial_seconds: float) -> str:
+    """Compare the two times in words."""
+    gain = serial_seconds / parallel_seconds
     if gain >= 1.05:
         return f"the {WORKERS} workers were {gain:.1f} times as fast as one process"
     if gain > 0.95:
@@ -170,12 +170,12 @@ def comparison(parallel_seconds: float, single_seconds: float) -> str:
 
 
 def most_imported(totals: Totals) -> list[tuple[str, int]]:
-    return sorted(totals.imports.items(), key=lambda entry: (-entry[1], entry[0]))[:LISTED]
+    return sorted(totals.imports.items(), key=lambda entry: (-entry[1], entry[0]))[:LIST_LENGTH]
 
 
 @contextmanager
 def cluster() -> Iterator[str]:
-    """A scheduler and workers for the time of the block; its address."""
+    """Run a scheduler and workers during the block; yields the address of the scheduler."""
     combo = SchedulerClusterCombo(n_workers=WORKERS)
     try:
         yield combo.get_address()
@@ -184,7 +184,7 @@ def cluster() -> Iterator[str]:
 
 
 def read_all(paths: Sequence[str]) -> None:
-    """Read every file once, so that neither of the two runs pays for the disk alone."""
+    """Read every file once, so that the first run does not pay for the disk."""
     for path in paths:
         with open(path, "rb") as file:
             file.read()
@@ -203,11 +203,11 @@ def main(folders: Sequence[str]) -> int:
         totals = parse_in_parallel(client, paths)
         parallel_seconds = time.perf_counter() - start
     start = time.perf_counter()
-    alone = parse_here(paths)
-    single_seconds = time.perf_counter() - start
-    print(report(totals, parallel_seconds, single_seconds))
-    if alone != totals:
-        print("the two runs found different things", file=sys.stderr)
+    serial = parse_serially(paths)
+    serial_seconds = time.perf_counter() - start
+    print(report(totals, parallel_seconds, serial_seconds))
+    if serial != totals:
+        print("the two runs have different results", file=sys.stderr)
         return 1
     return 0
 
@@ -217,7 +217,7 @@ def stop(signal_number: int, frame: object) -> NoReturn:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, stop)  # clean up as for Ctrl-C
+    signal.signal(signal.SIGTERM, stop)  # clean up, as after Ctrl-C
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

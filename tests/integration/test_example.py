@@ -190,7 +190,7 @@ def test_totals_do_not_depend_on_the_order(example: ModuleType, library: Path) -
     for each in reversed(parsed):
         backward.add(each)
     assert forward == backward
-    assert len(forward.longest) == example.LISTED
+    assert len(forward.longest) == example.LIST_LENGTH
 
 
 @pytest.mark.parametrize(
