@@ -107,7 +107,7 @@ class LocalCluster:
         workers = [sys.executable, "-m", "scaler_worker"]
         options = choose_monitor_port(command_options(options))
         if options:
-            chosen = check_options(
+            commands = check_options(
                 options,
                 schedulers,
                 workers,
@@ -116,7 +116,7 @@ class LocalCluster:
                 keywords=[name for name in inspect.signature(LocalCluster).parameters if name != "options"],
             )
         else:  # most clusters: asking the commands would take some tenths of a second
-            chosen = LaunchCommands(next(schedulers), [], [])
+            commands = LaunchCommands(next(schedulers), [], [])
         self._address = reachable_address(bind)
         if is_listening(self._address):
             raise RuntimeError(f"the address {bind} is in use")
@@ -136,10 +136,10 @@ class LocalCluster:
         common = [*parent, "--keys", self._keys, *level]
         try:
             with interrupts_deferred():
-                self._start([*chosen.scheduler, str(bind), *common, *chosen.scheduler_arguments], {})
+                self._start([*commands.scheduler, str(bind), *common, *commands.scheduler_arguments], {})
             with interrupts_deferred():
                 count = [] if n_workers is None else ["-n", str(n_workers)]
-                workers += [str(self._address), *count, *common, *chosen.cluster_arguments]
+                workers += [str(self._address), *count, *common, *commands.cluster_arguments]
                 self._start(workers, module_folders.variables())
             self._wait_until_bound()
             if ui:

@@ -122,17 +122,19 @@ def check_options(
     """
     text = "".join(f"{key} = {_toml(key, value)}\n" for key, value in options.items())
     count = "" if n_workers is None else f"num_of_workers = {n_workers}\n"
-    of_cluster = _CheckResult(cluster, text + count, module_folders.variables())
-    answers = (_CheckResult(command, text) for command in schedulers)
-    of_scheduler, options = _scheduler_for(options, answers, may_leave_out_uvloop)
+    cluster_result = _CheckResult(cluster, text + count, module_folders.variables())
+    results = (_CheckResult(command, text) for command in schedulers)
+    scheduler_result, options = _scheduler_for(options, results, may_leave_out_uvloop)
     for key in options:
-        if key in of_scheduler.unknown and key in of_cluster.unknown:
-            likely = suggestion(key, keywords) or of_scheduler.unknown[key] or of_cluster.unknown[key]
+        if key in scheduler_result.unknown and key in cluster_result.unknown:
+            likely = suggestion(key, keywords) or scheduler_result.unknown[key] or cluster_result.unknown[key]
             raise TypeError(f"neither scaler_scheduler nor scaler_cluster has an option {key!r}{likely}")
-    for key, complaint in {**of_cluster.wrong, **of_scheduler.wrong}.items():
+    for key, complaint in {**cluster_result.wrong, **scheduler_result.wrong}.items():
         if key in options:
             raise ValueError(f"{key}: {complaint}")
-    return LaunchCommands(of_scheduler.command, of_scheduler.arguments(options), of_cluster.arguments(options))
+    return LaunchCommands(
+        scheduler_result.command, scheduler_result.arguments(options), cluster_result.arguments(options)
+    )
 
 
 class _CheckResult:
@@ -149,17 +151,19 @@ class _CheckResult:
         """Keys that are no options of the command, with its suggestions."""
         self.wrong: dict[str, str] = {}
         """Keys whose values are wrong, with the texts of the command."""
-        asked = [*command, "--check-config", _FILE]
+        check_command = [*command, "--check-config", _FILE]
         try:
             done = subprocess.run(
-                asked,
+                check_command,
                 input=text.encode(),
                 capture_output=True,
                 timeout=CHECK_SECONDS,
                 env={**os.environ, **variables},
             )
         except subprocess.TimeoutExpired as error:
-            raise RuntimeError(f"{shlex.join(asked)} did not answer within {CHECK_SECONDS:g} seconds") from error
+            raise RuntimeError(
+                f"{shlex.join(check_command)} did not answer within {CHECK_SECONDS:g} seconds"
+            ) from error
         output = done.stderr.decode(errors="replace")
         for line in output.splitlines():
             found = _COMPLAINT.fullmatch(line)
@@ -170,7 +174,7 @@ class _CheckResult:
         has_complaints = bool(self.unknown or self.wrong)
         has_answered = has_complaints if done.returncode == EXIT_WRONG_OPTIONS else done.returncode == 0
         if not has_answered:
-            raise RuntimeError(f"{shlex.join(asked)} ended with status {done.returncode}: {output.strip()}")
+            raise RuntimeError(f"{shlex.join(check_command)} ended with status {done.returncode}: {output.strip()}")
 
     def arguments(self, options: Options) -> list[str]:
         """Return the command-line arguments for the options that the command has."""
@@ -183,14 +187,14 @@ _COMPLAINT = re.compile(rf"{_FILE}(?::\d+)?: (?P<key>\w+): ((?P<unknown>unknown 
 
 
 def _scheduler_for(
-    options: Options, answers: Iterator[_CheckResult], may_leave_out_uvloop: bool
+    options: Options, results: Iterator[_CheckResult], may_leave_out_uvloop: bool
 ) -> tuple[_CheckResult, Options]:
     """Choose the scheduler command; returns its answer and the options to start it with."""
-    first = next(answers)
+    first = next(results)
     complaint = first.wrong.get("event_loop")
     if complaint is None or options["event_loop"] != UVLOOP or not may_leave_out_uvloop:
         return first, options
-    for other in answers:
+    for other in results:
         if "event_loop" not in other.wrong:
             _log.warning(
                 "event_loop=%r: the scheduler is started with `%s` instead of `%s` (%s)",

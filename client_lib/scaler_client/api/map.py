@@ -29,7 +29,8 @@ class ChangeEvent(Protocol):
     def set(self) -> None:
         """Set the event; the I/O thread calls this."""
 
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Clear the event, before the caller looks at the chunks."""
 
 
 class MapProgress:
@@ -41,7 +42,7 @@ class MapProgress:
 
 
 class MapChunk:
-    """Tasks of a map that were handed to the I/O thread together; the sink of their results."""
+    """Tasks of a map that were handed to the I/O thread together; the sink of their results (`ChunkSink`)."""
 
     def __init__(
         self,
@@ -65,12 +66,15 @@ class MapChunk:
         self._progress = progress
 
     def set_first_id(self, first: int) -> None:
+        """Set the id of the first task; the ids of the other tasks follow."""
         self.first = first
 
     def row(self, task_id: int) -> tuple[Function, Payload]:
+        """Return the function and the arguments of a task, to submit it again."""
         return self._function, self._payloads[task_id - self.first]
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
+        """Take the answer of a task; return whether all tasks have an answer."""
         position = task_id - self.first
         if self.answers[position] is not None:
             return False
@@ -87,6 +91,7 @@ class MapChunk:
         return True
 
     def fail(self, _task_id: int, error: BaseException) -> None:
+        """End the tasks with an error of the client."""
         self.error = error
         self._signal_failure()
 
@@ -174,7 +179,7 @@ class MapRun(Generic[T]):
                 self._show()
             if progress.has_failed:
                 _raise_first_failure(self._io_thread, self._plan.function, self._chunks)
-            self.results.extend(_read(self._plan.function, chunk, len(self.results)))
+            self.results.extend(_read_chunk(self._plan.function, chunk, len(self.results)))
             chunk.answers = []
         self._show()
 
@@ -253,7 +258,7 @@ def _as_tuple(arguments: Any, position: int) -> tuple[Any, ...]:
     )
 
 
-def _read(function: Function, chunk: MapChunk, before: int) -> list[Any]:
+def _read_chunk(function: Function, chunk: MapChunk, first_item: int) -> list[Any]:
     if function.answers_pickles:
         try:
             return list(map(serializer.loads, chunk.answers))  # type: ignore[arg-type]
@@ -264,20 +269,20 @@ def _read(function: Function, chunk: MapChunk, before: int) -> list[Any]:
         assert answer is not None
         value, error = function.read_answer(Outcome.VALUE, answer)
         if error is not None:
-            _add_item_note(error, function, chunk, position, before)
+            _add_item_note(error, function, chunk, position, first_item)
             raise error
         values.append(value)
     return values
 
 
-def _add_item_note(error: BaseException, function: Function, chunk: MapChunk, position: int, before: int) -> None:
+def _add_item_note(error: BaseException, function: Function, chunk: MapChunk, position: int, first_item: int) -> None:
     name = "" if chunk.options is None else chunk.options.name
     name_task(error, f"{name or function.name}#{chunk.first + position}")
-    add_note(error, f"of item {before + position} of map")
+    add_note(error, f"of item {first_item + position} of map")
 
 
 def _raise_first_failure(io_thread: IoThread, function: Function, chunks: list[MapChunk]) -> None:
-    before = 0
+    first_item = 0
     for chunk in chunks:
         for position in sorted(chunk.outcomes):
             answer = chunk.answers[position]
@@ -288,11 +293,11 @@ def _raise_first_failure(io_thread: IoThread, function: Function, chunks: list[M
                 raise CancelledError("the map's tasks were cancelled")
             _, error = function.read_answer(chunk.outcomes[position], answer)
             if error is not None:
-                _add_item_note(error, function, chunk, position, before)
+                _add_item_note(error, function, chunk, position, first_item)
                 raise error
         if chunk.error is not None:
             raise chunk.error
-        before += chunk.count
+        first_item += chunk.count
 
 
 def _cancel_rest(io_thread: IoThread, chunks: list[MapChunk]) -> None:

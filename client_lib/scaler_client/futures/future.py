@@ -150,7 +150,7 @@ class TaskFuture(Future[T]):
     def _waiters(self, waiters: list[Any]) -> None:
         self._lazy_waiters = waiters
 
-    # ------------------------------------------------------------------------------------------------- what users call
+    # ------------------------------------------------------------------------------------------------ for applications
 
     def cancel(self, force: bool = False) -> bool:
         """Cancel the task, and wait for the scheduler's answer.
@@ -300,7 +300,7 @@ class TaskFuture(Future[T]):
     def __reduce__(self) -> Any:
         raise TypeError("a future can't be pickled: pass its result() to the task instead")
 
-    # ---------------------------------------------------------------------------------------- what the I/O thread calls
+    # ----------------------------------------------------------------------------------------------- for the I/O thread
 
     def row(self, _task_id: int) -> tuple[Function, Payload]:
         """Return the function and the arguments, to submit the task again to a new scheduler."""
@@ -382,7 +382,7 @@ class TaskFuture(Future[T]):
             except BaseException:  # SystemExit, for example, would end the thread of all callbacks
                 _log.exception("exception calling callback for %r", self)
 
-    # ---------------------------------------------------------------------------------------------------------- inside
+    # -------------------------------------------------------------------------------------------------------- internals
 
     def _wait(self, timeout: float | None) -> None:
         """Wait until the future is finished.

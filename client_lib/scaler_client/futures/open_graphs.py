@@ -16,6 +16,7 @@ from .future import FailedNode, TaskFuture
 SUCCESS_OUTCOMES = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 
 _CAUSE_RANK = {Outcome.CANCELLED.value: 1, Outcome.INPUT_LOST.value: 2}
+"""Of several failed inputs, the one with the lowest rank is the cause. Other outcomes have rank 0."""
 
 MAX_RECOVERIES = 10
 """How often a graph is submitted again, without progress in between, because results were lost with their hosts.
@@ -40,16 +41,16 @@ class GraphRows(NamedTuple):
 
 
 class GraphTasks:
-    """The tasks of one submitted graph: the owner of their ids.
+    """The tasks of one submitted graph: the sink of their results (`GraphSink`).
 
     Args:
-        rows: the graph's rows.
-        keep: for each row what becomes of its result, one `Keep` value a byte.
-        targets: the futures of the rows whose results were asked for, by row.
+        rows: the rows of the graph.
+        keep: for each row one byte, a `Keep` value: whether its result is sent, kept, or both.
+        targets: the futures of the requested rows, by row.
         row_name: returns the text that names a row in errors; called in any thread.
         options: the options of the tasks.
-        parent: the task that submits the graph, if one does.
-        keys: the graph's keys, as people see them.
+        parent: the task that submits the graph; None outside of tasks.
+        keys: the requested keys, as text for people.
     """
 
     def __init__(
@@ -101,12 +102,14 @@ class GraphTasks:
     # ---------------------------------------------------------------------------------------------------------- answers
 
     def set_first_id(self, first: int) -> None:
+        """Set the id of the first row; the ids of the other rows follow."""
         self.first = first
         self.options = replace(self.options or Options(), graph=first + 1, keys=self._keys)
         for row, future in self.targets.items():
             future.task_id = first + row
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
+        """Take the answer of a row; return whether all targets have an answer."""
         row = task_id - self.first
         if self._has_failed and outcome in SUCCESS_OUTCOMES:
             self._causes.pop(row, None)  # a failure of an earlier run, reported by a lost scheduler
@@ -127,6 +130,7 @@ class GraphTasks:
         return not self.targets
 
     def record_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
+        """Record the failures of one message, before `resolve` is called for each of them."""
         self._has_failed = True
         for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
             row = task_id - self.first
@@ -150,34 +154,39 @@ class GraphTasks:
         return min(causes, key=lambda each: _CAUSE_RANK.get(self._failure_answers[each][0], 0), default=row)
 
     def can_resubmit(self, task_id: int) -> bool:
+        """Return whether the graph may be submitted again for this failed row: a target whose input was lost."""
         row = task_id - self.first
         if self._recoveries == MAX_RECOVERIES or row not in self.targets:
             return False
         return self._failure_answers[self._causes[row]][0] == Outcome.INPUT_LOST
 
     def begin_recovery(self) -> None:
-        """Forget the failures: the graph is about to be submitted again."""
+        """Count a recovery and forget the failures: the graph is about to be submitted again."""
         self._recoveries += 1
         self._causes.clear()
         self._failure_answers.clear()
 
     def fail(self, task_id: int, error: BaseException) -> None:
+        """End a row with an error of the client."""
         future = self.targets.pop(task_id - self.first, None)
         if future is not None:
             future.fail(task_id, error)
             self._notify(future, True)
 
     def start(self, task_id: int) -> None:
+        """Note that a worker runs the row."""
         future = self.targets.get(task_id - self.first)
         if future is not None:
             future.start()
 
     def set_measurements(self, task_id: int, duration: int, cpu_time: int, peak: int) -> None:
+        """Keep what the worker measured, in nanoseconds and bytes. Called before `resolve`."""
         future = self.targets.get(task_id - self.first)
         if future is not None:
             future.set_measurements(duration, cpu_time, peak)
 
     def open_ids(self) -> list[int]:
+        """Return the ids of the targets without an answer."""
         return [self.first + row for row in list(self.targets)]
 
     def _notify(self, future: TaskFuture[Any], has_failed: bool) -> None:
@@ -186,12 +195,14 @@ class GraphTasks:
         if self.on_change is not None and (self.failed is not None or not self.targets):
             self.on_change()
 
-    # ------------------------------------------------------------------------------------------------- what to submit
+    # ------------------------------------------------------------------------------------------------------ submission
 
     def functions(self) -> Iterable[Function]:
+        """Return the functions of the rows."""
         return self._functions.values()
 
     def batch(self) -> Submit:
+        """Return all rows as one Submit."""
         ids = range(self.first, self.first + self.count)
         batch = Submit(ids, self._numbers, self._payloads, self.options)
         if self._inputs:
@@ -202,9 +213,11 @@ class GraphTasks:
         return batch
 
     def kept_ids(self) -> Sequence[int]:
+        """Return the ids of the rows whose results are kept for other rows."""
         return [self.first + row for row, keep in enumerate(self._keep) if keep]
 
     def row(self, task_id: int) -> tuple[Function, CallWithInputs]:
+        """Return the function and the arguments of a row, to submit it again."""
         row = task_id - self.first
         payload = call_with_inputs(self._payloads[row], self._ids(self._inputs_of(row)), self._keep_of(row))
         return self._functions[self._numbers[row]], payload
@@ -214,20 +227,22 @@ class GraphTasks:
         return Keep.YES if self._keep[row] == Keep.BOTH and row not in self.targets else self._keep[row]
 
     def needed_ids(self) -> list[int]:
-        return [self.first + row for row in self._needed()]
+        """Return the ids of the open targets and of all rows that they need."""
+        return [self.first + row for row in self._needed_rows()]
 
     def cancel_node(self, task_id: int) -> list[int]:
+        """Return the ids to cancel with a row: the row, the rows that need it, and inputs that no other row needs."""
         if not self._readers:
             self._count_readers()
-        withdrawn = self._row_and_readers(task_id - self.first)
-        stack = list(withdrawn)
+        cancelled = self._row_and_readers(task_id - self.first)
+        stack = list(cancelled)
         while stack:
             for each in self._rows_read_by(stack.pop()):
                 self._readers[each] -= 1
-                if not self._readers[each] and each not in self.targets and each not in withdrawn:
-                    withdrawn.add(each)
+                if not self._readers[each] and each not in self.targets and each not in cancelled:
+                    cancelled.add(each)
                     stack.append(each)
-        return [self.first + row for row in sorted(withdrawn)]
+        return [self.first + row for row in sorted(cancelled)]
 
     def _row_and_readers(self, row: int) -> set[int]:
         """Return the row and all rows that need it."""
@@ -239,13 +254,13 @@ class GraphTasks:
         return rows
 
     def _count_readers(self) -> None:
-        needed = self._needed()
+        needed = self._needed_rows()
         self._readers = dict.fromkeys(needed, 0)
         for row in needed:
             for each in self._rows_read_by(row):
                 self._readers[each] += 1
 
-    def _needed(self) -> list[int]:
+    def _needed_rows(self) -> list[int]:
         """Return the open targets and all rows that they need."""
         needed = bytearray(self.count)
         stack = list(self.targets)

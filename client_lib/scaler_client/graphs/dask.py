@@ -166,7 +166,7 @@ def _fuse_chains(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Ha
     return fused
 
 
-# --------------------------------------------------------------------------------------------------- what is submitted
+# ---------------------------------------------------------------------------------------------------------- submission
 
 
 def _client_graph(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:

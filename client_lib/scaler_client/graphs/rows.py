@@ -66,13 +66,8 @@ class RowBuilder:
             ValueError: a reference belongs to another client.
         """
         nodes, locations = self._nodes, self.locations
-        shapes, values, flat_inputs, begins, ends = (
-            nodes.shapes,
-            nodes.values,
-            nodes.flat_inputs,
-            nodes.begins,
-            nodes.ends,
-        )
+        shapes, values = nodes.shapes, nodes.values
+        flat_inputs, begins, ends = nodes.flat_inputs, nodes.begins, nodes.ends
         large = self._large_literals(order)
         add_call = self._add_inline if self._has_default_serializer else self._add_flat
         position = -1
@@ -110,15 +105,15 @@ class RowBuilder:
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
-    def _add_inline(self, value: tuple[Any, ...], found: list[int]) -> int:
+    def _add_inline(self, value: tuple[Any, ...], positions: list[int]) -> int:
         """Add a call of keys and literals; build the payload here if all literals have simple types."""
-        if len(found) > MAX_INLINE_ARGUMENTS:
-            return self._add_flat(value, found)
+        if len(positions) > MAX_INLINE_ARGUMENTS:
+            return self._add_flat(value, positions)
         locations = self.locations
         parts = [CALL_BEGIN]
         inputs: list[int] = []
         index = 0
-        for position in found:
+        for position in positions:
             index += 1
             if position < 0:
                 argument = value[index]
@@ -131,7 +126,7 @@ class RowBuilder:
                     continue
                 argument = self._nodes.values[position]
             if type(argument) not in SIMPLE_TYPES:
-                return self._add_flat(value, found)
+                return self._add_flat(value, positions)
             parts.append(simple_pickle(argument))
         parts.append(CALL_END)
         fn = value[0]
@@ -143,9 +138,9 @@ class RowBuilder:
         rows.inputs.extend(inputs)
         return len(rows.numbers) - 1
 
-    def _add_flat(self, value: tuple[Any, ...], found: list[int]) -> int:
+    def _add_flat(self, value: tuple[Any, ...], positions: list[int]) -> int:
         """Add a call of keys and literals."""
-        arguments = [each if position < 0 else self._value_of(position) for each, position in zip(value[1:], found)]
+        arguments = [each if position < 0 else self._value_of(position) for each, position in zip(value[1:], positions)]
         return self._add_call(value[0], tuple(arguments))
 
     def _add_tree(self, value: Any, has_calls: bool) -> int:
