@@ -1,7 +1,7 @@
-"""The schema where there is no pycapnp, which is compiled for CPython alone: read by capnpy, under pycapnp's names.
+"""Reads messages with capnpy behind pycapnp's interface, for interpreters without pycapnp (PyPy).
 
-For programs that only read, as scaler_top does under PyPy. Structs have attributes as the schema spells them; lists of
-numbers are lists. Members of enumerations, of which nothing that is published has any, are spelled in capnpy's way.
+It serves programs that only read published messages, such as scaler_top. Structs have attributes named as in the
+schema, and lists of numbers are Python lists. Enumerators keep capnpy's spelling: published messages have none.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ MALFORMED = (
     TypeError,
     ValueError,
 )
-"""What reading raises at truncated, contradictory or hostile bytes."""
+"""The exceptions that reading raises for truncated, contradictory or hostile bytes."""
 
 _TYPECODES = {ptr.LIST_SIZE_8: "B", ptr.LIST_SIZE_32: "I", ptr.LIST_SIZE_64: "Q"}
 
 
 class _ReadLimit:
-    """Guards against pointers that make the same bytes, or none, be read many times."""
+    """Limits the bytes read from one message, against pointers that refer to the same bytes, or to none, many times."""
 
     __slots__ = ("_left",)
 
     def __init__(self, words: int) -> None:
         self._left = words * 8
 
-    def take(self, size: int) -> None:
+    def consume(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise ValueError("it refers to the same bytes too often")
+            raise ValueError("the message refers to the same bytes too often")
 
 
 class _Struct:
-    """One of capnpy's structs, with pycapnp's attributes."""
+    """A capnpy struct with pycapnp's attributes."""
 
     __slots__ = ("_limit", "_struct")
 
@@ -65,28 +65,28 @@ class _Struct:
         self._limit = limit
 
     def which(self) -> str:
-        """The union's member, or its number where a newer schema has it."""
+        """Return the union's member, or its number if only a newer schema has it."""
         number = int(self._struct.__which__())
         members: tuple[str, ...] = self._struct.__tag__.__members__
         return _camel_case(members[number]) if 0 <= number < len(members) else str(number)
 
     def __getattr__(self, name: str) -> Any:
         own = _snake_case(name)
-        # Of what lies behind a pointer: the default, as pycapnp gives it, in place of None.
+        # For a null pointer this returns the default, as pycapnp does, not None.
         getter = getattr(self._struct, f"get_{own}", None)
         value = getattr(self._struct, own) if getter is None else getter()
         if isinstance(value, (bytes, str)):
-            self._limit.take(len(value))
+            self._limit.consume(len(value))
             return value
         if isinstance(value, CapnpyList):
             return self._list(value)
         if isinstance(value, CapnpyStruct):
-            self._limit.take(8)
+            self._limit.consume(8)
             return _Struct(value, self._limit)
         return value
 
     def _list(self, values: Any) -> list[Any]:
-        self._limit.take(8 + len(values) * max(1, values._item_length))
+        self._limit.consume(8 + len(values) * max(1, values._item_length))
         typecode = _TYPECODES.get(values._size_tag)
         if typecode is None:
             return [_Struct(one, self._limit) if isinstance(one, CapnpyStruct) else one for one in values]
@@ -102,7 +102,7 @@ class _Struct:
 
 
 class _Message:
-    """In the place of pycapnp's class for the schema's Message."""
+    """Stands in for pycapnp's class of the schema's Message."""
 
     @staticmethod
     @contextmanager

@@ -1,11 +1,11 @@
-"""BatchReader messages straight from and to their bytes.
+"""Reads and writes batches directly from and to their bytes, a whole column at a time.
 
-A batch is a struct of nothing but lists. Their elements lie in the message as packed little-endian numbers, which
-`array` and `memoryview` copy whole. pycapnp reads and writes such lists element by element through several layers: of a
-single task's round trip that was a third, and of each task of a long batch 0.3 us (`make bench`, one task; map).
+A batch is a struct of lists only. Their elements are packed little-endian numbers, which `array` copies as a whole.
+pycapnp reads and writes such lists element by element through several layers. That took a third of a single task's
+round trip (benchmarks/latency.py), and 0.3 us per task of a long batch (benchmarks/map_rate.py).
 
-The layout is Cap'n Proto's own (its encoding specification: stream framing, struct and list pointers). Whatever is
-legal and not plain (several segments, far pointers) is brought into one segment by pycapnp first.
+The layout is Cap'n Proto's (its encoding specification: stream framing, struct and list pointers). A legal message with
+an unusual layout (several segments, far pointers) goes through pycapnp first, which brings it into one segment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHIFTS = {"B": 0, "I": 2, "Q": 3}
 _SWAP = sys.byteorder == "big"
 
 _WORDS = 1 << 29
-"""A struct or list pointer's offset is a signed number of 30 bits: at or above this it is negative."""
+"""The offset in a struct or list pointer is a signed number of 30 bits: from this value on it is negative."""
 
 _ROOT = 1 << 32 | 1 << 48
 _HEADER = Struct("<IIQQQ")
@@ -30,7 +30,7 @@ _SEGMENT = Struct("<II")
 _WORD = Struct("<Q")
 _POINTERS = [Struct(f"<{count}Q") for count in range(64)]
 
-# Most columns of a single task's messages have one element: an array for it costs three times as much.
+# Most columns of a single task's messages have one element. An array for it costs three times as much as a Struct.
 _ONE = {"B": Struct("<B"), "I": Struct("<I"), "Q": Struct("<Q")}
 
 
@@ -39,14 +39,14 @@ class WireError(Exception):
 
 
 class UnusualLayoutError(Exception):
-    """The bytes are no message in one segment with near pointers; they may be a message all the same, or garbage."""
+    """The bytes are not a message in one segment with near pointers. They may still be a legal message."""
 
 
 class StructBody(NamedTuple):
-    """A struct with all that it refers to, which may lie anywhere in a message: pointers are relative."""
+    """A struct with everything it refers to. Pointers are relative, so it fits anywhere in a message."""
 
     sizes: int
-    """Data words, and pointer words << 16."""
+    """The number of data words, and the number of pointer words << 16."""
     content: bytes
 
 
@@ -54,7 +54,11 @@ Values = Union[Sequence[int], bytes, StructBody]
 
 
 def body_of(frame: bytes) -> StructBody:
-    """The root struct of a message in one segment, written by somebody else."""
+    """Return the root struct of a message in one segment.
+
+    Raises:
+        UnusualLayoutError: the message has several segments or an offset of its root.
+    """
     segments, size, root = _FIRST.unpack_from(frame)
     if segments or size + 1 << 3 != len(frame) or root & 0xFFFFFFFF:
         raise UnusualLayoutError
@@ -62,11 +66,12 @@ def body_of(frame: bytes) -> StructBody:
 
 
 def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
-    """A message whose union's member `tag` is a struct of these lists.
+    """Return a message with a batch.
 
     Args:
-        columns: a typecode (B, I or Q, as in `array`) and numbers for each field, in field order; an empty one becomes
-            a null pointer. Bytes stand for a Data field, a StructBody for a struct.
+        tag: the ordinal of the batch in the union of the schema's Message.
+        columns: for each field, in order, a typecode (B, I or Q, as in `array`) and the numbers. An empty column
+            becomes a null pointer. Bytes are a Data field, a StructBody is a struct.
     """
     count = len(columns)
     pointers = []
@@ -97,16 +102,17 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
         words = size + 7 >> 3
         bodies.append(body if not size & 7 else body.ljust(words << 3, b"\0"))
         offset += words
-    # Segment count - 1 and size; the root pointer to a struct of one data and one pointer word; the union's tag; the
-    # pointer to the batch, a struct of `count` pointers.
+    # Number of segments - 1 and size; the root pointer, to a struct of one data word and one pointer; the union's tag;
+    # the pointer to the batch, a struct of `count` pointers.
     head = _HEADER.pack(0, 3 + count + offset, _ROOT, tag, count << 48)
     return b"".join((head, _POINTERS[count].pack(*pointers), *bodies))
 
 
 class BatchReader:
-    """A message in one segment, read by field.
+    """Reads a message in one segment, field by field.
 
-    Every method raises UnusualLayoutError where a pointer is anything unusual.
+    Raises:
+        UnusualLayoutError: a pointer is unusual or reaches beyond the message. Every method raises this.
     """
 
     __slots__ = ("_frame", "_pointers", "_start", "tag")
@@ -130,7 +136,7 @@ class BatchReader:
         self._pointers = _POINTERS[pointers].unpack_from(frame, self._start)
 
     def _struct(self, at: int) -> tuple[int, int, int]:
-        """Follow the struct pointer at a byte: where it begins, its data words, its pointer words."""
+        """Follow the struct pointer at byte `at`; return the struct's offset, its data words and its pointer words."""
         (pointer,) = _WORD.unpack_from(self._frame, at)
         offset = pointer >> 2 & 0x3FFFFFFF
         data = pointer >> 32 & 0xFFFF
@@ -141,7 +147,13 @@ class BatchReader:
         return start, data, pointers
 
     def _list(self, field: int, tag: int, shift: int) -> tuple[int, int]:
-        """Where the field's list begins and ends, its elements of 2 ** `shift` bytes; both 0 for a null pointer."""
+        """Return the offsets of the begin and end of a field's list; both are 0 for a null pointer.
+
+        Args:
+            field: the field's number.
+            tag: the expected size tag of the list.
+            shift: an element has 2 ** shift bytes.
+        """
         if field >= len(self._pointers):
             return 0, 0
         pointer = self._pointers[field]
@@ -155,7 +167,7 @@ class BatchReader:
         return start, end
 
     def numbers(self, field: int, typecode: str) -> list[int]:
-        """The field's numbers; none for a null pointer."""
+        """Return the numbers of a field; none for a null pointer."""
         shift = _SHIFTS[typecode]
         start, end = self._list(field, _SIZE_TAGS[typecode], shift)
         if end - start == 1 << shift:
@@ -167,7 +179,7 @@ class BatchReader:
         return numbers.tolist()
 
     def data(self, field: int) -> bytes:
-        """The field's bytes; none for a null pointer."""
+        """Return the bytes of a field; none for a null pointer."""
         start, end = self._list(field, 2, 0)
         return self._frame[start:end]
 

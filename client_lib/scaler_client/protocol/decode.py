@@ -1,4 +1,4 @@
-"""Frames -> messages. Whatever arrives, the only thing that this raises is WireError."""
+"""Decodes ZeroMQ frames. WireError is the only exception, whatever the bytes are."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ from .snapshot_decoder import read_snapshot, split_topic
 from .snapshots import Snapshot
 
 SPARE_WORDS = 1024
-"""Added to the traversal limit, which guards against pointers that make a message, or nothing, be read many times."""
+"""Added to the traversal limit, which stops pointers that refer to the same bytes, or to none, many times."""
 
 MAX_REASON_CHARACTERS = 200
-"""Characters of a capnp library's own words in an error."""
+"""Most characters of a capnp library's own text in an error."""
 
 
 class OtherVersionError(WireError):
-    """A scheduler publishes that speaks another version of the protocol.
+    """The scheduler that publishes has a different protocol version.
 
     Args:
-        protocol_version: its.
-        version: of its library.
+        protocol_version: the scheduler's protocol version.
+        version: the version of the scheduler's library.
     """
 
     def __init__(self, protocol_version: int, version: str) -> None:
@@ -85,17 +85,17 @@ class OtherVersionError(WireError):
 
 
 def decode_published(frame: bytes) -> Message:
-    """The message in a frame from a monitor address, behind its topic.
+    """Decode a published frame: a topic, then a message.
 
     Raises:
-        OtherVersionError: the scheduler there is of another version.
-        WireError: it is not a message.
+        OtherVersionError: the scheduler has a different protocol version.
+        WireError: the bytes are not a message.
     """
     return decode([split_topic(frame)[1]])
 
 
 def decode(frames: Sequence[Payload]) -> Message:
-    """The message in these ZeroMQ frames.
+    """Decode the message in these ZeroMQ frames.
 
     Raises:
         WireError: the frames are not a message that a peer of the scheduler can receive.
@@ -113,13 +113,13 @@ def decode(frames: Sequence[Payload]) -> Message:
         if decoder is not None:
             return decoder(batch, frames[1:])
     except UnusualLayoutError:
-        pass  # an unusual message, or none: pycapnp tells
+        pass  # an unusual layout or not a message: pycapnp decides
     return _decode_with_capnp(first, frames[1:])
 
 
 def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
     try:
-        # In words: each byte may be read eight times.
+        # The limit is in words, so each byte may be read eight times.
         with SCHEMA.Message.from_bytes(frame, traversal_limit_in_words=len(frame) + SPARE_WORDS) as root:
             kind = str(root.which())
             decoder = _DECODERS.get(kind)
@@ -128,21 +128,21 @@ def _decode_with_capnp(frame: bytes, payloads: Sequence[Payload]) -> Message:
                 return message
             if kind not in BATCH_COLUMNS:
                 raise WireError(f"message {kind} is not for a peer of the scheduler")
-            # By hand: pycapnp's as_builder ends the process where the message is malformed.
+            # Not by as_builder: that function of pycapnp ends the process if the message is malformed.
             struct = getattr(root, kind)
             tag, columns = BATCH_COLUMNS[kind]
             values = [(typecode, _values(getattr(struct, name), typecode)) for name, typecode in columns]
         return _BATCH_DECODERS[tag](BatchReader(write_batch(tag, values)), payloads)
     except MALFORMED as error:
         first_line = " ".join(str(error).splitlines()[:1])
-        # capnpy tells the sizes of all parts of a message, of which a hostile one may claim many.
+        # capnpy's text lists the sizes of all parts of a message; a hostile message may claim many parts.
         raise WireError(f"malformed message: {first_line[:MAX_REASON_CHARACTERS]}") from None
     except UnusualLayoutError:
         raise WireError("malformed message: a list of another element type") from None
 
 
 def _unpack_payloads(batch: BatchReader, field: int, rows: int, frames: Sequence[Payload]) -> list[Payload]:
-    """Each row's payload, from the columns `sizes`, `large` and `payload`, which begin at `field`."""
+    """Return the payload of each row, from the columns `sizes`, `large` and `payload`, which begin at `field`."""
     joined = batch.data(field + 2)
     sizes = batch.numbers(field, "I")
     large = batch.numbers(field + 1, "I")
@@ -327,7 +327,7 @@ def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
 def _decode_refused(refused: Any, _: Sequence[Payload]) -> Refused:
     try:
         reason = str(refused.reason)
-    except RuntimeError:  # of a newer scheduler: it is all the more to be understood that it refuses
+    except RuntimeError:  # a reason of a newer scheduler: the refusal must be understood all the same
         reason = f"reason {refused.reason.raw}"
     return Refused(reason, refused.text, refused.protocolVersion, refused.version)
 

@@ -1,4 +1,4 @@
-"""Messages -> frames."""
+"""Encodes messages as ZeroMQ frames."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ from .schema import (
 from .utf8_text import escaped
 
 LARGE_PAYLOAD_BYTES = 64 * 1024
-"""A payload of at least this size travels in a frame of its own: it is then never copied to be joined or cut out."""
+"""A payload of at least this size travels in a frame of its own. So it is never copied to be joined or cut out."""
 
 
 def _column(values: Sequence[int]) -> Sequence[int]:
-    """The column as it travels: a constant one shrinks to a single element."""
+    """Return the column as it travels: a single element if all are equal."""
     if len(values) > 1 and values.count(values[0]) == len(values):
         return values[:1]
     return values
 
 
 def _pack_payloads(payloads: Sequence[Payload]) -> tuple[list[tuple[str, Values]], Frames]:
-    """The columns `sizes`, `large` and `payload` of a batch, and the frames of its large payloads."""
+    """Return the columns `sizes`, `large` and `payload` of a batch, and the frames of its large payloads."""
     sizes = list(map(len, payloads))
     if not sizes or max(sizes) < LARGE_PAYLOAD_BYTES:
         return [("I", _column(sizes)), ("I", ()), ("B", b"".join(payloads))], []
@@ -74,12 +74,12 @@ def _pack_payloads(payloads: Sequence[Payload]) -> tuple[list[tuple[str, Values]
 
 
 def encode(message: Message) -> Frames:
-    """The ZeroMQ frames of a message. Text that UTF-8 can't encode is escaped: no name may keep a message back."""
+    """Return the ZeroMQ frames of a message. Text that UTF-8 can't encode is escaped, so no name stops a message."""
     return _ENCODERS[type(message)](message)
 
 
 def _new(words: int = 64) -> Any:
-    # One segment of the right size: growing by further segments costs pycapnp more, and every reader too.
+    # One segment of the right size: further segments cost time in pycapnp and in every reader.
     return SCHEMA.Message.new_message(num_first_segment_words=words)
 
 
@@ -164,7 +164,7 @@ def _encode_forget_functions(message: ForgetFunctions) -> Frames:
 
 @lru_cache(maxsize=64)
 def _options_body(options: Options) -> StructBody:
-    # Made by pycapnp once, and then copied into every batch that has the same options.
+    # pycapnp makes it once; then it is copied into every batch with the same options.
     texts = [options.name, options.keys, *(name for name, _ in options.capabilities)]
     root = SCHEMA.Options.new_message(num_first_segment_words=64 + sum(len(text) + 4 for text in texts))
     root.priority = options.priority
@@ -187,7 +187,7 @@ def _encode_submit(message: Submit) -> Frames:
             return [frame]
     payload_columns, frames = _pack_payloads(message.payloads)
     columns = [("Q", message.ids), ("I", _column(message.functions)), *payload_columns]
-    # Fields at the end that say nothing are left out, as Cap'n Proto allows.
+    # Empty fields at the end are left out, as Cap'n Proto allows.
     has_inputs = message.input_counts or message.inputs or message.keep
     if message.options is not None:
         columns.append(("", _options_body(message.options)))

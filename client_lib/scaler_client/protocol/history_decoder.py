@@ -12,6 +12,7 @@ from .snapshots import Graphs, History
 
 
 def decode_history(batch: BatchReader, _: Sequence[Payload]) -> Message:
+    """Decode a History."""
     ids = batch.numbers(5, "Q")
     rows = len(ids)
     errors, functions, tracebacks = (batch.numbers(field, "I") for field in (13, 14, 15))
@@ -42,6 +43,7 @@ def decode_history(batch: BatchReader, _: Sequence[Payload]) -> Message:
 
 
 def decode_graphs(batch: BatchReader, _: Sequence[Payload]) -> Message:
+    """Decode a Graphs."""
     ids = batch.numbers(3, "Q")
     rows = len(ids)
     inputs, counts = batch.numbers(6, "Q"), batch.numbers(7, "I")
@@ -71,7 +73,13 @@ def decode_graphs(batch: BatchReader, _: Sequence[Payload]) -> Message:
 
 
 def _look_up_texts(text: bytes, sizes: Sequence[int], *columns: Sequence[int]) -> list[list[str]]:
-    """The texts that each of these columns has the numbers of."""
+    """Return the columns with texts in place of their numbers.
+
+    Args:
+        text: all texts, concatenated.
+        sizes: the bytes of each text.
+        columns: numbers of texts.
+    """
     try:
         texts = split_texts(text, sizes)
         return [[texts[number] for number in column] for column in columns]

@@ -1,6 +1,6 @@
-"""The protocol's messages: one dataclass each, named like the schema's struct.
+"""The messages of the protocol: one dataclass per message, named as in the schema, which describes the fields.
 
-Columns are plain lists. Payloads of a batch are a list with one bytes-like object a row.
+Columns are plain lists. The payloads of a batch are a list with one bytes-like object per row.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from typing import Union
 from .snapshots import Graphs, History, Snapshot
 
 PROTOCOL_VERSION = 1
-"""The schema's `protocolVersion`."""
+"""The `protocolVersion` of the schema."""
 
 Payload = Union[bytes, bytearray, memoryview]
 Frames = list[Payload]
 
 
 class Role(enum.IntEnum):
+    """The kind of a peer."""
+
     CLIENT = 0
     WORKER = 1
     AGENT = 2
 
 
 class Outcome(enum.IntEnum):
-    """How a task ended; the schema says what the payload is."""
+    """How a task ended. The schema describes the payload of each outcome."""
 
     VALUE = 0
     EXCEPTION = 1
@@ -42,7 +44,7 @@ class Outcome(enum.IntEnum):
 
 
 class Keep(enum.IntEnum):
-    """What becomes of a task's result beside, or in place of, going to the client."""
+    """Where a task's result goes: to the client, into an object of the scheduler, or both."""
 
     NO = 0
     YES = 1
@@ -50,7 +52,7 @@ class Keep(enum.IntEnum):
 
 
 TaskName = tuple[int, int, int]
-"""A dispatched task: its client's incarnation, its id, its attempt."""
+"""A dispatched task: the incarnation of its client, its id, its attempt."""
 
 
 @dataclass
@@ -81,11 +83,11 @@ class Welcome:
     credit: int = 0
     result_window: int = 0
     message_size_limit: int = 0
-    """Bytes of the longest frame that the scheduler takes; 0: it has not told."""
+    """The most bytes of a frame that the scheduler takes; 0: it announced no limit."""
 
 
 NOT_AUTHORIZED = "notAuthorized"
-"""The reason of a Refused for its key."""
+"""The reason of a Refused if the peer's key is not authorized."""
 
 
 @dataclass
@@ -144,7 +146,7 @@ class ForgetFunctions:
 
 @dataclass(frozen=True)
 class Options:
-    """What a Submit asks of every row; the defaults ask nothing."""
+    """The options of all rows of a Submit. The defaults request nothing."""
 
     priority: int = 0
     depth: int = 0
@@ -156,9 +158,9 @@ class Options:
     """Sorted by name."""
     stream_output: bool = False
     graph: int = 0
-    """The client's number of the graph that the rows belong to; 0: none."""
+    """The client's number of the graph that the rows belong to; 0: no graph."""
     keys: str = ""
-    """For people: the keys of that graph whose values are wanted."""
+    """For display: the keys of that graph whose values are wanted."""
 
 
 @dataclass
@@ -168,11 +170,11 @@ class Submit:
     payloads: Sequence[Payload]
     options: Options | None = None
     inputs: Sequence[int] = ()
-    """Ids of objects, all rows' behind one another."""
+    """The ids of the objects that the rows read, concatenated."""
     input_counts: Sequence[int] = ()
-    """How many of `inputs` each row has; empty: none has any."""
+    """The number of inputs of each row; empty: all 0."""
     keep: Sequence[int] = ()
-    """Keep's; empty: no result is kept."""
+    """Values of `Keep`; empty: no result is kept."""
 
 
 @dataclass
@@ -183,19 +185,19 @@ class Dispatch:
     functions: list[int]
     payloads: list[Payload]
     flags: list[int] = field(default_factory=list)
-    """Sums of the FLAG_ numbers; this and the next two are empty or of full length."""
+    """Sums of the FLAG_ numbers. This and the next two columns are empty or of full length."""
     depths: list[int] = field(default_factory=list)
     priorities: list[int] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
-    """Ids of objects of the row's client, all rows' behind one another."""
+    """The ids of the objects that the rows read, of the row's client, concatenated."""
     input_counts: list[int] = field(default_factory=list)
     """Empty or of full length."""
     shared: list[int] = field(default_factory=list)
-    """For each of `inputs`: 1 where it is a file of the host agent's making, 2 where of a worker's of the host."""
+    """One per input: 0: an Object message; 1: a file made by the host agent; 2: a file made by a worker of the host."""
     inlined: list[int] = field(default_factory=list)
-    """For each of `inputs`: its size and 1, where it is the end of the row's payload; empty: none is."""
+    """One per input: its size + 1 if it is at the end of the row's payload, else 0. Empty: all 0."""
     names: list[str] = field(default_factory=list)
-    """Those given to the rows, in place of their functions'; empty or of full length."""
+    """The rows' own names, in place of those of their functions. Empty or of full length."""
 
 
 FLAG_PROFILE = 1
@@ -204,7 +206,7 @@ FLAG_STREAM_OUTPUT = 4
 FLAG_MAY_STORE = 8
 
 FILE_OF_WORKER = 2
-"""In Dispatch.shared, of a file that is there already."""
+"""In Dispatch.shared: a file that a worker of the host has made."""
 
 
 @dataclass
@@ -218,9 +220,9 @@ class Results:
     cpu_times: list[int] = field(default_factory=list)
     peaks: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    """Of each row one line that says of what it failed, empty where it has not; empty where no row has."""
+    """For each row one line that says why it failed, or an empty text. Empty: no row has failed."""
     tracebacks: list[str] = field(default_factory=list)
-    """Of each row the traceback of its failure, likewise."""
+    """For each row the traceback of its failure, or an empty text. Empty: no row has failed."""
 
 
 @dataclass
@@ -229,7 +231,7 @@ class Resolved:
     outcomes: list[int]
     payloads: list[Payload]
     durations: list[int] = field(default_factory=list)
-    """This and the next two are empty or of full length."""
+    """This and the next two columns are empty or of full length."""
     cpu_times: list[int] = field(default_factory=list)
     peaks: list[int] = field(default_factory=list)
 
@@ -242,7 +244,7 @@ class Started:
 
 
 OBJECT_FRAMES = 64
-"""Most frames of an object; it has at least one."""
+"""The most frames of an object. It has at least one."""
 
 
 @dataclass
@@ -267,25 +269,25 @@ class FetchObjects:
 
 @dataclass
 class Output:
-    """What tasks have printed. A row's lines have no newline at their end."""
+    """What tasks have printed. The lines of a row have no newline at the end."""
 
     ids: list[int]
     streams: list[int]
     """STANDARD_OUTPUT or STANDARD_ERROR."""
     labels: list[bytes]
-    """Which host, process and task, for people; UTF-8, as `texts`."""
+    """Host, process and task, for display. UTF-8, as `texts`."""
     texts: list[bytes]
     clients: list[int] = field(default_factory=list)
     dropped: int = 0
-    """Bytes that were dropped on the way before this."""
+    """Bytes of output that were dropped before this message."""
 
     @property
     def size(self) -> int:
-        """Bytes that it counts in the client's window of results."""
+        """The bytes that it counts in the client's window of results."""
         return sum(map(len, self.labels)) + sum(map(len, self.texts))
 
     def rows(self, rows: Sequence[int]) -> Output:
-        """These rows alone."""
+        """Return an Output of these rows."""
         columns = (self.ids, self.streams, self.labels, self.texts)
         ids, streams, labels, texts = ([column[row] for row in rows] for column in columns)
         return Output(ids, streams, labels, texts, [], self.dropped)  # type: ignore[arg-type]
@@ -309,7 +311,7 @@ class Retract:
 class Retracted:
     tasks: list[TaskName]
     given: list[int]
-    """1 for a task that is given back, 0 for one that is kept."""
+    """1: the task is returned; 0: the worker keeps it."""
 
 
 @dataclass
@@ -375,7 +377,7 @@ class Notice:
 class Error:
     text: str
     tasks: list[int] = field(default_factory=list)
-    """Those that are not taken."""
+    """The ids of the rejected tasks."""
 
 
 Message = Union[

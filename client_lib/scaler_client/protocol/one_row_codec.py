@@ -1,11 +1,13 @@
-"""Batches of one row, by one `struct` call each way.
+"""Encodes and decodes batches of one row with a single `struct` call each.
 
-The latency of a single task is mostly Python that runs with cold caches, and its four messages are written and read
-twice each: here the fewest steps count, not the cost of a row. What our own writers make of one row with a payload in
-frame 0 has one layout, in which only the numbers, the payload and its length vary. All else (pointers that differ, no
-payload, options, flags, inputs, profiles, further frames) is None here, and goes the general way of `encoding` and
-`decoding`, with the same result where both can. Between other work, the four codecs take 6.8 us in place of 26 (`make
-bench`, one task).
+It repeats the most frequent case of `_encode_submit` and `_encode_results` (encode.py) and of `_decode_dispatch` and
+`_decode_resolved` (decode.py). benchmarks/latency.py pays for that: between other work, the four codecs take 6.8 us
+instead of 26. The latency of a single task is mostly Python code with cold caches, and its four messages are written
+and read twice each. So the number of steps counts, not the cost of a row.
+
+One row with a payload in frame 0 has a fixed layout in our own messages: only the numbers, the payload and its length
+vary. For anything else (different pointers, no payload, options, flags, inputs, profiles, further frames) the functions
+here return None, and the general codec takes over. Both give the same result for a message that both can handle.
 """
 
 from __future__ import annotations
@@ -16,23 +18,23 @@ from .messages import Dispatch, Resolved, Results, Submit
 from .schema import DISPATCH, RESOLVED, RESULTS, SUBMIT
 
 LONGEST_PAYLOAD = 1 << 16
-"""Bytes; longer ones take so long anyway that the general way's checks don't count."""
+"""The limit in bytes. With longer payloads the cost of the general codec does not matter."""
 
 _PADDING = [bytes(-size & 7) for size in range(8)]
 _ELEMENTS = {"B": ("B7x", 2), "I": ("I4x", 4), "Q": ("Q", 5)}
-"""Of a list with one element: how `struct` reads its word, and its tag in a list pointer."""
+"""By typecode, for a list of one element: the `struct` format of its word, and its tag in a list pointer."""
 
 
 def _layout(tag: int, columns: str) -> tuple[Struct, bytes, bytes]:
-    """How a batch of one row lies in its frame.
+    """Return the layout of a batch of one row in its frame.
 
     Args:
-        tag: the union's member.
-        columns: a letter a field: B, I, Q for a column, P for the payload, - for a null pointer.
+        tag: the ordinal in the union of the schema's Message.
+        columns: one letter per field: B, I or Q for a column, P for the payload, - for a null pointer.
 
     Returns:
-        For the frame up to the payload's bytes: segments - 1, words, fixed words, the upper half of the payload's
-        pointer, null pointers, and a number for each column. The fixed words; the null pointers.
+        The Struct of the frame up to the payload's bytes: segments - 1, words, fixed words, the upper half of the
+        payload's pointer, null pointers, and one number per column. Then the fixed words and the null pointers.
     """
     count = len(columns)
     payload = columns.index("P")
@@ -60,7 +62,7 @@ _RESOLVED, _RESOLVED_FIXED, _RESOLVED_NULLS = _layout(RESOLVED, "QBI-P---")
 
 
 def submit(message: Submit) -> bytes | None:
-    """Frame 0 of a Submit of one row, or None."""
+    """Return frame 0 of a Submit of one row, or None if `encode` must do it."""
     payload = message.payloads[0]
     size = len(payload)
     if (
@@ -86,7 +88,7 @@ def submit(message: Submit) -> bytes | None:
 
 
 def results(message: Results) -> bytes | None:
-    """Frame 0 of Results of one row, or None."""
+    """Return frame 0 of Results of one row, or None if `encode` must do it."""
     payload = message.payloads[0]
     size = len(payload)
     if (
@@ -114,7 +116,7 @@ def results(message: Results) -> bytes | None:
 
 
 def decode(frame: bytes) -> Dispatch | Resolved | None:
-    """The message in its only frame, or None."""
+    """Return the message in a single frame, or None if `decode.decode` must do it."""
     if not _RESOLVED.size < len(frame) <= LONGEST_PAYLOAD:
         return None
     tag = frame[16]

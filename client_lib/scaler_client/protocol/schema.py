@@ -1,4 +1,4 @@
-"""What both directions need of the schema: pycapnp's form of it, and the batches' fields."""
+"""The schema as pycapnp loads it, and the fields of the batches, for encoding and decoding."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 SCHEMA: Any
 MALFORMED: tuple[type[Exception], ...]
-"""What reading raises at bytes that are no message."""
+"""The exceptions that reading raises for bytes that are not a message."""
 
 try:
     import capnp
-except ModuleNotFoundError:  # PyPy: there one can only read
+except ModuleNotFoundError:  # PyPy: it can only read
     from . import capnpy_compat
 
     SCHEMA, MALFORMED = capnpy_compat.SCHEMA, capnpy_compat.MALFORMED
@@ -23,7 +23,7 @@ else:
 FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)
 RETRACT, RETRACTED, STOP, SUSPENDED, RESUMED = range(19, 24)
 FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY, GRAPHS = 28, 30, 31, 32, 33
-"""Ordinals of the batches in the schema's union."""
+"""Ordinals of the batches in the union of the schema's Message."""
 
 _TASK_COLUMNS = (("clients", "Q"), ("ids", "Q"), ("attempts", "I"))
 _PAYLOAD_COLUMNS = (("sizes", "I"), ("large", "I"), ("payload", "B"))
@@ -69,4 +69,4 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
         ),
     ),
 }
-"""The ordinals of the batches for peers, and their fields in order, as `write_batch` takes them."""
+"""By name, the batches that peers receive: the ordinal, and the fields in order, as `write_batch` takes them."""

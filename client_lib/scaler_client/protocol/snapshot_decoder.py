@@ -1,6 +1,7 @@
-"""What comes from a scheduler's monitor address: topics, and how a Snapshot is read.
+"""Topics of published messages, and the decoder of snapshots.
 
-Snapshots come once a second and may have thousands of rows: they are read column by column, without an object a row.
+A snapshot comes once a second and may have thousands of rows. So it is decoded column by column, without an object per
+row.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ TOPIC_BYTES = 8
 SNAPSHOT_TOPIC = b"snapshot"
 HISTORY_TOPIC = b"history\0"
 GRAPHS_TOPIC = b"graphs\0\0"
-"""What is published begins with its kind: the union's member in eight bytes."""
+"""A published frame begins with the kind of its message: the name of the union's member, in eight bytes."""
 
 STORY_TOPIC = b"story\0\0\0"
-"""But for the answer to one question, whose topic is `story_topic`."""
+"""The topic of the answer about a single task begins with this, see `story_topic`."""
 
 ANY_CLIENT = 0
-"""In a question: the tasks of all clients that have the id. Incarnations begin at 1."""
+"""In a question about a task: the tasks of all clients with this id. Incarnations begin at 1."""
 
 _TASK = Struct("<8sQQ")
 
@@ -40,7 +41,7 @@ _Table = TypeVar("_Table", WorkerColumns, AgentColumns, ClientColumns, FunctionC
 
 
 def story_topic(client: int, task_id: int) -> bytes:
-    """Whoever subscribes to this is sent, once, a History of this task alone.
+    """Return the topic for a question about one task. A subscription to it gets one History of this task.
 
     Args:
         client: the incarnation of the task's client, or ANY_CLIENT.
@@ -49,22 +50,25 @@ def story_topic(client: int, task_id: int) -> bytes:
 
 
 def split_topic(frame: bytes) -> tuple[bytes, bytes]:
-    """What is published, as its topic and the message."""
+    """Split a published frame into its topic and the message."""
     size = _TASK.size if frame.startswith(STORY_TOPIC) else TOPIC_BYTES
     return frame[:size], frame[size:]
 
 
 def task_of(topic: bytes) -> tuple[int, int]:
-    """Client and id of the task that a story's topic is of."""
+    """Return client and id of the task in a topic of `story_topic`."""
     _, client, task_id = _TASK.unpack(topic)
     return client, task_id
 
 
 def read_snapshot(snapshot: Any) -> Snapshot:
-    """From pycapnp's form of the schema's struct.
+    """Decode a Snapshot.
+
+    Args:
+        snapshot: the struct of the schema, from pycapnp.
 
     Raises:
-        ValueError: its columns contradict one another.
+        ValueError: columns contradict each other.
     """
     texts = split_texts(bytes(snapshot.texts.text), list(snapshot.texts.sizes))
     process = snapshot.process
@@ -122,10 +126,14 @@ def _counters(entries: Any) -> dict[str, int]:
 
 
 def split_texts(text: bytes, sizes: Sequence[int]) -> list[str]:
-    """Of a column of texts each one.
+    """Split concatenated UTF-8 texts.
+
+    Args:
+        text: the concatenation.
+        sizes: the bytes of each text.
 
     Raises:
-        ValueError: their sizes are wrong.
+        ValueError: the sizes do not add up to the length of `text`.
     """
     if sum(sizes) != len(text):
         raise ValueError(f"texts of {len(text)} bytes where {sum(sizes)} are announced")
@@ -134,12 +142,12 @@ def split_texts(text: bytes, sizes: Sequence[int]) -> list[str]:
 
 
 def _table(kind: type[_Table], key: str, struct: Any, texts: Sequence[str]) -> _Table:
-    """The columns of a table, texts in place of their numbers, at full length, which is that of the column `key`."""
+    """Return a table with texts in place of their numbers. All columns get the length of the column `key`."""
     table = kind()
     rows = len(getattr(struct, key))
     for attribute, name, is_text in _COLUMNS[kind]:
         column = list(getattr(struct, name))
-        if not column:  # an older scheduler does not know it
+        if not column:  # a column that an older scheduler does not have
             setattr(table, attribute, ([""] if is_text else [0]) * rows)
             continue
         if len(column) == 1:
@@ -162,4 +170,4 @@ _COLUMNS = {
     kind: [(field.name, _camel_case(field.name), field.type == "list[str]") for field in fields(kind)]
     for kind in (WorkerColumns, AgentColumns, ClientColumns, FunctionColumns, ObjectColumns)
 }
-"""Each column's attribute, its name in the schema, and whether it holds texts."""
+"""For each table, by column: the attribute, the name in the schema, and whether it holds texts."""

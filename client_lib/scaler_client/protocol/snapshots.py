@@ -1,6 +1,7 @@
-"""What a scheduler says of itself: the Snapshot, its rows by column as they travel.
+"""What a scheduler publishes: snapshots, the history of tasks, the nodes of graphs. The schema describes the fields.
 
-Row i of every column is about the same worker, agent and so on; all columns of a table are equally long.
+Tables are stored by column. Row i of every column is about the same worker, agent and so on; all columns of a table
+have the same length.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 class WorkerState(enum.IntFlag):
-    """Bits of a worker's state."""
+    """The bits of a worker's state."""
 
     AGENT_IS_HERE = 1
     HOLDS_TASK = 2
@@ -20,13 +21,15 @@ class WorkerState(enum.IntFlag):
 
 
 class ObjectState(enum.IntEnum):
+    """Where an object is: not there yet, in the scheduler's memory, or in a file of a host."""
+
     TO_COME = 0
     HERE = 1
     ON_HOST = 2
 
 
 class HistoryKind(enum.IntEnum):
-    """What has happened to a task; the schema says when."""
+    """What happened to a task."""
 
     SUBMITTED = 0
     DISPATCHED = 1
@@ -38,12 +41,12 @@ class HistoryKind(enum.IntEnum):
 
 @dataclass
 class History:
-    """What has happened to tasks, in columns of full length.
+    """What happened to tasks, in columns of full length.
 
-    `first` is the number of the first row since the scheduler's start; `times` are microseconds of its uptime,
-    `workers` 0 where none has to do with it, `durations` nanoseconds. `errors` say in one line of what a task failed;
-    they are empty for all others. `names` are the tasks' own, or else those of their `functions`. Only the answer about
-    one task has `tracebacks`, which are empty too where no attempt has failed.
+    `first` is the number of the first row since the scheduler's start. `times` are microseconds of the scheduler's
+    uptime, `durations` nanoseconds. `workers` are 0 for events without a worker. `names` are the tasks' own names, or
+    else those of their `functions`. `errors` have one line for each failure, and empty texts for other events. Only the
+    answer about a single task has `tracebacks`, for its failed attempts.
     """
 
     incarnation: int
@@ -63,7 +66,7 @@ class History:
 
 
 class GraphState(enum.IntEnum):
-    """Of a node: of `DONE` ones the result is there, and is kept or read by others."""
+    """The state of a graph's node. The result of a `DONE` node is there, for its readers or because it is kept."""
 
     BLOCKED = 0
     WAITING = 1
@@ -96,7 +99,9 @@ class Graphs:
 
 @dataclass
 class SchedulerProcess:
-    """`loop_durations[k]` turns of its loop took less than 2^k microseconds, and not less than 2^(k - 1)."""
+    """The scheduler's process. `loop_durations[k]` turns of its loop took less than 2^k microseconds and at least
+    2^(k - 1).
+    """
 
     interpreter: str = ""
     host: str = ""
@@ -111,7 +116,10 @@ class SchedulerProcess:
 
 @dataclass
 class WorkerColumns:
-    """`clients`, `ids`, `attempts` and `tasks` (names) say what each is known to run; attempt 0: nothing."""
+    """The workers. `clients`, `ids`, `attempts` and `tasks` (names) are the task that each is known to run.
+
+    Attempt 0: it is not known to run a task.
+    """
 
     incarnations: list[int] = field(default_factory=list)
     agents: list[int] = field(default_factory=list)
@@ -139,6 +147,8 @@ class WorkerColumns:
 
 @dataclass
 class AgentColumns:
+    """The host agents."""
+
     incarnations: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
@@ -153,6 +163,8 @@ class AgentColumns:
 
 @dataclass
 class ClientColumns:
+    """The clients."""
+
     incarnations: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     workers: list[int] = field(default_factory=list)
@@ -165,6 +177,8 @@ class ClientColumns:
 
 @dataclass
 class FunctionColumns:
+    """The functions."""
+
     numbers: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     tasks: list[int] = field(default_factory=list)
@@ -178,6 +192,8 @@ class FunctionColumns:
 
 @dataclass
 class ObjectColumns:
+    """The objects."""
+
     clients: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -188,10 +204,13 @@ class ObjectColumns:
 
 @dataclass
 class Snapshot:
-    """`deaths` are workers', by cause ("signal 9", "exit 1", "memory limit", "lease"); `retries` tasks given out again
-    after an attempt that failed. `dispatch_latencies[k]` tasks were given out after less than 2^k microseconds, and not
-    less than 2^(k - 1), since they could have been; `dispatch_latency_microseconds` is what that was in all.
-    `waiting_bytes` is the payload of open tasks that the scheduler keeps, `object_bytes` that of objects.
+    """The state of a scheduler at one time.
+
+    `deaths` counts dead workers by cause ("signal 9", "exit 1", "memory limit", "lease"). `retries` counts dispatches
+    after a failed attempt. `dispatch_latencies[k]` tasks were dispatched less than 2^k microseconds and at least
+    2^(k - 1) after they could be; `dispatch_latency_microseconds` is the sum. `waiting_bytes` is the payload of open
+    tasks in the scheduler's memory, `object_bytes` the size of objects there. `unschedulable` of the waiting tasks can
+    run on no connected worker.
     """
 
     version: str
@@ -231,7 +250,7 @@ class Snapshot:
     unschedulable: int = 0
 
     def left_out(self) -> dict[str, int]:
-        """Of each table how many rows it does not have, as a scheduler publishes a limited number of each."""
+        """Return, for each table, the number of rows beyond the limit up to which the scheduler publishes rows."""
         return {
             "workers": self.workers - len(self.worker_columns.incarnations),
             "agents": self.agents - len(self.agent_columns.incarnations),

@@ -1,7 +1,7 @@
-"""Bytes <-> messages of the protocol, for clients, workers and host agents.
+"""Encodes and decodes messages, for clients, workers, host agents and monitors.
 
-Batches, which carry everything that happens per task, go through `columns`, or `single` where they have one row; all
-other messages through pycapnp.
+Everything that happens per task travels in batches. Batches are encoded by `columns`, and by `one_row_codec` if they
+have one row. All other messages go through pycapnp.
 """
 
 from .columns import WireError
