@@ -13,7 +13,7 @@ from scaler_client.monitor.reader import Presence
 from scaler_client.top import number_format
 from scaler_client.top.as_json import as_json
 from scaler_client.top.banner import Banner
-from scaler_client.top.text_width import ELLIPSIS, clean, left, right, width_of
+from scaler_client.top.text_width import ELLIPSIS, align_left, align_right, clean, width_of
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_counts_fit_their_width(number):
 
 
 def test_texts_fit_their_width_and_have_no_control_characters():
-    assert left("abc", 5) == "abc  " and right("abc", 5) == "  abc"
-    assert left("abcdef", 4) == f"abc{ELLIPSIS}" and right("abcdef", 4) == f"{ELLIPSIS}def"
+    assert align_left("abc", 5) == "abc  " and align_right("abc", 5) == "  abc"
+    assert align_left("abcdef", 4) == f"abc{ELLIPSIS}" and align_right("abcdef", 4) == f"{ELLIPSIS}def"
     for text in ("数値計算", "a\tb", "\x1b[2J", "e\u0301clair", "\u202egnol", "\ud800x"):
         for width in range(8):
-            assert width_of(left(text, width)) == width_of(right(text, width)) == width
+            assert width_of(align_left(text, width)) == width_of(align_right(text, width)) == width
         assert "\x1b" not in clean(text) and "\u202e" not in clean(text) and "\t" not in clean(text)
 
 

@@ -13,7 +13,7 @@ from ..commands.options import OptionError, fail, interpreter
 from ..monitor.monitor_address import resolve_monitor_address
 from ..monitor.socket import MonitorKeysError
 from ..monitor.task_names import parse_task_query
-from ..monitor.text_layout import output_format, show
+from ..monitor.text_layout import output_format, print_lines
 from .arguments import PROGRAM, parse_command_line
 from .dump import check_file, dump_json, write_dump
 from .status import status_json, status_text
@@ -78,7 +78,7 @@ def _status(subscription: Subscription, values: Mapping[str, Any], _: Any) -> No
     if values["json"]:
         _show_json(status_json(view, address))
     else:
-        show(status_text(output_format(sys.stdout), view, address))
+        print_lines(status_text(output_format(sys.stdout), view, address))
 
 
 def _workers(subscription: Subscription, values: Mapping[str, Any], _: Any) -> None:
@@ -87,7 +87,7 @@ def _workers(subscription: Subscription, values: Mapping[str, Any], _: Any) -> N
     if values["json"]:
         _show_json(workers_json(view, rows))
     else:
-        show(workers_text(output_format(sys.stdout), view, rows))
+        print_lines(workers_text(output_format(sys.stdout), view, rows))
 
 
 def _story(subscription: Subscription, values: Mapping[str, Any], query: Any) -> None:
@@ -96,7 +96,7 @@ def _story(subscription: Subscription, values: Mapping[str, Any], query: Any) ->
     if values["json"]:
         _show_json(story_json(story, view))
     else:
-        show(story_text(output_format(sys.stdout), story, view))
+        print_lines(story_text(output_format(sys.stdout), story, view))
 
 
 def _dump(subscription: Subscription, values: Mapping[str, Any], _: Any) -> None:
@@ -104,7 +104,7 @@ def _dump(subscription: Subscription, values: Mapping[str, Any], _: Any) -> None
 
 
 def _show_json(answer: dict[str, Any]) -> None:
-    show([json.dumps(answer, indent=2)])
+    print_lines([json.dumps(answer, indent=2)])
 
 
 def _versions() -> str:

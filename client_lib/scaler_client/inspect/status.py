@@ -15,7 +15,7 @@ from ..monitor.text_layout import (
     clean,
     count,
     duration,
-    entries,
+    labelled_lines,
     moment,
     percent,
     plural,
@@ -47,9 +47,10 @@ def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[
         *_functions(view.functions),
     ]
     wrong = problems(view)
-    lines = entries(output, rows + [("problems" if not at else "", line) for at, line in enumerate(wrong or ["none"])])
+    rows += [("problems" if not at else "", line) for at, line in enumerate(wrong or ["none"])]
+    lines = labelled_lines(output, rows)
     style = BAD if wrong else GOOD
-    first = len(lines) - sum(len(entries(output, [("problems", line)])) for line in wrong or ["none"])
+    first = len(lines) - sum(len(labelled_lines(output, [("problems", line)])) for line in wrong or ["none"])
     return lines[:first] + [output.styled(line, style) for line in lines[first:]]
 
 

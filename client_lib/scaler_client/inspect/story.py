@@ -28,8 +28,8 @@ _OUTCOMES = {
 
 def story_text(output: OutputFormat, story: Story, view: SnapshotView) -> list[str]:
     """The lines of the story: a head, one line for each event, and the present state."""
-    begun = _started_at(view)
-    first = begun + story.events[0].uptime_seconds
+    started_at = _started_at(view)
+    first = started_at + story.events[0].uptime_seconds
     clients = {row.incarnation: row.name for row in view.clients}
     client = clean(clients[story.client]) if story.client in clients else "which has disconnected"
     lines = [
@@ -39,7 +39,7 @@ def story_text(output: OutputFormat, story: Story, view: SnapshotView) -> list[s
         *wrapped(f"since {moment(first)}, by the scheduler's clock:", output.columns),
     ]
     for event in story.events:
-        at = begun + event.uptime_seconds
+        at = started_at + event.uptime_seconds
         since = event.uptime_seconds - story.events[0].uptime_seconds
         head = f"{f'+{since:,.6f} s':>13}  {clock(at)}  "
         text, *more = wrapped(_event_text(event, story, view), output.columns - len(head))
@@ -76,13 +76,13 @@ def _event_text(event: Event, story: Story, view: SnapshotView) -> str:
             return f"continues, {attempt}: {worker} has connected again"
         return f"continues after the scheduler's restart, on {worker}, {attempt}"
     if event.kind == HistoryKind.RETURNED and event.worker:
-        return _return(event, worker)
+        return _return_text(event, worker)
     if event.kind == HistoryKind.RETURNED:
         is_lost = not any(row.incarnation == _dispatched_worker(event.attempt, story) for row in view.workers)
         why = "its worker was lost" if is_lost else "its worker returned it, or it is retried"
         return f"{attempt} ended without a result: {why}"
     if event.kind == HistoryKind.ENDED:
-        return _end(event, worker)
+        return _end_text(event, worker)
     return f"an event that this version does not know ({int(event.kind)})"
 
 
@@ -93,13 +93,13 @@ def _is_reattached(story: Story) -> bool:
     )
 
 
-def _return(event: Event, worker: str) -> str:
+def _return_text(event: Event, worker: str) -> str:
     if event.outcome == Outcome.VALUE:
         return f"attempt {event.attempt} was taken back from {worker}"
     if event.outcome == Outcome.WORKER_DIED:
         why = f": {clean(event.error)}" if event.error else ""
         return f"attempt {event.attempt} ended without a result, {worker} was lost{why}"
-    return _end(event, worker)
+    return _end_text(event, worker)
 
 
 def _dispatched_worker(attempt: int, story: Story) -> int:
@@ -110,7 +110,7 @@ def _dispatched_worker(attempt: int, story: Story) -> int:
     return given[-1] if given else 0
 
 
-def _end(event: Event, worker: str) -> str:
+def _end_text(event: Event, worker: str) -> str:
     text = _OUTCOMES.get(event.outcome, f"ended with outcome {event.outcome}")  # type: ignore[call-overload]
     if event.error and event.error != text:
         text += f": {clean(event.error)}"
@@ -148,7 +148,7 @@ def current_state(story: Story, view: SnapshotView) -> str:
 def story_json(story: Story, view: SnapshotView) -> dict[str, Any]:
     """The story as JSON. Its keys are stable."""
     workers = {row.incarnation: row for row in view.workers}
-    begun = _started_at(view)
+    started_at = _started_at(view)
     events = []
     for event in story.events:
         row = workers.get(event.worker)
@@ -158,7 +158,7 @@ def story_json(story: Story, view: SnapshotView) -> dict[str, Any]:
             {
                 "event": event.kind.name.lower() if isinstance(event.kind, HistoryKind) else str(event.kind),
                 "seconds": event.uptime_seconds - story.events[0].uptime_seconds,
-                "unix_seconds": begun + event.uptime_seconds,
+                "unix_seconds": started_at + event.uptime_seconds,
                 "attempt": event.attempt,
                 "worker": str(event.worker) if event.worker else None,
                 "worker_name": row.name if row else None,

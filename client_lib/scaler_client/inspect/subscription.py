@@ -71,10 +71,10 @@ class Subscription:
             self.wait_until(lambda: reader.view is not None and reader.view.seconds > 0, RATES_SECONDS)
         return reader.view
 
-    def wait_until(self, is_wanted: Callable[[], bool], seconds: float) -> bool:
-        """Read messages until `is_wanted` returns true or the time is over. Returns whether it did."""
+    def wait_until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Read messages until `condition` returns true or the time is over. Returns whether it did."""
         deadline = time.monotonic() + seconds
-        while not is_wanted():
+        while not condition():
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
@@ -82,17 +82,17 @@ class Subscription:
         return True
 
     def _silence_text(self) -> str:
-        heard = f"no scheduler was heard at {self.address} within {self.seconds:g} s"
+        message = f"no scheduler was heard at {self.address} within {self.seconds:g} s"
         obstacle = self._monitor.connection_problem()
         if obstacle:
-            return f"{heard}: {obstacle}"
+            return f"{message}: {obstacle}"
         look = "check that it runs, and its --monitor-address (in the first lines of its log)"
         own = (
             "; to use the scheduler's own address, give it as --scheduler-address"
             if self.address.transport == "tcp"
             else ""
         )
-        return f"{heard}: {look}{own}"
+        return f"{message}: {look}{own}"
 
     def close(self) -> None:
         """Close the socket."""

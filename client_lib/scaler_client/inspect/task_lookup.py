@@ -97,18 +97,18 @@ def _unknown_task_text(query: TaskQuery, others: list[Story]) -> str:
 
 def _request_stories(subscription: Subscription, client: int, task_id: int) -> list[Story]:
     """Ask the scheduler for the stories of a client's task, or with ANY_CLIENT of all tasks with this id."""
-    asked = client, task_id
+    request = client, task_id
     deadline = time.monotonic() + subscription.seconds
     while True:
-        subscription.subscribe(story_topic(*asked))
+        subscription.subscribe(story_topic(*request))
         left = deadline - time.monotonic()
-        if subscription.wait_until(lambda: asked in subscription.reader.stories, min(left, RETRY_SECONDS)):
-            return stories_of(subscription.reader.stories[asked])
+        if subscription.wait_until(lambda: request in subscription.reader.stories, min(left, RETRY_SECONDS)):
+            return stories_of(subscription.reader.stories[request])
         if left <= RETRY_SECONDS:
             raise NothingHeardError(
                 f"the scheduler at {subscription.address} did not answer within {subscription.seconds:g} s"
             )
-        subscription.unsubscribe(story_topic(*asked))
+        subscription.unsubscribe(story_topic(*request))
 
 
 def stories_of(history: History) -> list[Story]:

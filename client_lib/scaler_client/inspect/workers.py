@@ -57,11 +57,11 @@ def state_of(row: WorkerRow) -> str:
     return "idle"
 
 
-def select_workers(view: SnapshotView, sort: str, wanted: str) -> list[WorkerRow]:
+def select_workers(view: SnapshotView, sort: str, filter_text: str) -> list[WorkerRow]:
     """The workers that contain the text, sorted."""
     key, is_reversed = _KEYS[sort]
     rows = sorted(view.workers, key=lambda row: row.name)
-    return sorted((row for row in rows if wanted.lower() in _searchable_text(row)), key=key, reverse=is_reversed)
+    return sorted((row for row in rows if filter_text.lower() in _searchable_text(row)), key=key, reverse=is_reversed)
 
 
 def _searchable_text(row: WorkerRow) -> str:
@@ -113,8 +113,8 @@ def _running_text(row: WorkerRow, width: int) -> str:
     """For example `fit#17 2.5 s`. If it is longer than `width`, the name is cut."""
     if row.task is None:
         return ""
-    told = f"#{row.task.id} {duration(row.task.seconds)}"
-    return truncate_middle(clean(row.task.name), max(0, width - len(told))) + told
+    suffix = f"#{row.task.id} {duration(row.task.seconds)}"
+    return truncate_middle(clean(row.task.name), max(0, width - len(suffix))) + suffix
 
 
 def worker_json(row: WorkerRow) -> dict[str, Any]:

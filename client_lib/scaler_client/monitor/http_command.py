@@ -45,7 +45,7 @@ def _parse_host(given: str) -> str:
     raise ValueError(f"{options.quoted(given)} is not an address or name of an interface")
 
 
-class Logging(Protocol):
+class LoggingConfig(Protocol):
     """The part of a command's configuration that `HttpCommand.main` reads."""
 
     @property
@@ -87,7 +87,7 @@ class HttpCommand:
             status = run_common_option(self.command, self.program, self._versions, arguments)
             if status is not None:
                 return status
-            config: Logging = load(arguments, os.environ)
+            config: LoggingConfig = load(arguments, os.environ)
             logs.set_up(config.logging_level, config.logging_paths, config.logging_config_file)
         except OptionError as error:
             return fail(self.program, str(error))

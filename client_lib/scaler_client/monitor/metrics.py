@@ -82,7 +82,7 @@ class SchedulerCollector(Collector):
         view = reader.view
         if not is_up or view is None:
             return
-        age = max(0.0, self._clock() - reader.heard_at)
+        age = max(0.0, self._clock() - reader.last_message_at)
         yield _gauge("scaler_snapshot_age_seconds", "Time since the scheduler published the values shown here.", age)
         missed = "Snapshots of this scheduler that were lost on the way or came too late."
         yield _counter("scaler_snapshots_missed", missed, reader.missed_snapshots)

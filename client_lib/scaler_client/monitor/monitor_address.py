@@ -17,12 +17,12 @@ SERVICE_MONITOR = Address("ipc", "", 0, "/run/scaler/monitor")
 """Where the scheduler's systemd unit publishes."""
 
 
-def find_monitor_address(address: Address, otherwise: Address | None = None, has_service: bool = False) -> Address:
+def find_monitor_address(address: Address, fallback: Address | None = None, has_service: bool = False) -> Address:
     """The monitor address of a scheduler that uses its default: the first candidate whose socket exists.
 
     Args:
         address: the scheduler's own address, as it binds it or as clients connect to it.
-        otherwise: the result if no socket exists yet; None takes the default address.
+        fallback: the result if no socket exists yet; None takes the default address.
         has_service: whether the address of the scheduler's systemd unit is a candidate too.
 
     Raises:
@@ -33,7 +33,7 @@ def find_monitor_address(address: Address, otherwise: Address | None = None, has
     for candidate in [*candidates, SERVICE_MONITOR] if has_service else candidates:
         if os.path.exists(candidate.path):
             return candidate
-    return otherwise or candidates[0]
+    return fallback or candidates[0]
 
 
 _SCHEDULER = Command(
@@ -63,7 +63,7 @@ def resolve_monitor_address(values: Mapping[str, Any], scheduler_file: str = SCH
         return given
     address: Address | None = values["scheduler_address"]
     if address is not None:
-        return _find(address)
+        return _find_or_fail(address)
     configured = _scheduler_file_addresses(scheduler_file)
     if "monitor_address" in configured:
         return _on_loopback(configured["monitor_address"])
@@ -73,12 +73,12 @@ def resolve_monitor_address(values: Mapping[str, Any], scheduler_file: str = SCH
             f"or give the scheduler's address by --scheduler-address or in {ADDRESS_VARIABLE}"
         )
     # The file belongs to the service. If the service starts later, this program waits for its socket.
-    return _find(configured["address"], SERVICE_MONITOR)
+    return _find_or_fail(configured["address"], SERVICE_MONITOR)
 
 
-def _find(address: Address, otherwise: Address | None = None) -> Address:
+def _find_or_fail(address: Address, fallback: Address | None = None) -> Address:
     try:
-        return find_monitor_address(address, otherwise, has_service=True)
+        return find_monitor_address(address, fallback, has_service=True)
     except AddressError as error:
         raise OptionError(f"the monitor address of {address}: {error}") from None
 

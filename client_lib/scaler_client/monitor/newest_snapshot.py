@@ -59,8 +59,8 @@ class NewestSnapshot:
         newest = self._newest
         return newest if newest is not None and incarnation in (0, newest.incarnation) else None
 
-    def wait(self, incarnation: int, seconds: float, is_wanted: Callable[[Snapshot], bool]) -> Snapshot | None:
-        """Wait up to `seconds` for a snapshot that `is_wanted` accepts. Returns the newest one in any case, or None.
+    def wait(self, incarnation: int, seconds: float, accepts: Callable[[Snapshot], bool]) -> Snapshot | None:
+        """Wait up to `seconds` for a snapshot that `accepts` accepts. Returns the newest one in any case, or None.
 
         Does not wait if no scheduler publishes there.
 
@@ -73,7 +73,7 @@ class NewestSnapshot:
                 self._connect()
             while self._socket is not None:
                 newest, left = self._newest, max(0.0, deadline - time.monotonic())
-                is_found = newest is not None and incarnation in (0, newest.incarnation) and is_wanted(newest)
+                is_found = newest is not None and incarnation in (0, newest.incarnation) and accepts(newest)
                 if not self._socket.poll(0 if is_found else round(left * 1000)):
                     break
                 self._decode(self._socket.recv())

@@ -58,7 +58,7 @@ class MonitorReader:
         """How many schedulers have published here. Each start of a scheduler counts."""
         self.function_totals = FunctionTotals()
         """Counters by function name. Every snapshot is added, also when nobody looks at it."""
-        self._heard_at = now
+        self._last_message_at = now
         self._recent: deque[Snapshot] = deque()
         """Snapshots of this scheduler: the base of the rates first, the newest one last."""
         self._cpu_usages: CpuUsages = {}
@@ -119,21 +119,21 @@ class MonitorReader:
         if self.presence in (Presence.UNHEARD, Presence.GONE) or now < self.deadline:
             return False
         self.presence = Presence.GONE
-        self.since = self._heard_at
+        self.since = self._last_message_at
         return True
 
     @property
-    def heard_at(self) -> float:
+    def last_message_at(self) -> float:
         """When the last message came, by the caller's clock; the reader's start if none has come."""
-        return self._heard_at
+        return self._last_message_at
 
     @property
     def deadline(self) -> float:
         """The time by which `tick` must be called if no frame comes before."""
-        return self._heard_at + SILENCE_SECONDS
+        return self._last_message_at + SILENCE_SECONDS
 
     def _set_presence(self, presence: Presence, now: float) -> None:
-        self._heard_at = now
+        self._last_message_at = now
         if presence is not self.presence:
             self.presence = presence
             self.since = now

@@ -179,13 +179,13 @@ CpuUsages = dict[int, CpuUsage]
 def cpu_usages(snapshot: Snapshot, before: CpuUsages) -> CpuUsages:
     """The usages of all agents and workers of a snapshot, given the previous usages."""
     agents, workers = snapshot.agent_columns, snapshot.worker_columns
-    heard = dict(zip(agents.incarnations, agents.last_heartbeat_milliseconds))
+    last_heartbeats = dict(zip(agents.incarnations, agents.last_heartbeat_milliseconds))
     found: CpuUsages = {}
     for incarnation, spent in zip(agents.incarnations, agents.cpu_milliseconds):
-        found[incarnation] = _next_usage(before.get(incarnation), heard[incarnation], spent)
+        found[incarnation] = _next_usage(before.get(incarnation), last_heartbeats[incarnation], spent)
     for incarnation, agent, spent in zip(workers.incarnations, workers.agents, workers.cpu_milliseconds):
-        if agent in heard:
-            found[incarnation] = _next_usage(before.get(incarnation), heard[agent], spent)
+        if agent in last_heartbeats:
+            found[incarnation] = _next_usage(before.get(incarnation), last_heartbeats[agent], spent)
     return found
 
 

@@ -115,7 +115,7 @@ def plural(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
-def entries(output: OutputFormat, rows: Sequence[tuple[str, str]]) -> list[str]:
+def labelled_lines(output: OutputFormat, rows: Sequence[tuple[str, str]]) -> list[str]:
     """Labels on the left, texts on the right, wrapped to several lines."""
     wide = max((len(name) for name, _ in rows), default=0) + 2
     lines = []
@@ -154,7 +154,7 @@ def table(output: OutputFormat, titles: Sequence[str], rows: Sequence[Sequence[s
     return [output.styled(lines[0], BOLD), *lines[1:]]
 
 
-def show(lines: Sequence[str]) -> None:
+def print_lines(lines: Sequence[str]) -> None:
     """Print lines to standard output. Ignores a reader that closes the pipe early."""
     try:
         print("\n".join(lines), flush=True)

@@ -64,14 +64,14 @@ _IDENTITIES = ("incarnation", "agent", "client", "worker", "id")
 
 
 def _rows(rows: Sequence[Any]) -> List[Dict[str, Any]]:
-    return [_named(dataclasses.asdict(row)) for row in rows]
+    return [_with_string_ids(dataclasses.asdict(row)) for row in rows]
 
 
-def _named(row: Dict[str, Any]) -> Dict[str, Any]:
-    named = {key: str(value) if key in _IDENTITIES else value for key, value in row.items()}
+def _with_string_ids(row: Dict[str, Any]) -> Dict[str, Any]:
+    result = {key: str(value) if key in _IDENTITIES else value for key, value in row.items()}
     if row.get("task"):
-        named["task"] = _named(row["task"])
-    return named
+        result["task"] = _with_string_ids(row["task"])
+    return result
 
 
 def _messages(totals: Mapping[str, int], rates: Mapping[str, float]) -> Dict[str, Dict[str, float]]:

@@ -6,7 +6,7 @@ from typing import List, Optional, Tuple
 
 from ..monitor.snapshot_view import AgentRow, SnapshotView, WorkerRow
 from .number_format import count, duration, percent, rate, size
-from .text_width import Line, right
+from .text_width import Line, align_right
 from .worker_table import STATE_LETTERS, state_letters
 
 LABEL = 14
@@ -20,7 +20,7 @@ def detail_lines(entries: Entries) -> List[Line]:
     lines: List[Line] = []
     for title, message in entries:
         lines += [[], [("section", title)]] if lines else [[("section", title)]]
-        lines += [[("label", right(label, LABEL)), ("", f"  {text}")] for label, text in message]
+        lines += [[("label", align_right(label, LABEL)), ("", f"  {text}")] for label, text in message]
     return lines
 
 

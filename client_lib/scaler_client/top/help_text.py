@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
-from .text_width import Line, left
+from .text_width import Line, align_left
 from .worker_table import SORT_KEYS, STATE_LETTERS
 
 SORTING = " ".join(f"{column.name}[{key}]" for key, column in SORT_KEYS.items())
@@ -24,22 +24,22 @@ KEYS: Tuple[Tuple[str, str], ...] = (
 
 def help_lines() -> List[Line]:
     lines: List[Line] = [[("section", "Keys")]]
-    lines += [[("label", "  " + left(keys, 20)), ("", text)] for keys, text in KEYS]
+    lines += [[("label", "  " + align_left(keys, 20)), ("", text)] for keys, text in KEYS]
     lines += [[], [("section", "State of a worker")]]
-    lines += [[("label", "  " + left(letter, 20)), ("", meaning)] for _, letter, meaning in STATE_LETTERS]
+    lines += [[("label", "  " + align_left(letter, 20)), ("", meaning)] for _, letter, meaning in STATE_LETTERS]
     lines += [
         [],
         [("section", "Figures")],
-        [("label", "  " + left("cpu", 20)), ("", "percent of one core")],
-        [("label", "  " + left("susp", 20)), ("", "suspended: tasks that wait for their own child tasks")],
-        [("label", "  " + left("lag", 20)), ("", "time from a heartbeat of the host's agent to its echo")],
-        [("label", "  " + left("loop", 20)), ("", "percent of time in which the scheduler's loop is busy")],
+        [("label", "  " + align_left("cpu", 20)), ("", "percent of one core")],
+        [("label", "  " + align_left("susp", 20)), ("", "suspended: tasks that wait for their own child tasks")],
+        [("label", "  " + align_left("lag", 20)), ("", "time from a heartbeat of the host's agent to its echo")],
+        [("label", "  " + align_left("loop", 20)), ("", "percent of time in which the scheduler's loop is busy")],
         [
-            ("label", "  " + left("unreachable", 20)),
+            ("label", "  " + align_left("unreachable", 20)),
             ("", "messages dropped as the receiver had disconnected"),
         ],
         [
-            ("label", "  " + left("unassigned", 20)),
+            ("label", "  " + align_left("unassigned", 20)),
             ("", "tasks waiting for a worker; blocked: waiting for inputs"),
         ],
     ]

@@ -17,7 +17,7 @@ from .side_detail import side_entries
 from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, SORTED_BY, side_columns, side_rows, total_rows
 from .summary import summary, summary_height
 from .tables import Column, header, place, requested_width, row
-from .text_width import Line, clean, join_columns, left, padded, right, width_of
+from .text_width import Line, align_left, align_right, clean, join_columns, padded, width_of
 from .worker_table import WORKER_COLUMNS, filtered, sorted_rows
 
 BESIDE_COLUMNS = 180
@@ -72,22 +72,24 @@ def render(
         style, words = message
         at = 1 if view is None else 0
         where = f" {address} " if view is not None and width_of(words) + len(address) + 4 <= width else ""
-        lines[at] = [(style, left(f" {clean(words)}", width - len(where)) + where)]
+        lines[at] = [(style, align_left(f" {clean(words)}", width - len(where)) + where)]
     return lines
 
 
 def _title(view: Optional[SnapshotView], address: str, width: int) -> Line:
     if view is None:
-        return [("title", left(f" scaler_top  {address}", width))]
+        return [("title", align_left(f" scaler_top  {address}", width))]
     snapshot = view.snapshot
     start = f" scaler_top  {snapshot.address}"
     end = f"{snapshot.process.host}/{snapshot.process.pid}  up {clock(snapshot.uptime_seconds)} "
-    return [("title", left(start, width - width_of(clean(end)) - 1) + " " + clean(end))]
+    return [("title", align_left(start, width - width_of(clean(end)) - 1) + " " + clean(end))]
 
 
 def _last_line(state: ScreenState, view: Optional[SnapshotView], width: int) -> Line:
     if state.is_typing:
-        return [("title", left(f" Filter {state.focus}: {state.filter_text}_   Enter keeps it, Esc drops it", width))]
+        return [
+            ("title", align_left(f" Filter {state.focus}: {state.filter_text}_   Enter keeps it, Esc drops it", width))
+        ]
     if view is None:
         keys = "q quit"
     elif state.is_help or state.detail is not None:
@@ -96,7 +98,7 @@ def _last_line(state: ScreenState, view: Optional[SnapshotView], width: int) -> 
         other = OBJECTS if state.side == FUNCTIONS else FUNCTIONS
         keys = f"Enter detail  / filter {state.focus}  Tab next table  o {other}  ? help  q quit"
     words = f"filter: {state.filter_text}  " if state.filter_text else ""
-    return [("keys", left(f" {words}{keys}", width))]
+    return [("keys", align_left(f" {words}{keys}", width))]
 
 
 def _visible_lines(state: ScreenState, lines: Sequence[Line], height: int) -> List[Line]:
@@ -216,8 +218,8 @@ def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> 
     label = f"{'>' if has_focus else ' '}{table.total}"
     lines: List[Line] = [
         [
-            ("focus" if has_focus else "section", left(label, width - len(below) - 1)),
-            ("rule", right(below, len(below) + 1)),
+            ("focus" if has_focus else "section", align_left(label, width - len(below) - 1)),
+            ("rule", align_right(below, len(below) + 1)),
         ],
         header(placed, table.sorted_by),
     ]

@@ -76,7 +76,7 @@ def side_rows(view: SnapshotView, table: str, words: str) -> List[Any]:
     }
     wanted = words.lower().split()
     name, tasks = (_column(table, each) for each in (table[:-1], SORTED_BY))
-    rows = [row for row in tables[table] if all(word in _words_of(table, row) for word in wanted)]
+    rows = [row for row in tables[table] if all(word in _searchable_text(table, row) for word in wanted)]
     return sorted(sorted(rows, key=name.order), key=tasks.order, reverse=True)
 
 
@@ -89,7 +89,7 @@ def _column(table: str, name: str) -> Column[Any]:
     return next(column for column in COLUMNS[table] if column.name == name)
 
 
-def _words_of(table: str, row: Any) -> str:
+def _searchable_text(table: str, row: Any) -> str:
     return " ".join(column.text(row) for column in COLUMNS[table] if column.is_text).lower()
 
 

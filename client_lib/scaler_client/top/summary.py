@@ -7,7 +7,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from ..monitor.snapshot_view import SnapshotView
 from ..protocol.messages import Outcome
 from .number_format import clock, count, percent, rate, size
-from .text_width import Line, join_columns, left, right
+from .text_width import Line, align_left, align_right, join_columns
 
 WIDE = 118
 """From this width on, counts are shown in full."""
@@ -122,12 +122,12 @@ def _section(name: str, entries: Sequence[Entry], width: int, height: int, aside
     """
     figure = max([len(entry[1]) for entry in entries] or [0])
     label = max(0, width - figure - aside - 1)
-    lines: List[Line] = [[("section", left(name, width - aside) + right("/s" if aside else "", aside))]]
+    lines: List[Line] = [[("section", align_left(name, width - aside) + align_right("/s" if aside else "", aside))]]
     room = height - 1
     shown = entries if len(entries) <= room else entries[: room - 1]
     for text, number, behind in shown:
-        named = right(text, label) if len(text) <= label else left(text, label)
-        lines.append([("label", named), ("", " " + right(number, figure) + right(behind, aside))])
+        named = align_right(text, label) if len(text) <= label else align_left(text, label)
+        lines.append([("label", named), ("", " " + align_right(number, figure) + align_right(behind, aside))])
     if len(shown) < len(entries):
-        lines.append([("label", right(f"{len(entries) - len(shown)} more", label))])
+        lines.append([("label", align_right(f"{len(entries) - len(shown)} more", label))])
     return lines, width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Generic, List, Sequence, Tuple, TypeVar
 
-from .text_width import Line, left, right, width_of
+from .text_width import Line, align_left, align_right, width_of
 
 Row = TypeVar("Row")
 
@@ -83,7 +83,7 @@ def header(placed: PlacedColumns[Row], sorted_by: str) -> Line:
     at = 0, 0
     for column, width in placed:
         start = len(text) + 1 if column.is_text else len(text) + width - len(column.name)
-        text += left(" " + column.name, width) if column.is_text else right(column.name, width)
+        text += align_left(" " + column.name, width) if column.is_text else align_right(column.name, width)
         if column.name == sorted_by:
             at = start, start + len(column.name)
     text += " "
@@ -97,5 +97,5 @@ def row(placed: PlacedColumns[Row], one: Row, style: str = "") -> Line:
     text = ""
     for column, width in placed:
         cell = column.text(one)
-        text += " " + left(cell, width - 1) if column.is_text else right(cell, width)
+        text += " " + align_left(cell, width - 1) if column.is_text else align_right(cell, width)
     return [(style, text)]

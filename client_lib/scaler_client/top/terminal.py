@@ -93,22 +93,22 @@ def show(socket: MonitorSocket, sorted_by: str) -> int:
     """Show the screen until the user or a signal ends it. Returns the exit status."""
     state = ScreenState()
     state.sorted_by = sorted_by
-    shown = ScreenWidget(state, socket, Banner())
+    widget = ScreenWidget(state, socket, Banner())
     screen = urwid.raw_display.Screen()
     has_colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in _COLOURLESS
     screen.set_terminal_properties(colors=COLOURS if has_colours else 1)
-    loop = urwid.MainLoop(shown, PALETTE, screen=screen, event_loop=urwid.SelectEventLoop(), handle_mouse=True)
+    loop = urwid.MainLoop(widget, PALETTE, screen=screen, event_loop=urwid.SelectEventLoop(), handle_mouse=True)
     events = loop.event_loop
 
-    def style(*_: object) -> None:
+    def refresh(*_: object) -> None:
         socket.read()
-        shown.refresh()
+        widget.refresh()
 
     def refresh_periodically() -> None:
-        style()
+        refresh()
         events.alarm(REFRESH_SECONDS, refresh_periodically)
 
-    events.watch_file(socket.fileno(), style)
+    events.watch_file(socket.fileno(), refresh)
     events.alarm(0, refresh_periodically)
     with _ExitSignals(loop):
         loop.run()
@@ -122,23 +122,23 @@ class _ExitSignals:
     """Ends the loop on a signal, between two events, so that urwid restores the terminal."""
 
     def __init__(self, loop: urwid.MainLoop) -> None:
-        self._pipe = loop.watch_pipe(self._leave)
-        self._before: Dict[int, Any] = {}
+        self._pipe = loop.watch_pipe(self._exit_loop)
+        self._previous_handlers: Dict[int, Any] = {}
 
     def __enter__(self) -> None:
         for name in EXIT_SIGNALS:
             number = getattr(signal, name, None)
             if number is not None:
-                self._before[number] = signal.signal(number, self._take)
+                self._previous_handlers[number] = signal.signal(number, self._on_signal)
 
     def __exit__(self, *_error: object) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
 
-    def _take(self, *_: object) -> None:
+    def _on_signal(self, *_: object) -> None:
         os.write(self._pipe, b"x")
 
-    def _leave(self, _data: bytes) -> bool:
+    def _exit_loop(self, _data: bytes) -> bool:
         raise urwid.ExitMainLoop
 
 

@@ -27,7 +27,7 @@ def width_of(text: str) -> int:
     return len(text) if text.isascii() else calc_width(text, 0, len(text))
 
 
-def left(text: str, width: int) -> str:
+def align_left(text: str, width: int) -> str:
     """The text left-aligned in `width` columns. The end of a longer text is cut."""
     text = clean(text)
     used = width_of(text)
@@ -37,7 +37,7 @@ def left(text: str, width: int) -> str:
     return text + " " * (width - used)
 
 
-def right(text: str, width: int) -> str:
+def align_right(text: str, width: int) -> str:
     """The text right-aligned in `width` columns. The beginning of a longer text is cut: workers differ at the end."""
     text = clean(text)
     used = width_of(text)
@@ -60,7 +60,7 @@ def padded(line: Line, width: int) -> Line:
         text = clean(text)
         used = width_of(text)
         if used > width:
-            kept.append((style, left(text, width)))
+            kept.append((style, align_left(text, width)))
             return kept
         kept.append((style, text))
         width -= used

@@ -24,7 +24,7 @@ def state_letters(state: WorkerState) -> str:
     return "".join(letter if state & bit else "-" for bit, letter, _ in STATE_LETTERS)
 
 
-def by_name(row: WorkerRow) -> List[Union[str, int]]:
+def name_key(row: WorkerRow) -> List[Union[str, int]]:
     """The sort key of a name: node-2 comes before node-10."""
     parts: List[Union[str, int]] = list(re.split("([0-9]{1,18})", row.name))
     parts[1::2] = map(int, parts[1::2])
@@ -40,7 +40,7 @@ def _running(row: WorkerRow) -> str:
 
 
 WORKER_COLUMNS: Tuple[Column[WorkerRow], ...] = (
-    Column("worker", 9, lambda row: row.name, by_name, "n", stretches=True, descends=False),
+    Column("worker", 9, lambda row: row.name, name_key, "n", stretches=True, descends=False),
     Column("agt_cpu", 8, lambda row: percent(row.agent_cpu_percent), lambda row: row.agent_cpu_percent, "C"),
     Column("agt_rss", 8, lambda row: size(row.agent_resident_bytes), lambda row: row.agent_resident_bytes, "M"),
     Column("cpu", 7, lambda row: percent(row.cpu_percent), lambda row: row.cpu_percent, "c"),
@@ -63,10 +63,10 @@ def filtered(rows: Sequence[WorkerRow], words: str) -> List[WorkerRow]:
     wanted = words.lower().split()
     if not wanted:
         return list(rows)
-    return [row for row in rows if all(word in _text_of(row) for word in wanted)]
+    return [row for row in rows if all(word in _searchable_text(row) for word in wanted)]
 
 
-def _text_of(row: WorkerRow) -> str:
+def _searchable_text(row: WorkerRow) -> str:
     task = "" if row.task is None else row.task.name
     return f"{row.name} {row.host} {row.capabilities} {state_letters(row.state)} {task}".lower()
 
@@ -74,4 +74,4 @@ def _text_of(row: WorkerRow) -> str:
 def sorted_rows(rows: Sequence[WorkerRow], by: str, is_reversed: bool) -> List[WorkerRow]:
     """The rows sorted by a column in its own direction, or reversed. Equal rows are sorted by name."""
     column = BY_NAME[by]
-    return sorted(sorted(rows, key=by_name), key=column.order, reverse=column.descends != is_reversed)
+    return sorted(sorted(rows, key=name_key), key=column.order, reverse=column.descends != is_reversed)

@@ -77,7 +77,7 @@ class WebApplication:
         application.on_response_prepare.append(_add_headers)
         application.on_shutdown.append(self._close_sockets)
         application.router.add_get("/", self._index)
-        application.router.add_get(LIVE_PATH, self._live_socket)
+        application.router.add_get(LIVE_PATH, self._websocket)
         application.router.add_get("/health", self._health)
         application.router.add_get("/metrics", self._metrics)
         application.router.add_get("/static/{name:.+}", self._file)
@@ -145,7 +145,7 @@ class WebApplication:
         body, content_type = exposition(self._live.reader, request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
-    async def _live_socket(self, request: web.Request) -> web.StreamResponse:
+    async def _websocket(self, request: web.Request) -> web.StreamResponse:
         if not self._access.is_origin_allowed(request.headers.get("Origin"), request.headers.get("Host", "")):
             return web.Response(status=403, text="only the page of this server may connect here\n")
         if self.pages >= MAX_PAGES:

@@ -206,10 +206,10 @@ class Answering:
     def unsubscribe(self, topic: bytes) -> None:
         assert topic == self.asked[-1]
 
-    def wait_until(self, is_wanted: Callable[[], bool], _seconds: float) -> bool:
+    def wait_until(self, condition: Callable[[], bool], _seconds: float) -> bool:
         if len(self.asked) == 2:
             self.reader.feed(history_frame(0, list(self._rows), topic=self.asked[-1]), 0)
-        return is_wanted()
+        return condition()
 
 
 def task_rows(*clients: int) -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ export class Banner {
   }
 
   #show() {
-    const { state, label, kind, text } = this.#words();
+    const { state, label, kind, text } = this.#status();
     this.state.dataset.state = state;
     setText(this.state.lastElementChild, label);
     this.place.hidden = !text;
@@ -60,7 +60,7 @@ export class Banner {
     this.button.hidden = state !== "lost";
   }
 
-  #words() {
+  #status() {
     const { presence, hello } = this.model;
     const { name, details } = this.connection;
     if (name === "lost") {

@@ -4,7 +4,7 @@ import { drawing } from "../elements.js";
 import { attachGestures } from "../gestures.js";
 
 const [MIN_SCALE, MAX_SCALE] = [0.05, 3];
-const MIN_LEGIBLE = 0.5;
+const MIN_LEGIBLE_SCALE = 0.5;
 const KEY_PAN_PIXELS = 60;
 const LETTERS = { blocked: "B", waiting: "W", running: "R", done: "D", failed: "F" };
 
@@ -62,10 +62,10 @@ export class GraphCanvas {
   /** Show the whole graph, or its beginning if the whole would be illegible. */
   begin() {
     this.fit();
-    if (!this.size || this.scale >= MIN_LEGIBLE) return;
+    if (!this.size || this.scale >= MIN_LEGIBLE_SCALE) return;
     const { clientWidth, clientHeight } = this.element;
-    const left = Math.max(0, (clientWidth - this.size.width * MIN_LEGIBLE) / 2);
-    this.#place(MIN_LEGIBLE, left, Math.min(0, (clientHeight - this.size.height * MIN_LEGIBLE) / 2));
+    const left = Math.max(0, (clientWidth - this.size.width * MIN_LEGIBLE_SCALE) / 2);
+    this.#place(MIN_LEGIBLE_SCALE, left, Math.min(0, (clientHeight - this.size.height * MIN_LEGIBLE_SCALE) / 2));
   }
 
   fit() {

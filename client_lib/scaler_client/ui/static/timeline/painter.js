@@ -5,7 +5,7 @@ import { Frame, LEVELS, layoutLane } from "./lane_layout.js";
 import { ticks } from "./viewport.js";
 
 export const AXIS_HEIGHT = 28;
-const MIN_FOR_TEXT = 14;
+const MIN_HEIGHT_FOR_TEXT = 14;
 const MIN_TEXT_WIDTH = 44;
 const MAX_TEXTS = 300;
 const CHARACTER_WIDTH = 6.02;
@@ -36,10 +36,10 @@ export class Painter {
    */
   paint(scene) {
     this.colours ??= this.#readColours();
-    const { context: at, colours } = this;
-    at.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    at.fillStyle = colours.surface;
-    at.fillRect(0, 0, this.width, this.height);
+    const { context, colours } = this;
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.fillStyle = colours.surface;
+    context.fillRect(0, 0, this.width, this.height);
     const { lanes, rowHeight, scrollTop, gutter, viewport } = scene;
     const first = Math.max(0, Math.floor(scrollTop / rowHeight));
     const last = Math.min(lanes.length, Math.ceil((scrollTop + this.height - AXIS_HEIGHT) / rowHeight));
@@ -48,11 +48,11 @@ export class Painter {
     this.#rows(scene, first, last, top);
     const axis = ticks(viewport, 84);
     this.#grid(axis, scene);
-    at.save();
-    at.beginPath();
-    at.rect(gutter, AXIS_HEIGHT, viewport.width, this.height - AXIS_HEIGHT);
-    at.clip();
-    at.translate(gutter, 0);
+    context.save();
+    context.beginPath();
+    context.rect(gutter, AXIS_HEIGHT, viewport.width, this.height - AXIS_HEIGHT);
+    context.clip();
+    context.translate(gutter, 0);
     const frame = new Frame();
     for (let row = first; row < last; row++) layoutLane(frame, lanes[row], viewport, top + row * rowHeight + pad, rowHeight - 2 * pad);
     this.#bars(frame, rowHeight);
@@ -63,7 +63,7 @@ export class Painter {
     this.#failures(frame);
     for (let row = first; row < last; row++) this.#restarts(lanes[row], viewport, top + row * rowHeight, rowHeight);
     if (scene.selected) this.#choice(scene, top, pad);
-    at.restore();
+    context.restore();
     this.#names(scene, first, last, top);
     this.#axis(axis, scene);
     return { bars: frame.drawn, rows: Math.max(0, last - first), scanned: frame.scanned };
@@ -77,13 +77,13 @@ export class Painter {
   }
 
   #rows({ lanes, rowHeight, selected }, first, last, top) {
-    const { context: at, colours } = this;
-    at.fillStyle = colours.sunk;
-    for (let row = first; row < last; row++) if (row % 2) at.fillRect(0, top + row * rowHeight, this.width, rowHeight);
+    const { context, colours } = this;
+    context.fillStyle = colours.sunk;
+    for (let row = first; row < last; row++) if (row % 2) context.fillRect(0, top + row * rowHeight, this.width, rowHeight);
     if (!selected) return;
-    at.fillStyle = colours["accent-soft"];
+    context.fillStyle = colours["accent-soft"];
     const row = lanes.indexOf(selected.lane);
-    if (row >= first && row < last) at.fillRect(0, top + row * rowHeight, this.width, rowHeight);
+    if (row >= first && row < last) context.fillRect(0, top + row * rowHeight, this.width, rowHeight);
   }
 
   #grid({ times }, { viewport, gutter }) {
@@ -92,47 +92,47 @@ export class Painter {
   }
 
   #bars(frame, rowHeight) {
-    const { context: at, theme } = this;
+    const { context, theme } = this;
     for (const [key, list] of frame.bars) {
-      at.fillStyle = theme.functionColour(Math.floor(key / LEVELS));
-      at.globalAlpha = 0.34 + (0.66 * ((key % LEVELS) + 1)) / LEVELS;
-      for (let n = 0; n < list.length; n += 4) at.fillRect(list[n], list[n + 1], list[n + 2], list[n + 3]);
+      context.fillStyle = theme.functionColour(Math.floor(key / LEVELS));
+      context.globalAlpha = 0.34 + (0.66 * ((key % LEVELS) + 1)) / LEVELS;
+      for (let n = 0; n < list.length; n += 4) context.fillRect(list[n], list[n + 1], list[n + 2], list[n + 3]);
     }
-    at.globalAlpha = 1;
+    context.globalAlpha = 1;
     const { wide } = frame;
     const named = [];
     for (let n = 0; n < wide.length; n += 5) {
       const width = wide[n + 3];
-      at.fillStyle = theme.functionColour(wide[n].function.colour);
-      at.fillRect(wide[n + 1], wide[n + 2], width - (width > 4 ? 1 : 0), wide[n + 4]);
+      context.fillStyle = theme.functionColour(wide[n].function.colour);
+      context.fillRect(wide[n + 1], wide[n + 2], width - (width > 4 ? 1 : 0), wide[n + 4]);
       if (width >= MIN_TEXT_WIDTH && !wide[n].failed) named.push(n);
     }
     // Text costs the most. If there are many bars, their texts would be too small to read.
-    if (rowHeight < MIN_FOR_TEXT || named.length > MAX_TEXTS) return;
+    if (rowHeight < MIN_HEIGHT_FOR_TEXT || named.length > MAX_TEXTS) return;
     for (const n of named) this.#text(wide[n], wide[n + 1], wide[n + 2], wide[n + 3], wide[n + 4]);
   }
 
   #text({ name, function: kind }, x, y, width, height) {
-    const { context: at } = this;
-    at.fillStyle = textColourOn(this.theme.functionColour(kind.colour));
-    at.font = "10px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
-    at.textBaseline = "middle";
-    at.textAlign = "left";
-    at.fillText(cut(name, Math.floor((width - 8) / CHARACTER_WIDTH)), x + 4, y + height / 2 + 0.5);
+    const { context } = this;
+    context.fillStyle = textColourOn(this.theme.functionColour(kind.colour));
+    context.font = "10px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    context.fillText(cut(name, Math.floor((width - 8) / CHARACTER_WIDTH)), x + 4, y + height / 2 + 0.5);
   }
 
   /** A running task: its bar is open at the end. */
   #open(frame, task, { viewport, until }, y, height) {
-    const { context: at, theme } = this;
+    const { context, theme } = this;
     const x = Math.max(-2, viewport.x(task.start));
     const end = Math.min(viewport.width + 2, viewport.x(until));
     if (end <= 0 || x >= viewport.width || end - x < 0.5) return;
-    at.fillStyle = theme.functionColour(task.function.colour);
-    at.globalAlpha = 0.45;
-    at.fillRect(x, y, end - x, height);
-    at.globalAlpha = 1;
-    at.fillRect(x, y, Math.min(2, end - x), height);
-    for (let dash = 0; dash < height; dash += 4) at.fillRect(end - 1.5, y + dash, 1.5, 2);
+    context.fillStyle = theme.functionColour(task.function.colour);
+    context.globalAlpha = 0.45;
+    context.fillRect(x, y, end - x, height);
+    context.globalAlpha = 1;
+    context.fillRect(x, y, Math.min(2, end - x), height);
+    for (let dash = 0; dash < height; dash += 4) context.fillRect(end - 1.5, y + dash, 1.5, 2);
     frame.drawn++;
   }
 
@@ -141,70 +141,70 @@ export class Painter {
    * head.
    */
   #failures(frame) {
-    const { context: at, colours } = this;
+    const { context, colours } = this;
     const { failures, marks } = frame;
-    at.strokeStyle = colours.bad;
+    context.strokeStyle = colours.bad;
     for (let n = 0; n < failures.length; n += 4) {
       const [x, y, width, height] = failures.slice(n, n + 4);
-      at.fillStyle = colours.hatch;
-      at.fillRect(x, y, width, height);
-      at.lineWidth = 1.5;
-      at.strokeRect(x + 0.75, y + 0.75, Math.max(0.5, width - 1.5), height - 1.5);
+      context.fillStyle = colours.hatch;
+      context.fillRect(x, y, width, height);
+      context.lineWidth = 1.5;
+      context.strokeRect(x + 0.75, y + 0.75, Math.max(0.5, width - 1.5), height - 1.5);
       if (width >= 14 && height >= 10) this.#cross(x + width / 2, y + height / 2);
     }
-    at.fillStyle = colours.bad;
+    context.fillStyle = colours.bad;
     for (let n = 0; n < marks.length; n += 3) {
       const [x, y, height] = [marks[n], marks[n + 1], marks[n + 2]];
-      at.fillRect(x - 0.75, y, 2, height);
-      at.beginPath();
-      at.moveTo(x - 3, y - 1);
-      at.lineTo(x + 3.5, y - 1);
-      at.lineTo(x + 0.25, y + Math.min(5, height / 2));
-      at.fill();
+      context.fillRect(x - 0.75, y, 2, height);
+      context.beginPath();
+      context.moveTo(x - 3, y - 1);
+      context.lineTo(x + 3.5, y - 1);
+      context.lineTo(x + 0.25, y + Math.min(5, height / 2));
+      context.fill();
     }
   }
 
   /** Marks where another process took over the worker's name. */
   #restarts(lane, viewport, y, height) {
-    const { context: at, colours } = this;
+    const { context, colours } = this;
     for (const time of lane.restarts) {
       const x = viewport.x(time);
       if (x < -8 || x > viewport.width) continue;
-      at.fillStyle = colours.surface;
-      at.fillRect(x - 3, y, 4, height);
-      at.fillStyle = colours.text;
-      at.fillRect(x - 2, y, 2, height);
-      at.beginPath();
-      at.moveTo(x - 2, y);
-      at.lineTo(x + 6, y + Math.min(5, height / 2));
-      at.lineTo(x - 2, y + Math.min(10, height));
-      at.fill();
+      context.fillStyle = colours.surface;
+      context.fillRect(x - 3, y, 4, height);
+      context.fillStyle = colours.text;
+      context.fillRect(x - 2, y, 2, height);
+      context.beginPath();
+      context.moveTo(x - 2, y);
+      context.lineTo(x + 6, y + Math.min(5, height / 2));
+      context.lineTo(x - 2, y + Math.min(10, height));
+      context.fill();
     }
   }
 
   #cross(x, y) {
-    const { context: at, colours } = this;
-    at.fillStyle = colours.surface;
-    at.fillRect(x - 5, y - 5, 10, 10);
-    at.lineWidth = 2;
-    at.beginPath();
-    at.moveTo(x - 3, y - 3);
-    at.lineTo(x + 3, y + 3);
-    at.moveTo(x + 3, y - 3);
-    at.lineTo(x - 3, y + 3);
-    at.stroke();
+    const { context, colours } = this;
+    context.fillStyle = colours.surface;
+    context.fillRect(x - 5, y - 5, 10, 10);
+    context.lineWidth = 2;
+    context.beginPath();
+    context.moveTo(x - 3, y - 3);
+    context.lineTo(x + 3, y + 3);
+    context.moveTo(x + 3, y - 3);
+    context.lineTo(x - 3, y + 3);
+    context.stroke();
   }
 
   #choice({ lanes, selected, viewport, rowHeight }, top, pad) {
     const { execution, lane } = selected;
     const row = lanes.indexOf(lane);
     if (!execution || row < 0) return;
-    const { context: at, colours } = this;
+    const { context, colours } = this;
     const x = viewport.x(execution.start);
     const end = viewport.x(Number.isNaN(execution.end) ? viewport.to : execution.end);
-    at.strokeStyle = colours.text;
-    at.lineWidth = 2;
-    at.strokeRect(x - 1, top + row * rowHeight + pad - 1, Math.max(3, end - x + 1), rowHeight - 2 * pad + 2);
+    context.strokeStyle = colours.text;
+    context.lineWidth = 2;
+    context.strokeRect(x - 1, top + row * rowHeight + pad - 1, Math.max(3, end - x + 1), rowHeight - 2 * pad + 2);
   }
 
   /** The width of the longest name in pixels, within these bounds. */
@@ -215,55 +215,55 @@ export class Painter {
   }
 
   #names({ lanes, rowHeight, gutter }, first, last, top) {
-    const { context: at, colours } = this;
-    at.fillStyle = colours.line;
-    at.fillRect(gutter - 1, 0, 1, this.height);
+    const { context, colours } = this;
+    context.fillStyle = colours.line;
+    context.fillRect(gutter - 1, 0, 1, this.height);
     const each = Math.max(1, Math.ceil(13 / rowHeight));
-    at.font = NAME_FONT;
-    at.textBaseline = "middle";
-    at.textAlign = "left";
+    context.font = NAME_FONT;
+    context.textBaseline = "middle";
+    context.textAlign = "left";
     const letters = Math.max(4, Math.floor((gutter - 18) / 6.4));
     for (let row = first; row < last; row++) {
       if (row % each) continue;
-      at.fillStyle = lanes[row].isConnected ? colours.text : colours.faint;
-      at.fillText(cut(lanes[row].name, letters), 12, top + row * rowHeight + (rowHeight * each) / 2 + 0.5, gutter - 18);
+      context.fillStyle = lanes[row].isConnected ? colours.text : colours.faint;
+      context.fillText(cut(lanes[row].name, letters), 12, top + row * rowHeight + (rowHeight * each) / 2 + 0.5, gutter - 18);
     }
   }
 
   #axis({ times, step }, { viewport, gutter }) {
-    const { context: at, colours } = this;
-    at.fillStyle = colours.sunk;
-    at.fillRect(0, 0, this.width, AXIS_HEIGHT - 1);
-    at.fillStyle = colours.line;
-    at.fillRect(0, AXIS_HEIGHT - 1, this.width, 1);
-    at.font = "11px system-ui, 'DejaVu Sans', sans-serif";
-    at.textBaseline = "middle";
-    at.textAlign = "center";
-    at.fillStyle = colours.muted;
+    const { context, colours } = this;
+    context.fillStyle = colours.sunk;
+    context.fillRect(0, 0, this.width, AXIS_HEIGHT - 1);
+    context.fillStyle = colours.line;
+    context.fillRect(0, AXIS_HEIGHT - 1, this.width, 1);
+    context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    context.textBaseline = "middle";
+    context.textAlign = "center";
+    context.fillStyle = colours.muted;
     for (const time of times) {
       const x = gutter + viewport.x(time);
-      if (x > gutter + 30 && x < this.width - 30) at.fillText(clock(time, step), x, AXIS_HEIGHT / 2);
+      if (x > gutter + 30 && x < this.width - 30) context.fillText(clock(time, step), x, AXIS_HEIGHT / 2);
     }
-    at.textAlign = "left";
-    at.fillText("Worker", 12, AXIS_HEIGHT / 2);
+    context.textAlign = "left";
+    context.fillText("Worker", 12, AXIS_HEIGHT / 2);
   }
 }
 
 function hatching(colour, surface) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 8;
-  const at = tile.getContext("2d");
-  at.fillStyle = surface;
-  at.globalAlpha = 0.55;
-  at.fillRect(0, 0, 8, 8);
-  at.globalAlpha = 1;
-  at.strokeStyle = colour;
-  at.lineWidth = 2;
+  const context = tile.getContext("2d");
+  context.fillStyle = surface;
+  context.globalAlpha = 0.55;
+  context.fillRect(0, 0, 8, 8);
+  context.globalAlpha = 1;
+  context.strokeStyle = colour;
+  context.lineWidth = 2;
   for (const shift of [-8, 0, 8]) {
-    at.beginPath();
-    at.moveTo(shift - 1, 9);
-    at.lineTo(shift + 9, -1);
-    at.stroke();
+    context.beginPath();
+    context.moveTo(shift - 1, 9);
+    context.lineTo(shift + 9, -1);
+    context.stroke();
   }
   return tile;
 }
@@ -273,7 +273,7 @@ const TEXT_COLOURS = new Map();
 /** Black or white, whichever is legible on a colour. */
 function textColourOn(colour) {
   if (!TEXT_COLOURS.has(colour)) {
-    const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+    const parts = [1, 3, 5].map((offset) => parseInt(colour.slice(offset, offset + 2), 16) / 255);
     const linear = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
     const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
     TEXT_COLOURS.set(colour, light > 0.179 ? "#0b0f14" : "#ffffff");
