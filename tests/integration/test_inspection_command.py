@@ -121,7 +121,7 @@ def test_story_of_a_retried_running_task(running: Cluster) -> None:
     ):
         text = running.text("story", name)
         assert text.startswith(f"stays#{running.retried.task_id}  task {exact}\n") and "attempt 2" in text
-    assert f"task {exact} of client " in running.scheduler.log(), "the log names it so that it can be looked up"
+    assert f"task {exact} of client " in running.scheduler.log(), "the log's name of the task can be looked up"
 
 
 def test_story_of_a_failed_task(running: Cluster) -> None:

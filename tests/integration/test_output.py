@@ -98,13 +98,15 @@ def test_log_names_the_printing_task(daemon: SchedulerCommand, cluster: Command)
         named.result(WAIT_SECONDS)
         tasks = [f"say#{future.task_id}", f"fit#{named.task_id}"]
     for task, word in zip(tasks, ("something", "else")):
-        wait_until(lambda task=task: "half" in lines_of(cluster.log(), task), what="the log has it all")
+        wait_until(lambda task=task: "half" in lines_of(cluster.log(), task), what="the complete log")
         assert lines_of(cluster.log(), task) == [
             f"said {word}", f"complained {word}", "logged", f"in a thread {word}", "half",
         ]  # fmt: skip
     assert re.search(rf"^\[INFO\]\S+ \S+: \S+/{pid} {tasks[0]}: said something$", cluster.log(), re.MULTILINE)
     assert re.search(rf"/{pid} {tasks[0]} stderr: complained something$", cluster.log(), re.MULTILINE)
-    assert re.search(r"^echoed \('something',\)$", cluster.log(), re.MULTILINE), "a subprocess' is as it is"
+    assert re.search(r"^echoed \('something',\)$", cluster.log(), re.MULTILINE), (
+        "the output of a subprocess is unchanged"
+    )
 
 
 def test_output_before_a_crash_is_logged(daemon: SchedulerCommand, cluster: Command) -> None:
@@ -152,7 +154,7 @@ def test_gigabytes_of_output_are_bounded_and_reported(
         assert others == list(range(50))
         assert future.result(WAIT_SECONDS) is None
         task = f"flood#{future.task_id}"
-        wait_until(lambda: "dropped" in "".join(lines_of(cluster.log()[size:], task)[-3:]), what="it is told")
+        wait_until(lambda: "dropped" in "".join(lines_of(cluster.log()[size:], task)[-3:]), what="the client is told")
         seconds = time.monotonic() - begun
     assert len(cluster.log()) - size < (16 + 2 * seconds) * 1_000_000
     told = [int(line.split()[1]) for line in lines_of(cluster.log()[size:], task) if "of output were dropped" in line]

@@ -116,7 +116,7 @@ def rows(seen: dict[str, list[Any]]) -> list[dict[str, Any]]:
 def test_page_receives_running_tasks(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
     with cluster(tmp_path, running.address, 2), Client(running.address) as client:
         began = time.time()
-        wait_until(lambda: ui.status("health") == 200, what="the scheduler is there")
+        wait_until(lambda: ui.status("health") == 200, what="the scheduler")
         assert client.map(square, [(x,) for x in range(500)]) == [x * x for x in range(500)]
         futures = [client.submit(fail, x) for x in range(3)]
         assert all(future.exception(SECONDS) is not None for future in futures)
@@ -189,7 +189,7 @@ def test_page_receives_kept_history(running: SchedulerCommand, tmp_path: Path) -
 def test_scheduler_is_replaced(running: SchedulerCommand, ui: Ui, tmp_path: Path) -> None:
     ui.watch(until=lambda seen: seen.get("snapshot"))
     running.stop()
-    wait_until(lambda: ui.status("health") == 503, what="its silence is noticed")
+    wait_until(lambda: ui.status("health") == 503, what="the detection of silence")
     seen = ui.watch("series", until=lambda seen: seen.get("series"))
     assert seen["presence"][-1]["presence"] == "gone" and seen["series"][0]["columns"]["workers"][-1] is None
     ui.logged("the scheduler is (gone)")

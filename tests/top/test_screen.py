@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
 import pytest
 from tests.top.stand_ins import FIRST_WORKER, text_of, view
@@ -16,6 +15,7 @@ pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
 from scaler_client.protocol.snapshots import WorkerState
 from scaler_client.top.screen import render
 from scaler_client.top.screen_state import ScreenState
+from scaler_client.top.tables import row
 from scaler_client.top.text_width import ELLIPSIS, width_of
 
 
@@ -235,13 +235,16 @@ def test_letter_of_a_retiring_worker() -> None:
     )
 
 
-def test_a_thousand_workers_are_drawn_fast() -> None:
-    state, all_of_them = ScreenState(), view(1000)
-    render(state, all_of_them, address=ADDRESS, message=("", ""), width=200, height=60)
-    began = time.process_time()
-    for _ in range(10):
-        render(state, all_of_them, address=ADDRESS, message=("", ""), width=200, height=60)
-    assert time.process_time() - began < 2.0, "one takes 5 ms on a quiet machine"
+def test_only_visible_rows_are_formatted(monkeypatch: pytest.MonkeyPatch) -> None:
+    formatted = []
+
+    def counted(layout: Any, one: Any, style: str = "") -> Any:
+        formatted.append(one)
+        return row(layout, one, style)
+
+    monkeypatch.setattr("scaler_client.top.screen.row", counted)
+    render(ScreenState(), view(1000), address=ADDRESS, message=("", ""), width=200, height=60)
+    assert 40 < len(formatted) < 120, "a thousand workers cost no more than a screen of rows"
 
 
 def test_screen_before_the_first_snapshot() -> None:

@@ -64,7 +64,7 @@ def test_timeline_zooms_moves_and_shows_a_tooltip(page: Page) -> None:
     page.mouse.move(box["x"] + box["width"] - 200, box["y"] + 50)
     for _ in range(8):
         page.mouse.wheel(0, -200)
-    wait_until(lambda: span(page) < before / 8, what="a shorter stretch")
+    wait_until(lambda: span(page) < before / 8, what="a shorter range")
     follow = page.get_by_role("button", name="Follow")
     expect(follow).to_have_attribute("aria-pressed", "true")
     page.mouse.down()
@@ -79,7 +79,7 @@ def test_timeline_zooms_moves_and_shows_a_tooltip(page: Page) -> None:
         return tip.is_visible()
 
     find.place = 0  # type: ignore[attr-defined]
-    wait_until(find, what="something under the pointer")
+    wait_until(find, what="a task under the pointer")
     expect(tip).to_contain_text("work")
     expect(tip).to_contain_text("Duration")
     page.mouse.down()

@@ -202,7 +202,7 @@ def test_all_actions_have_keys(fed_page: FedPage) -> None:
     wait_for_bars(page)  # keys work before a click, and without the focus
     before = span(page)
     page.keyboard.press("+")
-    wait_until(lambda: span(page) < before, what="a shorter stretch")
+    wait_until(lambda: span(page) < before, what="a shorter range")
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
     page.keyboard.press("ArrowDown")
@@ -407,7 +407,7 @@ def test_pinch_zooms(fed_page: FedPage) -> None:
     for apart in (30, 45, 60, 75):
         fingers("touchMove", apart)
     fingers("touchEnd", 0)
-    wait_until(lambda: span(page) < before / 2, what="a shorter stretch")
+    wait_until(lambda: span(page) < before / 2, what="a shorter range")
 
 
 def test_empty_table_after_the_first_snapshot(fed_page: FedPage) -> None:

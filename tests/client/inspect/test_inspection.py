@@ -88,7 +88,7 @@ def test_status_without_rates() -> None:
 def test_colours_only_on_terminals(view: SnapshotView) -> None:
     plain, coloured = status_text(OutputFormat(), view, MONITOR), status_text(OutputFormat(80, True), view, MONITOR)
     assert len(plain) == len(coloured) and not any("\x1b" in line for line in plain)
-    assert sum("\x1b[31m" in line for line in coloured) == 3, "the three problems, and nothing of a worker's name"
+    assert sum("\x1b[31m" in line for line in coloured) == 3, "only the three problems are coloured"
 
 
 WORKERS = """\
@@ -220,7 +220,7 @@ def task_rows(*clients: int) -> list[dict[str, Any]]:
 def test_request_is_repeated_until_the_scheduler_answers(view: SnapshotView, query: str) -> None:
     answering = Answering(*task_rows(99, 99))
     story = find_story(answering, view, parse_task_query(query))  # type: ignore[arg-type]
-    assert (story.client, story.id, len(story.events)) == (99, TASK, 2), "of a client that has left"
+    assert (story.client, story.id, len(story.events)) == (99, TASK, 2), "of a disconnected client"
     assert answering.asked == [story_topic(ANY_CLIENT, TASK)] * 2
 
 
@@ -408,7 +408,7 @@ def test_problems() -> None:
     ]
     full = {"waitingBytes": 95, "objectBytes": 4, "memoryLimitBytes": 100}
     assert of(**full) == ["tasks and objects fill 99 B of 100 B: clients keep further tasks back"]
-    assert of(deaths=[{"name": "cancelled", "count": 3}]) == [], "it was asked for"
+    assert of(deaths=[{"name": "cancelled", "count": 3}]) == [], "cancelled on request"
     assert of(dropped=[{"name": "malformed", "count": 3}]) == [
         "3 messages dropped since the start: malformed (the sender does not speak this protocol)"
     ]
@@ -524,7 +524,7 @@ def test_dump_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[s
             write_dump(str(tmp_path / "other.json"), False, {"format": 1})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert os.listdir(tmp_path) == ["dump.json"], "no part of a dump is left"
+    assert os.listdir(tmp_path) == ["dump.json"], "no partial dump remains"
     write_dump("-", False, {"format": 1})
     assert json.loads(capsys.readouterr().out) == {"format": 1}
     write_dump("-", False, {"snapshot": {"names": ["a", "b"], "none": {}}, "history": [{"ids": [1, 2]}], "graphs": []})

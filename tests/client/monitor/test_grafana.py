@@ -130,7 +130,7 @@ def test_alert_rules() -> None:
     for rule in rules():
         assert rule["labels"]["severity"] in ("critical", "warning")
         assert rule["annotations"].keys() == {"summary", "description"}
-        assert "$labels.instance" in rule["annotations"]["summary"], "which one?"
+        assert "$labels.instance" in rule["annotations"]["summary"], "ambiguous"
 
 
 def test_scrape_configuration_has_port_and_rules() -> None:

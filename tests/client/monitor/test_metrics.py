@@ -104,7 +104,7 @@ def test_histograms_are_cumulative_and_in_seconds(reader: MonitorReader) -> None
     reader.feed(busy(), START)
     found = samples(reader)
     loop = {name: value for name, value in found.items() if name.startswith("scaler_loop_duration_seconds")}
-    assert loop['scaler_loop_duration_seconds_bucket{le="1.6e-05"}'] == 3, "all that took less than 16 us"
+    assert loop['scaler_loop_duration_seconds_bucket{le="1.6e-05"}'] == 3, "all durations below 16 us"
     assert loop['scaler_loop_duration_seconds_bucket{le="3.2e-05"}'] == 6
     assert loop['scaler_loop_duration_seconds_bucket{le="134.217728"}'] == 6
     assert loop['scaler_loop_duration_seconds_bucket{le="+Inf"}'] == loop["scaler_loop_duration_seconds_count"] == 7
@@ -181,15 +181,15 @@ def test_function_names_are_bounded_and_counters_never_decrease(
 ) -> None:
     monkeypatch.setattr(function_totals, "MAX_NAMES", 2)
     reader.feed(rows(1, (1, "a", 1, 10), (2, "b", 5, 0), (3, "c", 0, 7)), START)
-    assert results(reader) == {"a": 10, "c": 7, "other": 0}, "the busiest"
+    assert results(reader) == {"a": 10, "c": 7, "other": 0}, "the busiest functions"
     reader.feed(rows(2, (1, "a", 1, 11), (2, "b", 0, 50), (3, "c", 0, 7)), START)
     assert results(reader) == {"a": 11, "c": 7, "other": 50}
     reader.feed(rows(3, (2, "b", 1, 60)), START)
-    assert results(reader) == {"a": 11, "c": 7, "other": 60}, "no place is free yet"
+    assert results(reader) == {"a": 11, "c": 7, "other": 60}, "no name is idle yet"
     reader.feed(rows(3700, (2, "b", 1, 61)), START)
-    assert results(reader) == {"a": 11, "b": 1, "other": 60}, "the place of the one that was idle longest"
+    assert results(reader) == {"a": 11, "b": 1, "other": 60}, "replaces the name that was idle longest"
     reader.feed(rows(3701, (3, "c", 1, 9)), START)
-    assert results(reader) == {"c": 2, "b": 1, "other": 60}, "it begins anew, by what it has done since"
+    assert results(reader) == {"c": 2, "b": 1, "other": 60}, "it starts over, with its results since then"
 
 
 def test_forgotten_function_counts_from_its_present_value(

@@ -43,7 +43,7 @@ def publisher(context: zmq.Context[zmq.Socket[bytes]], address: Address) -> zmq.
 
 
 def subscription_frame(publishing: zmq.Socket[bytes]) -> bytes:
-    assert publishing.poll(10_000), "nobody subscribes"
+    assert publishing.poll(10_000), "no subscription"
     return publishing.recv()
 
 
@@ -128,7 +128,7 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="needs root, to be somebody else")
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="needs root, to become another user")
 def test_permission_error_names_user_and_group(open_folder: Path) -> None:
     address = Address("ipc", "", 0, str(open_folder / "monitor"))
     with socket.socket(socket.AF_UNIX) as listening:

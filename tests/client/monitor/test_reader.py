@@ -53,7 +53,7 @@ def shown(reader: MonitorReader) -> SnapshotView:
 
 def test_state_before_the_first_message(reader: MonitorReader) -> None:
     assert (reader.presence, reader.since, reader.view) == (Presence.UNHEARD, START, None)
-    assert not reader.tick(START + 1000), "it is not gone: it never was there"
+    assert not reader.tick(START + 1000), "a scheduler that was never heard is not gone"
 
 
 def test_first_snapshot_has_no_rates(reader: MonitorReader) -> None:
@@ -71,7 +71,7 @@ def test_time_of_the_last_increase_of_counters(reader: MonitorReader) -> None:
         reader.feed(published(sequence, sequence, deaths=deaths, **clock), START)
         return dict(shown(reader).counter_times)
 
-    assert feed(1, 3) == {}, "when these three died is not known"
+    assert feed(1, 3) == {}, "the time of these deaths is not known"
     assert feed(2, 4) == {("deaths", "signal 9"): 2.0} == feed(3, 4)
     assert feed(4, 9, incarnation=6) == {}, "another scheduler"
 
@@ -101,7 +101,9 @@ def test_rates_ignore_short_intervals(reader: MonitorReader) -> None:
         reader.feed(published(sequence, seconds, resolved=resolved), START)
         if sequence in (2, 3):
             assert shown(reader).resolved_rate == pytest.approx(resolved / (seconds - 1.0))
-    assert shown(reader).resolved_rate == pytest.approx((3000 - 1950) / 0.8), "of the time since the last but one"
+    assert shown(reader).resolved_rate == pytest.approx((3000 - 1950) / 0.8), (
+        "over the time since the snapshot before the last"
+    )
 
 
 def test_worker_rows(reader: MonitorReader) -> None:
@@ -125,7 +127,7 @@ def test_worker_rows(reader: MonitorReader) -> None:
     [agent] = shown(reader).agents
     assert (agent.workers, agent.cpu_percent, agent.silent_seconds) == (2, 10, 0.5)
     reader.feed(published(3, 62, **workers(60.5, 250, [2500, 1])), START + 2)
-    assert shown(reader).workers[0].cpu_percent == 100, "nothing new of it is no idleness"
+    assert shown(reader).workers[0].cpu_percent == 100, "no new report does not mean idle"
 
 
 def test_client_function_and_object_rows(reader: MonitorReader) -> None:
@@ -142,7 +144,7 @@ def test_client_function_and_object_rows(reader: MonitorReader) -> None:
     objects = {"clients": [11], "ids": [30, 31], "names": [1], "bytes": [9], "tasks": [1], "states": [2, 200]}
     older = {"functionColumns": before, "clientColumns": {**clients, "done": []}}
     reader.feed(published(1, 1, texts=texts, **older), START)
-    assert shown(reader).clients[0].done == 0, "an older scheduler does not say it"
+    assert shown(reader).clients[0].done == 0, "an older scheduler does not publish it"
     columns = {"functionColumns": after, "clientColumns": clients, "objectColumns": objects}
     reader.feed(published(2, 3, texts=texts, **columns), START)
     view = shown(reader)
@@ -162,7 +164,7 @@ def test_silence_and_recovery(reader: MonitorReader) -> None:
     assert reader.tick(reader.deadline)
     assert (reader.presence, reader.since) == (Presence.GONE, START)
     assert shown(reader).snapshot.waiting == 3
-    assert not reader.tick(START + 100), "said once"
+    assert not reader.tick(START + 100), "reported once"
     reader.feed(published(90, 150), START + 90)
     assert (reader.presence, reader.since, reader.schedulers) == (Presence.THERE, START + 90, 1)
     assert reader.missed_snapshots == 88
@@ -221,7 +223,7 @@ def test_history_waits_for_the_first_snapshot(reader: MonitorReader) -> None:
     assert ids_of(reader) == [[1]]
     reader.feed(happened(2, 7), START)
     reader.feed(published(1, 0, incarnation=6), START)
-    assert ids_of(reader) == [[2]], "and not that of the one before it"
+    assert ids_of(reader) == [[2]], "without the history of the earlier scheduler"
     reader.feed(happened(9, 3, incarnation=6), START)
     assert reader.missed_history == 8 and len(reader.drain_history()) == 1
 
@@ -272,9 +274,9 @@ def test_stories(reader: MonitorReader, monkeypatch: pytest.MonkeyPatch) -> None
     for task_id in (1, 2, 1, 3):
         assert reader.feed(story_topic(11, task_id) + happened(0, *[task_id] * 3)[8:], START)
     assert list(reader.stories) == [(11, 1), (11, 3)] and reader.stories[11, 3].ids == [3, 3, 3]
-    assert reader.missed_history == 0 and reader.drain_history() == [], "they are apart"
+    assert reader.missed_history == 0 and reader.drain_history() == [], "stories are separate from history"
     reader.feed(published(1, 0, incarnation=6), START)
-    assert reader.stories == {}, "those of another scheduler"
+    assert reader.stories == {}, "stories of another scheduler are dropped"
 
 
 @pytest.mark.parametrize(

@@ -45,14 +45,14 @@ def test_cookie_hides_the_token_and_survives_a_restart() -> None:
     access, same, other = Access(TOKEN), Access(TOKEN), Access(TOKEN + "0")
     assert TOKEN not in access.cookie + access.cookie_value
     assert (access.cookie, access.cookie_value) == (same.cookie, same.cookie_value)
-    assert access.cookie != other.cookie, "browsers have one jar for all ports"
+    assert access.cookie != other.cookie, "browsers share cookies among ports"
 
 
 def test_websocket_needs_the_same_origin() -> None:
     access = Access("")
-    assert access.is_origin_allowed(None, "127.0.0.1:8081"), "no browser"
+    assert access.is_origin_allowed(None, "127.0.0.1:8081"), "not a browser"
     assert access.is_origin_allowed("http://127.0.0.1:8081", "127.0.0.1:8081")
-    assert access.is_origin_allowed("https://Proxy.example", "proxy.example"), "behind something that speaks TLS"
+    assert access.is_origin_allowed("https://Proxy.example", "proxy.example"), "behind a TLS proxy"
     for origin in (
         "http://127.0.0.1:8082",
         "http://localhost:8081",

@@ -80,8 +80,8 @@ def test_task_ended_by_the_scheduler() -> None:
     cancelled, died = executions_of(executions.chunks[0])
     assert (cancelled["worker"], cancelled["start"], cancelled["outcome"]) == (None, None, 6)
     assert (died["worker"], died["start"], died["outcome"]) == (str(WORKER), 2.0, 5)
-    assert executions.durations["square"].failed == 1, "a cancelled task is none that failed"
-    assert executions.durations["square"].percentile(50) is None, "nobody has measured how long they took"
+    assert executions.durations["square"].failed == 1, "a cancelled task has not failed"
+    assert executions.durations["square"].percentile(50) is None, "their durations were not measured"
 
 
 def test_retried_task_is_two_executions() -> None:
@@ -146,7 +146,7 @@ def test_unknown_kinds_are_ignored() -> None:
     take(executions, newer)
     [found] = executions_of(executions.chunks[0])
     assert (found["submitted"], found["outcome"]) == (None, 77)
-    assert executions.durations["square"].failed == 0, "what it means is not known"
+    assert executions.durations["square"].failed == 0, "its meaning is unknown"
 
 
 def batch(first: int, count: int, at: float) -> History:

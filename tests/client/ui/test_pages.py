@@ -178,7 +178,7 @@ def test_window_of_a_page(watcher: Watcher) -> None:
     larger = watcher.sent(page)
     assert types(larger)[0] == "reset" and len(task_ids(larger)) == 21
     page.handle(SettingsRequest(None, 15.0))
-    assert watcher.sent(page) == [], "a smaller one is the page's own business"
+    assert watcher.sent(page) == [], "the page itself applies a smaller window"
 
 
 def test_data_older_than_the_window_is_dropped() -> None:
@@ -213,7 +213,7 @@ def test_series_has_the_values_of_the_snapshot(watcher: Watcher) -> None:
     watcher.second(waiting=6, dispatched=3, running=3, suspended=0, resolved=30, outcomes=[20, 8, 0, 0, 0, 0, 2])
     columns = only(watcher.sent(page), "series")["columns"]
     assert (columns["waiting"], columns["queued"], columns["running"]) == ([5, 6], [3, 0], [4, 3])
-    assert (columns["throughput"], columns["failed"]) == ([0, 20], [0, 6]), "what is cancelled has not failed"
+    assert (columns["throughput"], columns["failed"]) == ([0, 20], [0, 6]), "a cancelled task has not failed"
 
 
 def test_restarted_scheduler_keeps_the_window(watcher: Watcher) -> None:
@@ -285,7 +285,7 @@ def test_graphs_are_sent_when_they_change(watcher: Watcher) -> None:
     assert (columns["client"], columns["id"]) == ([str(CLIENT)] * 2, ["1", "2"])
     watcher.reader.feed(graphs([3, 1]), watcher.now)
     watcher.second()
-    assert types(watcher.sent(page)) == ["snapshot"], "they are the same"
+    assert types(watcher.sent(page)) == ["snapshot"], "unchanged graphs are not sent again"
     watcher.second(incarnation=6)
     assert only(watcher.sent(page), "graphs")["columns"]["id"] == [], "another scheduler"
     page.handle(PauseRequest(True))
@@ -306,9 +306,9 @@ def test_story_of_a_task(watcher: Watcher) -> None:
     assert (columns["kind"], columns["time"], columns["outcome"]) == (["ended"], [BEGAN + 2.0], [1])
     assert page.topics() == set() and watcher.sent(page) == []
     page.handle(StoryRequest(CLIENT, 7))
-    assert watcher.sent(page) == [], "what was answered before is old"
+    assert watcher.sent(page) == [], "an earlier answer is not sent again"
     watcher.second(incarnation=6)
-    assert "story" not in types(watcher.sent(page)), "and what another scheduler has answered is gone"
+    assert "story" not in types(watcher.sent(page)), "the answer of another scheduler is dropped"
     watcher.reader.feed(topic + answer, watcher.now)
     assert types(watcher.sent(page)) == ["story"]
 

@@ -193,7 +193,7 @@ def test_token_is_required_for_everything() -> None:
             answer = await site.get(path)
             assert answer.status == 401 and TOKEN not in await answer.text() and "Set-Cookie" not in answer.headers
             assert answer.headers["WWW-Authenticate"] == "Bearer"
-        assert (await site.get("/health")).status == 503, "who looks whether it runs needs none"
+        assert (await site.get("/health")).status == 503, "health checks need no token"
         assert (await site.get("/", Authorization=f"Bearer {TOKEN}")).status == 200
 
     with_site(story, TOKEN)
@@ -228,7 +228,7 @@ def test_slow_browser_costs_no_memory_and_delays_no_other() -> None:
                 site.second(second, functionColumns=table, texts=texts)  # a megabyte each
                 assert (await until(quick, "tasks"))["columns"]["id"] == [str(second)]
             held = [socket._req.transport.get_write_buffer_size() for socket in site.web._sockets]
-            assert len(held) == 2 and 0 < max(held) < 2_500_000, "one message, and what aiohttp itself lets gather"
+            assert len(held) == 2 and 0 < max(held) < 2_500_000, "one message, and aiohttp's own buffer"
 
     with_site(story)
 
