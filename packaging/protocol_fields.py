@@ -14,66 +14,77 @@ BEGIN, END = "<!-- generated from scaler.capnp by make schema -->\n", "<!-- end 
 
 
 DEFAULT_MEANINGS = {
-    "address": "that it is bound to",
-    "agents": "how many there are",
-    "attempt": "of the task",
-    "attempts": "of the tasks, a row each",
-    "bytes": "of its content",
-    "clients": "incarnations of the clients whose they are, a row each",
-    "cpuMilliseconds": "user and system time since the process started",
-    "count": "since the start",
-    "failed": "of those, ended without a value",
-    "host": "its name, for people",
-    "id": "of the task",
-    "ids": "of the tasks or objects, a row each",
-    "incarnation": "whose",
-    "incarnations": "theirs",
-    "inputCounts": "how many inputs each row has; empty: none has any",
-    "large": "rows whose payloads travel in frames of their own, ascending",
-    "name": "what is counted",
-    "numbers": "the functions'",
-    "objects": "how many there are",
-    "outcomes": "Outcome's ordinals",
-    "payload": "the rows' payloads, behind one another",
-    "peaks": "bytes",
-    "cpuTimes": "nanoseconds",
-    "pid": "of its process",
-    "pids": "of their processes",
-    "process": "the scheduler's own",
-    "protocolVersion": "the sender's",
-    "reason": "why, for people",
-    "residentBytes": "of the process; 0: not known",
-    "runMilliseconds": "for how long it runs",
-    "sent": "likewise, those that the scheduler has sent",
-    "sequence": "that of the heartbeat",
-    "sizes": "bytes of each row's payload",
-    "suspended": "of these, suspended",
-    "text": "for people, and logs",
-    "texts": "which the columns name by numbers",
-    "uptimeMilliseconds": "since its start",
-    "version": "of the sender's software, for people",
-    "workers": "how many there are",
-    **{f"{each}Columns": "a row each" for each in ("agent", "client", "function", "object", "worker")},
+    "address": "the scheduler's bound address",
+    "agents": "number of host agents",
+    "attempt": "the attempt of the task",
+    "attempts": "the attempt of each task",
+    "bytes": "size of each object's content",
+    "clients": "the client's incarnation of each task or object",
+    "ClientColumns.objects": "number of the client's objects",
+    "Snapshot.clients": "number of clients",
+    "cpuMilliseconds": "user and system time since the start of the process",
+    "count": "count since the start of the scheduler",
+    "failed": "how many of these tasks ended without a value",
+    "GraphState.failed": "ended without a value",
+    "host": "name of the host, for people",
+    "id": "the task's id",
+    "ids": "the id of each task or object",
+    "WorkerColumns.ids": "id of the running task",
+    "incarnation": "incarnation of the worker",
+    "Snapshot.incarnation": "incarnation of the scheduler",
+    "incarnations": "the incarnation of each peer",
+    "inputCounts": "number of inputs of each row; empty: no row has inputs",
+    "large": "rows with payloads in frames of their own, ascending",
+    "name": "name of the counter",
+    "numbers": "numbers of the functions",
+    "objects": "number of objects",
+    "outcomes": "ordinals of Outcome",
+    "payload": "payloads of the rows, joined",
+    "peaks": "in bytes",
+    "cpuTimes": "in nanoseconds",
+    "pid": "id of the process",
+    "pids": "ids of the processes",
+    "process": "the scheduler's process",
+    "protocolVersion": "protocol version of the sender",
+    "RefusedReason.protocolVersion": "the scheduler has another protocol version",
+    "reason": "the reason, for people",
+    "Refused.reason": "why the peer is refused",
+    "residentBytes": "resident memory of the process; 0: not known",
+    "runMilliseconds": "how long the task has been running",
+    "sent": "messages that the scheduler has sent, by type",
+    "sequence": "the sequence of the heartbeat",
+    "sizes": "size of each row's payload in bytes",
+    "suspended": "how many of these tasks are suspended",
+    "text": "for people and logs",
+    "texts": "the texts that columns refer to by number",
+    "uptimeMilliseconds": "time since the start of the scheduler",
+    "version": "version of the sender's software, for people",
+    "workers": "number of workers",
+    **{f"{each}Columns": f"one row for each {each}" for each in ("agent", "client", "function", "object")},
     "client": "submits tasks",
-    "worker": "runs them",
-    "agent": "minds the workers of a host",
-    "role": "fixed for the connection",
-    "malformedHello": "an incarnation of 0, or of 2^63 and more",
-    "notAuthorized": "the connection's key is not for that, or no longer",
-    "dispatched": "to a worker",
-    "ended": "over, or tried again",
+    "worker": "runs tasks",
+    "agent": "manages the workers of a host",
+    "role": "role of the sender, fixed for the connection",
+    "malformedHello": "the incarnation is 0, or 2^63 or more",
+    "notAuthorized": "the connection's key is not authorized for this role, or was revoked",
+    "dispatched": "sent to a worker",
+    "ended": "ended, or will be tried again",
 }
-"""What fields mean of which the schema's comments say nothing."""
+"""The meanings of fields without a comment in the schema, by the name of the field or by `Struct.field`."""
 
 
 class Field(NamedTuple):
+    """A field of a struct, or a member of an enum."""
+
     name: str
     type: str
-    """None of an enum's members."""
+    """Empty for members of an enum."""
     meaning: str
 
 
 class Definition(NamedTuple):
+    """A struct or an enum of the schema."""
+
     kind: str
     """struct or enum."""
     name: str
@@ -81,8 +92,13 @@ class Definition(NamedTuple):
     fields: list[Field]
 
 
+def default_meaning(definition: str, field: str) -> str:
+    """The meaning of a field without a comment; empty if there is none."""
+    return DEFAULT_MEANINGS.get(f"{definition}.{field}") or DEFAULT_MEANINGS.get(field, "")
+
+
 def definitions(schema: str) -> list[Definition]:
-    """What the schema defines, in its order."""
+    """The structs and enums of the schema, in its order."""
     found: list[Definition] = []
     last: list[str] | None = None
     for line in schema.splitlines():
@@ -99,19 +115,20 @@ def definitions(schema: str) -> list[Definition]:
         last = None if not line.strip() else [code]
     for definition in found:
         definition.fields[:] = [
-            field._replace(meaning=field.meaning or DEFAULT_MEANINGS.get(field.name, "")) for field in definition.fields
+            field._replace(meaning=field.meaning or default_meaning(definition.name, field.name))
+            for field in definition.fields
         ]
     return [definition for definition in found if definition.name != "Message"]
 
 
 def message_names(schema: str) -> list[str]:
-    """Of the union of messages."""
+    """The names in the union of messages."""
     union = schema[schema.index("union {") : schema.index("}\n}")]
     return re.findall(r"^\s+(\w+) @\d+", union, re.MULTILINE)
 
 
 def tables(schema: str) -> str:
-    """The part of the document, between its marks."""
+    """The generated part of the document, with its marks."""
     lines = [BEGIN]
     for definition in definitions(schema):
         lines.append(f"\n**`{definition.name}`**{f', {definition.meaning}' if definition.meaning else ''}\n")
@@ -126,7 +143,7 @@ def tables(schema: str) -> str:
 
 
 def with_field_tables(document: str, schema: str) -> str:
-    """The document with what is generated made anew."""
+    """The document with an updated generated part."""
     before, _, rest = document.partition(BEGIN)
     _, _, after = rest.partition(END)
     return before + tables(schema) + after

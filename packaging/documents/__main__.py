@@ -1,4 +1,4 @@
-"""`python packaging/documents FOLDER`: man pages, completions, default configurations, all from the tables of options.
+"""`python packaging/documents FOLDER`: writes man pages, completions and default configurations.
 
 man/<command>.1, completions/bash/<command>, completions/zsh/_<command>, configuration/scheduler.toml and so on.
 """
@@ -16,6 +16,7 @@ from scaler_client.commands.default_file import default_file
 
 
 def main(folder: Path) -> None:
+    """Write all documents into a folder."""
     write_man_pages(folder / "man")
     write_completions(folder / "completions")
     (folder / "configuration").mkdir(parents=True, exist_ok=True)

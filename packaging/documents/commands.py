@@ -1,4 +1,4 @@
-"""The commands that are documented, and the tables of options that their documents come from."""
+"""The commands with documents, and their tables of options."""
 
 from __future__ import annotations
 
@@ -20,28 +20,31 @@ from scaler_worker.config import COMMAND as CLUSTER
 
 @dataclass(frozen=True)
 class Documented:
+    """A command with documents."""
+
     program: str
     command: Any
-    """Its `Command`: of scaler_client, or of the scheduler, which has a class of its own with the same fields. None: it
-    has subcommands, and no configuration."""
+    """Its table of options: a `Command` of scaler_client, or of the scheduler, whose class has the same fields. None:
+    the command has subcommands and no configuration."""
     aliases: tuple[str, ...] = ()
-    """Older names."""
+    """Older names of the command."""
     key_commands: Callable[[], argparse.ArgumentParser] | None = None
-    """Takes apart what its first argument may be in the place of an address."""
+    """Makes the parser of the subcommands that may stand in place of the address."""
 
     @property
     def subcommands(self) -> dict[str, argparse.ArgumentParser]:
-        """Its subcommands' parsers by their names."""
+        """The parsers of the subcommands by name."""
         parser = self.parser(self.program) if self.key_commands is None else self.key_commands()
         actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         return {name: part for action in actions for name, part in action.choices.items()}
 
     def parser(self, program: str) -> argparse.ArgumentParser:
+        """The parser of the command under this name."""
         return client_parser(program) if self.command is None else argument_parser(self.command, program)
 
     @property
     def options(self) -> dict[str, Any]:
-        """By key; those of all subcommands."""
+        """All options by key, including those of subcommands."""
         commands = [each.command for each in SUBCOMMANDS] if self.command is None else [self.command]
         return {option.key: option for command in commands for option in command.options}
 

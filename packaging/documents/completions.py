@@ -1,4 +1,4 @@
-"""What bash and zsh need to complete the commands' options, by shtab."""
+"""Completions of the commands' options for bash and zsh, made by shtab."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import shtab
 from commands import COMMANDS, Documented
 
-# Of names nothing is taken that a shell could expand.
+# Skip names with characters that a shell could expand.
 _READ_NAMES = """$(awk '/^[a-z]/ && $3 ~ /^[A-Za-z0-9._@+-]+$/ { print $3 }' "$names")"""
 _NAMES = {
     "bash": f"""_scaler_names() {{
@@ -20,11 +20,11 @@ _NAMES = {
   [ -r "$names" ] && compadd -- ${{(f)"{_READ_NAMES}"}}
 }}""",
 }
-"""Functions that say who is listed in the folder of keys that stands before."""
+"""Shell functions that list the names of the keys in the folder that is the previous word."""
 
 
 def write_completions(folder: Path) -> None:
-    """`bash/<command>` and `zsh/_<command>`: the names by which the shells find them in their folders."""
+    """Write the completions as `bash/<command>` and `zsh/_<command>`, the file names that the shells expect."""
     for shell, prefix in (("bash", ""), ("zsh", "_")):
         (folder / shell).mkdir(parents=True, exist_ok=True)
         for documented in COMMANDS:
@@ -36,17 +36,17 @@ def write_completions(folder: Path) -> None:
 
 
 def _complete_behind_address(text: str, program: str) -> str:
-    """shtab's zsh offers nothing behind a first argument that is none of the subcommands."""
+    """Complete options after an address too. shtab's zsh code completes only after subcommands."""
     before, end, after = text.partition("      esac\n")
     if not end:
-        raise RuntimeError(f"shtab writes something else for {program} in zsh than it did")
-    # Without the last two, which are the subcommand and what follows.
+        raise RuntimeError(f"shtab's zsh code for {program} has changed: adapt _complete_behind_address")
+    # Without the last two entries, the subcommand and its arguments.
     options = f'"${{(@)_shtab_{program}_options[1,-3]}}"'
     return f"{before}        *) _arguments -C -s {options} ;;\n{end}{after}"
 
 
 def completed_parser(documented: Documented, program: str) -> argparse.ArgumentParser:
-    """The command's parser, with what may stand behind its options."""
+    """The parser of a command, with the completions of the values of its options."""
     parser = documented.parser(program)
     if documented.key_commands is not None:
         _add_commands(parser, documented.key_commands())
@@ -55,7 +55,7 @@ def completed_parser(documented: Documented, program: str) -> argparse.ArgumentP
 
 
 def _add_commands(parser: argparse.ArgumentParser, other: argparse.ArgumentParser) -> None:
-    """The other's subcommands in the place of the parser's own argument, an address, which nobody can complete."""
+    """Replace the positional argument, an address, by the other parser's subcommands. Addresses have no completion."""
     for action in parser._get_positional_actions():
         parser._remove_action(action)
     (commands,) = other._get_positional_actions()

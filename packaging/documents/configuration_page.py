@@ -1,6 +1,6 @@
-"""The page of options, scheduler_daemon/docs/configuration.md: its tables come from the commands' tables.
+"""The page of options, scheduler_daemon/docs/configuration.md. Its tables come from the tables of options.
 
-`python packaging/documents/configuration_page.py` writes the part between the marks again. An argument names another
+`python packaging/documents/configuration_page.py` updates the part between the marks. An argument names another
 file.
 """
 
@@ -19,7 +19,7 @@ END = "<!-- options: end -->\n"
 
 
 def with_options(page: str) -> str:
-    """The text of the page with its generated part written again."""
+    """The text of the page with an updated generated part."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     tables = [_table(documented.program, documented.command) for documented in COMMANDS if documented.command]

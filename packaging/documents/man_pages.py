@@ -1,4 +1,4 @@
-"""Man pages: what is written by hand in man/*.1.in, with the options from the command's table."""
+"""Man pages: the text in man/*.1.in with the options from the tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def write_man_pages(folder: Path) -> None:
-    """A page for each command and each alias, `<name>.1`."""
+    """Write a page `<name>.1` for each command and each alias."""
     folder.mkdir(parents=True, exist_ok=True)
     for documented in COMMANDS:
         (folder / f"{documented.program}.1").write_text(man_page(documented), encoding="utf-8")
@@ -27,13 +27,13 @@ def write_man_pages(folder: Path) -> None:
 
 
 def man_page(documented: Documented) -> str:
-    """A page in man(7)'s macros."""
+    """The page of a command in man(7)'s macros."""
     template = (HERE / "man" / f"{documented.program}.1.in").read_text(encoding="utf-8")
     command = documented.command
     parser = documented.parser(documented.program)
     subcommands = documented.subcommands
     common = [action for action in next(iter(subcommands.values()), parser)._actions if _is_common(action, subcommands)]
-    if documented.key_commands is not None:  # which have other options than the command without them
+    if documented.key_commands is not None:  # the subcommands have other options than the command
         common = [action for action in common if action.dest == "help"]
     values = {
         "TITLE": f'.TH {documented.program.upper()} 1 {_date()} "Scaler {__version__}" "Scaler"',
@@ -50,7 +50,7 @@ def man_page(documented: Documented) -> str:
 
 
 def _entries(*groups: Iterable[argparse.Action]) -> str:
-    """Everything that the command line may have, once; a switch's two sides are one entry."""
+    """The entries of the actions, each once. Both forms of a boolean option are one entry."""
     actions = {_key(action): action for group in groups for action in group if action.help is not None}
     return "\n".join(
         _entry(action) for action in actions.values() if not isinstance(action, argparse._SubParsersAction)
@@ -62,12 +62,12 @@ def _key(action: argparse.Action) -> tuple[str, str | None]:
 
 
 def _is_common(action: argparse.Action, subcommands: dict[str, argparse.ArgumentParser]) -> bool:
-    """Whether every subcommand has it."""
+    """Whether every subcommand has this action."""
     return all(_key(action) in map(_key, subcommand._actions) for subcommand in subcommands.values())
 
 
 def _subcommand_section(name: str, parser: argparse.ArgumentParser, common: Iterable[argparse.Action]) -> str:
-    """A subcommand's section, with what it has alone."""
+    """The section of a subcommand, with the options that only it has."""
     shared = set(map(_key, common))
     own = _entries(action for action in parser._actions if _key(action) not in shared)
     return f".SS {name}\n{_escaped(parser.description or '')}" + (f"\n{own}" if own else "")
@@ -100,7 +100,7 @@ def _escaped(text: str) -> str:
 
 
 def _date() -> str:
-    """Of the sources, so that the same sources give the same page."""
+    """The date of the sources, so that the same sources give the same page."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if epoch is None:
         asked = ["git", "-C", str(HERE), "log", "-1", "--format=%ct"]

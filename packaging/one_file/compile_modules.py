@@ -1,7 +1,7 @@
-"""`PYTHON compile_modules.py TREE`: compiles all modules under a folder, in a way that gives the same bytes every time.
+"""`PYTHON compile_modules.py TREE`: compiles all modules in a folder, reproducibly.
 
-compileall's output differs from run to run under PyPy: which constants are written as references to others depends on
-what happens to be one object in memory. Version 2 of marshal knows no references.
+Under PyPy the output of compileall differs from run to run, because marshal writes references for constants that happen
+to be one object in memory. Version 2 of marshal has no references.
 """
 
 import importlib.util
@@ -11,7 +11,7 @@ import sys
 
 
 def compile_module(path: str, shown: str) -> None:
-    """`shown` is the file's name in tracebacks until the module is imported from elsewhere. Raises SyntaxError."""
+    """Compile a module. `shown` is the file name in tracebacks until its import sets another. Raises SyntaxError."""
     with open(path, "rb") as file:
         source = file.read()
     status = os.stat(path)
@@ -24,6 +24,7 @@ def compile_module(path: str, shown: str) -> None:
 
 
 def main(tree: str) -> None:
+    """Compile all modules in a folder."""
     for folder, _, names in os.walk(tree):
         for name in sorted(names):
             if name.endswith(".py"):

@@ -1,4 +1,4 @@
-"""What the one-file scheduler runs."""
+"""The main module of the one-file scheduler."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Hints for missing packages: a command that installs them in this environment.
+"""Hints for missing packages: the command that installs them in this environment.
 
 For an extra, the command names the libraries and not `scaler-client[extra]`: pip would look for scaler-client in the
 package index, even if it was installed from elsewhere. The scheduler and the workers are installed from the same source
@@ -20,19 +20,19 @@ from urllib.request import url2pathname
 
 DISTRIBUTION = "scaler-client"
 FOLDERS = {"scaler-scheduler": "scheduler_daemon", "scaler-worker": "worker_lib"}
-"""Their folders in a checkout, beside the folder of this distribution."""
+"""The folders of the other distributions in a checkout, beside the folder of this one."""
 PEX_VARIABLE = "PEX"
-"""Set by a .pex file to its own path."""
+"""The variable in which a .pex file has its own path."""
 
 
 def install_hint(extra: str) -> str:
-    """A command that installs an extra's libraries here; if there is none, a text that says what to do."""
+    """The command that installs an extra's libraries here. Without metadata: a text that says what to do."""
     wanted = requirements(extra)
     return _pip_install(wanted) if wanted else f"install the extra {extra} of {DISTRIBUTION}"
 
 
 def packages_hint(names: Sequence[str]) -> str:
-    """One command that installs these packages of Scaler here. They are installed together, as they need one another.
+    """The command that installs these packages of Scaler here. One command installs all, because they need one another.
 
     Args:
         names: keys of FOLDERS.
@@ -53,13 +53,13 @@ def packages_hint(names: Sequence[str]) -> str:
 
 def _origin() -> tuple[str, bool]:
     """The URL that pip installed this package from (empty: an index), and whether the install is editable (PEP 610)."""
-    import importlib.metadata  # not at the top: it takes some 20 ms, and few starts need it
+    import importlib.metadata  # not at the top: the import takes some 20 ms, and few starts need it
 
     try:
-        told = json.loads(importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+        origin = json.loads(importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
     except importlib.metadata.PackageNotFoundError:
         return "", False
-    return told.get("url", ""), told.get("dir_info", {}).get("editable", False)
+    return origin.get("url", ""), origin.get("dir_info", {}).get("editable", False)
 
 
 def _pip_install(wanted: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""How a local cluster's worker processes find the modules that the program finds.
+"""The search path for modules in the worker processes of a local cluster.
 
 The cluster process is started with these folders in PYTHONPATH. Then it restores the program's own PYTHONPATH: a task
 may start another Python, perhaps of another version, which must not get these folders.
@@ -12,7 +12,7 @@ from collections.abc import MutableMapping
 
 PATH_VARIABLE = "PYTHONPATH"
 PROGRAM_VARIABLE = "SCALER_CLUSTER_PROGRAM_PYTHONPATH"
-"""The program's own PYTHONPATH; empty: it has none. A local cluster sets it for the process that it starts."""
+"""The program's own PYTHONPATH. A local cluster sets it for the process that it starts. Empty: there is none."""
 
 
 def variables() -> dict[str, str]:
@@ -22,7 +22,7 @@ def variables() -> dict[str, str]:
 
 
 def restore(environ: MutableMapping[str, str]) -> None:
-    """Restore the program's own PYTHONPATH in a process that was started with these variables. Else do nothing."""
+    """Restore the program's own PYTHONPATH in a process that was started with these variables."""
     program = environ.pop(PROGRAM_VARIABLE, None)
     if program:
         environ[PATH_VARIABLE] = program

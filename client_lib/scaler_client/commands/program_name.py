@@ -1,4 +1,4 @@
-"""The name of this process's program, for people. The scheduler shows clients by this name."""
+"""The name of this program. The scheduler shows clients by this name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import sys
 
 LONGEST = 60
-"""Characters of a program's name."""
+"""The most characters of a program's name."""
 
 
 def program_name() -> str:
-    """For example `report.py`, `notebook` or `python`; `pricing` for `python -m pricing`. UTF-8 can encode it."""
+    """The name of this program in UTF-8, for example `report.py`, `notebook`, or `pricing` for `python -m pricing`."""
     path = sys.argv[0] if sys.argv and isinstance(sys.argv[0], str) else ""
     folder, name = os.path.split(path)
     if name == "__main__.py":
@@ -23,5 +23,5 @@ def program_name() -> str:
 
 
 def client_name(pid: int, host: str) -> str:
-    """Program, process and host of a client in this process, for example `report.py[4711]@node-1`."""
+    """The name of a client in this process: program, process id and host, for example `report.py[4711]@node-1`."""
     return f"{program_name()}[{pid}]@{host}"

@@ -33,6 +33,8 @@ _HEADER = (
 
 @dataclass(frozen=True)
 class AuthorizedKey:
+    """One line of the list: a key that may connect, its role and its name."""
+
     role: str
     """One of key_files.ROLES."""
     key: str

@@ -35,6 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def is_key_command(arguments: Sequence[str]) -> bool:
+    """Whether the first argument is one of the subcommands."""
     return bool(arguments) and arguments[0] in _COMMANDS
 
 

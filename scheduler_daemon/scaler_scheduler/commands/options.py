@@ -48,6 +48,8 @@ class Kind:
 
 @dataclass(frozen=True)
 class Option:
+    """An option of a command."""
+
     name: str
     """The name on the command line, without dashes."""
     kind: Kind
@@ -72,6 +74,7 @@ class Option:
 
     @property
     def label(self) -> str:
+        """The option in error messages: `--name`, or the name of a positional argument."""
         return self.name if self.positional else "--" + self.name
 
     def describe_default(self) -> str:
@@ -96,6 +99,8 @@ class GivenValue:
 
 @dataclass(frozen=True)
 class Command:
+    """A command with its table of options."""
+
     description: str
     environment_prefix: str
     default_file: str
@@ -105,18 +110,23 @@ class Command:
     """Checks rules that span several options. Returns a line for each that is broken."""
 
     def variable(self, option: Option) -> str:
+        """The environment variable of an option."""
         return option.environment or f"{self.environment_prefix}_{option.key.upper()}"
 
     @property
     def config_variable(self) -> str:
+        """The environment variable that names the TOML file."""
         return f"{self.environment_prefix}_CONFIG"
 
 
 def text(metavar: str = "TEXT", is_list: bool = False, is_file: bool = False) -> Kind:
+    """Any text, or a list of texts."""
     return Kind(metavar, str, (str,), is_list, is_file=is_file)
 
 
 def integer(lowest: int, highest: int) -> Kind:
+    """A whole number from `lowest` to `highest`."""
+
     def parse(given: str) -> int:
         try:
             value = int(given)

@@ -46,6 +46,7 @@ class SystemdNotifier:
 
     @property
     def is_connected(self) -> bool:
+        """Whether there is a service manager to send to."""
         return self._socket is not None
 
     def ready(self) -> None:
@@ -63,9 +64,11 @@ class SystemdNotifier:
             self._send(f"STATUS={text}")
 
     def stopping(self) -> None:
+        """The service begins to stop."""
         self._send("STOPPING=1")
 
     def close(self) -> None:
+        """Close the socket. Further messages are not sent."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None

@@ -31,12 +31,14 @@ def run_blocking(daemon: SteppedDaemon, wake_receiver: int) -> None:
 
 
 def run_asyncio(daemon: SteppedDaemon, wake_receiver: int) -> None:
+    """Drive the daemon by Python's asyncio."""
     import asyncio  # not at the top: the import takes a quarter of the scheduler's start
 
     asyncio.run(_drive(daemon, wake_receiver))
 
 
 def run_uvloop(daemon: SteppedDaemon, wake_receiver: int) -> None:
+    """Drive the daemon by asyncio on uvloop."""
     import uvloop
 
     loop = uvloop.new_event_loop()

@@ -24,6 +24,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Housekeeping:
+    """The parts of the scheduler that are checked or reported once a second."""
+
     core: Scheduler
     router: Router
     zap: ZapHandler

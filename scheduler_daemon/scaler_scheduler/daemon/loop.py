@@ -210,6 +210,7 @@ class Daemon:
         return max(0.0, min(self.core.next_deadline, looks) - self._clock())
 
     def send_goodbyes(self) -> None:
+        """Tell all peers that the scheduler stops."""
         self._pump.send(self.core.goodbyes("the scheduler stops"))
 
 

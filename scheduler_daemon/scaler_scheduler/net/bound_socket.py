@@ -59,6 +59,8 @@ def check_path_is_free(address: Address) -> None:
 
 
 class BoundSocket:
+    """A bound ZeroMQ socket, with the address that it got."""
+
     def __init__(self, bound: zmq.Socket[bytes]) -> None:
         self._socket = bound
         endpoint: Any = bound.getsockopt(zmq.LAST_ENDPOINT)
@@ -72,6 +74,7 @@ class BoundSocket:
         return int(descriptor)
 
     def close(self, linger_milliseconds: int = 0) -> None:
+        """Close the socket, and remove the file of an ipc socket. The linger time is for queued messages."""
         self._socket.close(linger_milliseconds)
         if self.address.transport == "ipc" and not self.address.path.startswith("@"):
             try:

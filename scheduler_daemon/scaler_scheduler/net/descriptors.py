@@ -44,6 +44,7 @@ class Endpoint:
 
     @property
     def text(self) -> str:
+        """The IP address for logs, or `this machine` for an ipc socket."""
         return str(ipaddress.ip_address(self.address)) if self.address else "this machine"
 
 

@@ -66,6 +66,8 @@ class _Handshake:
 
 
 class HandshakeViolation(NamedTuple):
+    """A connection that sends something else than a handshake."""
+
     descriptor: int
     text: str
     """What the connection does. In the log it follows the address."""

@@ -72,6 +72,7 @@ class ZmqContext:
         return Router(bound, self.zap.access)
 
     def bind_monitor(self, address: Address) -> MonitorSocket:
+        """Bind the XPUB socket for monitors."""
         # The file mode of an ipc socket says who may connect.
         domain = b"" if address.transport == "ipc" else MONITOR_DOMAIN
 
@@ -117,6 +118,7 @@ class ZmqContext:
         return bound
 
     def close(self) -> None:
+        """End ZeroMQ's threads. All sockets must be closed before."""
         self._context.term()
 
 

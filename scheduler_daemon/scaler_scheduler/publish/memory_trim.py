@@ -41,6 +41,13 @@ def release_memory() -> None:
 
 
 class MemoryTrim:
+    """Releases memory when the scheduler has been idle for a while.
+
+    Args:
+        measure: returns the memory of the process in bytes.
+        release: returns unused memory to the system.
+    """
+
     def __init__(
         self, measure: Callable[[], int] = resident_bytes, release: Callable[[], None] = release_memory
     ) -> None:

@@ -56,6 +56,7 @@ class TextTable:
         self._numbers: Dict[str, int] = {}
 
     def number(self, text: str, limit: int = TEXT_LIMIT) -> int:
+        """The number of a text, which is cut to `limit` characters."""
         if len(text) > limit:
             text = text[:limit]
         known = self._numbers.get(text)
@@ -64,11 +65,14 @@ class TextTable:
         return known
 
     def columns(self) -> List[Column]:
+        """All texts joined, and their sizes in bytes."""
         encoded = [text.encode("utf-8", "replace") for text in self._numbers]
         return [(UINT8, b"".join(encoded)), (UINT32, [len(text) for text in encoded])]
 
 
 class WorkerRows(NamedTuple):
+    """The table of workers, and sums over all workers."""
+
     columns: List[Column]
     running: int
     """Tasks that run, at all workers."""
@@ -76,12 +80,15 @@ class WorkerRows(NamedTuple):
 
 
 class FunctionRows(NamedTuple):
+    """The table of functions, and a sum over all functions."""
+
     columns: List[Column]
     open_tasks: int
     """Open tasks of all functions, including those without a row."""
 
 
 def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
+    """The table of workers."""
     all_workers = list(core.tables.workers)
     workers = all_workers[:WORKER_ROWS]
     queue_size = core.limits.queue_size
@@ -153,6 +160,7 @@ def _capabilities(worker: Worker) -> str:
 
 
 def agent_columns(table: AgentTable, texts: TextTable, started: float) -> List[Column]:
+    """The table of host agents. `started` is the start of the scheduler in seconds of the monotonic clock."""
     agents, number = list(islice(table, WORKER_ROWS)), texts.number
     return [
         (WIDE, [agent.incarnation for agent in agents]),
@@ -169,6 +177,7 @@ def agent_columns(table: AgentTable, texts: TextTable, started: float) -> List[C
 
 
 def client_columns(table: ClientTable, texts: TextTable) -> List[Column]:
+    """The table of clients: those with the most tasks."""
     clients = list(table)
     if len(clients) > CLIENT_ROWS:
         clients = nlargest(CLIENT_ROWS, clients, key=lambda client: len(client.tasks) + client.waiting)
@@ -194,6 +203,7 @@ def _not_waiting(client: Client) -> int:
 
 
 def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
+    """The table of functions: those with the most tasks."""
     known = list(table)
     open_tasks = 0
     for function in known:
@@ -221,6 +231,7 @@ def _given_names(function: Function) -> str:
 
 
 def object_columns(clients: ClientTable, texts: TextTable) -> List[Column]:
+    """The table of objects."""
     objects = list(islice(_objects(clients), OBJECT_ROWS))
     return [
         (WIDE, compacted([stored.client.incarnation for stored in objects])),

@@ -16,11 +16,13 @@ LONGEST_PAYLOAD = 1 << 28
 
 
 def check_frames(frames: List[bytes], count: int) -> None:
+    """Raise WireError unless `count` payload frames follow frame 0."""
     if len(frames) != 1 + count:
         raise WireError(f"{len(frames) - 1} payload frames where {count} are announced")
 
 
 def check_ids(ids: "array[int]") -> None:
+    """Raise WireError unless there are ids and they ascend."""
     if not ids:
         raise WireError("a batch without rows")
     previous = -1
