@@ -42,6 +42,6 @@ class Gates:
 gates = Gates()
 
 
-def through(key: Any) -> Any:
+def wait_at_gate(key: Any) -> Any:
     """Wait until a gate is open, and return its key. Used as a task."""
     return gates.wait(key)

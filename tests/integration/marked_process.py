@@ -56,7 +56,7 @@ class MarkedProcess:
         return [process for process in marked(self._mark) if process != self.process.pid]
 
     def assert_nothing_left(self) -> None:
-        wait_until(lambda: not self.descendants(), what="its processes to end")
+        wait_until(lambda: not self.descendants(), what="the end of its processes")
         assert os.listdir(self._temporary.name) == []
 
     def end(self) -> None:

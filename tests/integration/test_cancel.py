@@ -59,7 +59,7 @@ def assert_both_are_free(client: Client, meeting: Path) -> set[int]:
 def test_force_stops_a_running_task(client: Client, tmp_path: Path, fn: Callable[[str], None]) -> None:
     log = str(tmp_path / "log")
     future = client.submit(fn, log)
-    wait_until(lambda: notes(log), what="it begins")
+    wait_until(lambda: notes(log), what="the task begins")
     assert future.cancel(force=True) is True
     assert future.cancelled() and future.cancel() is True
     with pytest.raises(concurrent.futures.CancelledError):
@@ -71,7 +71,7 @@ def test_force_stops_a_running_task(client: Client, tmp_path: Path, fn: Callable
 def test_force_replaces_the_process_of_a_task_that_cannot_be_interrupted(client: Client, tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     futures = [client.submit(fn, log) for fn in (hold_the_gil, ignore_everything)]
-    wait_until(lambda: len(notes(log)) == 2, what="they begin")
+    wait_until(lambda: len(notes(log)) == 2, what="the tasks begin")
     assert in_threads(2, lambda number: futures[number].cancel(force=True)) == [True, True]
     assert all(future.cancelled() for future in futures)
     pids = assert_both_are_free(client, tmp_path / "meeting")

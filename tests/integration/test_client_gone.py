@@ -55,10 +55,10 @@ def test_a_client_that_is_killed_while_its_tasks_run(tmp_path: Path) -> None:
         monitor(daemon.monitor_address) as watch,
     ):
         with program(tmp_path, daemon.address, text) as process:
-            wait_until(lambda: len(notes(log, "began")) == 3, what="its tasks run")
-            wait_until(lambda: watch.next().waiting >= 40, what="others wait")
+            wait_until(lambda: len(notes(log, "began")) == 3, what="the tasks run")
+            wait_until(lambda: watch.next().waiting >= 40, what="the other tasks wait")
             process.kill()
-            wait_until(lambda: (now := watch.next()).waiting == now.dispatched == 0, what="all is over")
+            wait_until(lambda: (now := watch.next()).waiting == now.dispatched == 0, what="no task is left")
         with Client(daemon.address) as client:
             assert client.map(abs, [(-i,) for i in range(100)]) == list(range(100))
             pids = [client.submit(meet, str(tmp_path / "meeting"), workers) for _ in range(workers)]
@@ -96,8 +96,8 @@ def test_the_memory_of_a_killed_client_is_freed(tmp_path: Path) -> None:
 
         before = mebibytes()
         with program(tmp_path, daemon.address, HOARD) as process:
-            wait_until(lambda: watch.next().waiting == 50_000, what="it has all of them")
-            wait_until(lambda: mebibytes() > before + 140, what="it has grown")
+            wait_until(lambda: watch.next().waiting == 50_000, what="the scheduler has all tasks")
+            wait_until(lambda: mebibytes() > before + 140, what="the memory has grown")
             process.kill()
             wait_until(lambda: not watch.next().waiting, what="the client is given up")
-        wait_until(lambda: mebibytes() < before + 30, what="it is back")
+        wait_until(lambda: mebibytes() < before + 30, what="the memory is freed")

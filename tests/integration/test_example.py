@@ -134,7 +134,7 @@ def shared_entries(processes: list[int]) -> set[str]:
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_SECONDS} s in vain for: {what}"
+        assert time.monotonic() < deadline, f"waited {PATIENCE_SECONDS} s for: {what}"
         time.sleep(0.02)
 
 
@@ -210,7 +210,7 @@ def test_the_whole_job(run: Callable[..., Run], library: Path) -> None:
     started = run(str(library))
     output, errors = started.finish()
     assert started.process.returncode == 0, errors
-    assert any(path.endswith("_monitor") for path in started.shared), "it was looked for in vain"
+    assert any(path.endswith("_monitor") for path in started.shared), "the search found none"
     assert output.startswith(f"62 files of {library}\n")
     for figure in ("files +62  \\(2 don't parse\\)", "lines +1,080", "functions +180", "classes +60"):
         assert re.search(f"^{figure}$", output, re.MULTILINE), output
@@ -236,7 +236,7 @@ def read_terminal(master: int, until: bytes | None) -> bytes:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while until is None or until not in shown:
         ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready, f"waited {PATIENCE_SECONDS} s in vain for {until!r} after {shown!r}"
+        assert ready, f"waited {PATIENCE_SECONDS} s for {until!r} after {shown!r}"
         try:
             chunk = os.read(master, 65_536)
         except OSError:  # EIO: no process has the terminal open

@@ -228,7 +228,7 @@ def test_intermediate_values_stay_on_hosts_and_are_freed(tmp_path: Path) -> None
             graph["total"] = (lambda parts: int(sum(part.sum() for part in parts)), [f"sum{i}" for i in range(1, 8)])
             assert client.get(graph, ["total"]) == {"total": 49 * megabytes // 8}
             assert len(got) == 16 and sum(got) < 1000
-            wait_until(lambda: not files_of(host), what="the host has forgotten all of it")
+            wait_until(lambda: not files_of(host), what="the host has freed all results")
             # A kept result is freed too if its only reader is a target.
             large, total = client.submit_graph({**graph, "more": (add, "total", 1)}, ["sum1", "more"])
             assert total.result(SECONDS) == 49 * megabytes // 8 + 1 and large.result(SECONDS).nbytes == megabytes

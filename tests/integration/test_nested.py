@@ -122,7 +122,7 @@ def test_a_parent_whose_worker_is_killed_starts_over(daemon: SchedulerCommand, t
         wait_until(lambda: len(notes(log, "child")) >= 2, what="two children run, one of them beside their parent")
         (first,) = notes(log, "began")
         os.kill(first.pid, signal.SIGKILL)
-        wait_until(lambda: len(notes(log, "began")) == 2, what="it starts over")
+        wait_until(lambda: len(notes(log, "began")) == 2, what="the parent starts over")
         gate.touch()
         assert parent.result(SECONDS) == 3
         assert len(notes(log, "ended")) == 1
@@ -141,7 +141,7 @@ def test_a_parent_that_is_stopped_takes_its_children_along(
     """One child runs in the process of the parent, and must stop before the parent can end."""
     log, never = str(tmp_path / "log"), str(tmp_path / "never")
     parent = client.submit(fn, log, never, client)
-    wait_until(lambda: len(notes(log, "child")) == 2, what="its children have both workers")
+    wait_until(lambda: len(notes(log, "child")) == 2, what="the children occupy both workers")
     assert parent.cancel(force=True) and parent.cancelled()
     assert client.submit(square, 3).result(SECONDS) == 9
     assert_rests(client.address)

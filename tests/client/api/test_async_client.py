@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
-from tests.client.gates import PATIENCE_SECONDS, gates, through
+from tests.client.gates import PATIENCE_SECONDS, gates, wait_at_gate
 from tests.client.running_scheduler import RunningScheduler
 from tests.waiting import POLL_SECONDS
 from tqdm.asyncio import tqdm
@@ -31,7 +31,7 @@ def keywords(**given: Any) -> dict[str, Any]:
     return given
 
 
-async def until(condition: Callable[[], object]) -> None:
+async def wait_until_async(condition: Callable[[], object]) -> None:
     """Wait until a condition holds, without blocking the loop."""
 
     async def look() -> None:
@@ -41,7 +41,7 @@ async def until(condition: Callable[[], object]) -> None:
     await asyncio.wait_for(look(), PATIENCE_SECONDS)
 
 
-async def is_ended_by(awaitable: Awaitable[Any], error: type[BaseException]) -> bool:
+async def raises_in_time(awaitable: Awaitable[Any], error: type[BaseException]) -> bool:
     """Return whether awaiting it raises this error in time."""
     try:
         await asyncio.wait_for(awaitable, PATIENCE_SECONDS)
@@ -116,7 +116,7 @@ def test_map(running: RunningScheduler, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_gather(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
-        slow = client.submit(through, "slow")
+        slow = client.submit(wait_at_gate, "slow")
         with pytest.raises(ZeroDivisionError):
             await client.gather([slow, client.submit(divide_by, 0)])
         gates.open("slow")
@@ -128,7 +128,7 @@ def test_gather(running: RunningScheduler) -> None:
 
 def test_as_completed(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
-        slow, quick = client.submit(through, "slow"), client.submit(abs, -1)
+        slow, quick = client.submit(wait_at_gate, "slow"), client.submit(abs, -1)
         seen = []
         async for future in client.as_completed([slow, quick, slow]):
             seen.append(future)
@@ -163,27 +163,27 @@ def test_options_of_a_view_apply(running: RunningScheduler) -> None:
 def test_cancelling_the_awaiting_coroutine_stops_the_task(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
         async def waits() -> None:
-            await client.submit(through, "never")
+            await client.submit(wait_at_gate, "never")
 
         task = asyncio.create_task(waits())
-        await until(lambda: gates.passed)
+        await wait_until_async(lambda: gates.passed)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await until(lambda: not running.open_tasks)
+        await wait_until_async(lambda: not running.open_tasks)
 
     run(running, body)
 
 
 def test_a_waiting_task_that_is_cancelled_never_runs(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
-        blocking = [client.submit(through, key) for key in "ab"]
-        waiting = client.submit(through, "c")
-        await until(lambda: len(running.names) == 3)
+        blocking = [client.submit(wait_at_gate, key) for key in "ab"]
+        waiting = client.submit(wait_at_gate, "c")
+        await wait_until_async(lambda: len(running.names) == 3)
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(waiting, 0.05)
         assert waiting.cancelled() and not waiting.cancel()
-        await until(lambda: running.open_tasks == 2)
+        await wait_until_async(lambda: running.open_tasks == 2)
         gates.open(*"abc")
         assert await client.gather(blocking) == ["a", "b"]
         assert sorted(gates.passed) == ["a", "b"]
@@ -195,13 +195,13 @@ def test_a_waiting_task_that_is_cancelled_never_runs(running: RunningScheduler) 
 def test_cancelling_a_coroutine_that_waits_for_many_futures(running: RunningScheduler, way: str) -> None:
     async def body(client: AsyncClient) -> None:
         if way == "map":
-            waits = asyncio.ensure_future(client.map(through, [(i,) for i in range(10)]))
+            waits = asyncio.ensure_future(client.map(wait_at_gate, [(i,) for i in range(10)]))
         else:
-            waits = asyncio.ensure_future(client.gather([client.submit(through, i) for i in range(10)]))
-        await until(lambda: len(gates.passed) == 2 and len(running.names) == 10)
+            waits = asyncio.ensure_future(client.gather([client.submit(wait_at_gate, i) for i in range(10)]))
+        await wait_until_async(lambda: len(gates.passed) == 2 and len(running.names) == 10)
         waits.cancel()
-        assert await is_ended_by(waits, asyncio.CancelledError)
-        await until(lambda: running.open_tasks <= 2)
+        assert await raises_in_time(waits, asyncio.CancelledError)
+        await wait_until_async(lambda: running.open_tasks <= 2)
         gates.open(*range(10))
         assert await client.submit(abs, -1) == 1
         assert len(gates.passed) == 2
@@ -211,11 +211,11 @@ def test_cancelling_a_coroutine_that_waits_for_many_futures(running: RunningSche
 
 def test_clear(running: RunningScheduler) -> None:
     async def body(client: AsyncClient) -> None:
-        blocking = [client.submit(through, key) for key in "ab"]
-        waiting = [client.submit(through, "never") for _ in range(5)]
-        await until(lambda: len(gates.passed) == 2)
+        blocking = [client.submit(wait_at_gate, key) for key in "ab"]
+        waiting = [client.submit(wait_at_gate, "never") for _ in range(5)]
+        await wait_until_async(lambda: len(gates.passed) == 2)
         await client.clear()
-        await until(lambda: all(future.cancelled() for future in waiting))
+        await wait_until_async(lambda: all(future.cancelled() for future in waiting))
         gates.open("a", "b")
         assert await client.gather(blocking) == ["a", "b"]
 
@@ -246,7 +246,9 @@ def test_a_cancelled_connect_leaves_no_connection(running: RunningScheduler) -> 
         connecting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await connecting
-        await until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("scaler-client")])
+        await wait_until_async(
+            lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("scaler-client")]
+        )
 
     asyncio.run(main())
     assert len(running.hellos) == 1
@@ -258,10 +260,10 @@ def test_disconnect_cancels_open_tasks(running: RunningScheduler) -> None:
         await client.connect()
         with pytest.raises(RuntimeError, match="connected already"):
             await client.connect()
-        future = client.submit(through, "never")
+        future = client.submit(wait_at_gate, "never")
         await client.disconnect()
         await client.disconnect()
-        assert await is_ended_by(future, asyncio.CancelledError)
+        assert await raises_in_time(future, asyncio.CancelledError)
         with pytest.raises(ClientClosedError, match="disconnected"):
             client.submit(abs, 1)
         async with client:
@@ -273,7 +275,7 @@ def test_disconnect_cancels_open_tasks(running: RunningScheduler) -> None:
 def test_a_closed_loop_is_not_called(running: RunningScheduler) -> None:
     async def leave(client: AsyncClient) -> TaskFuture[Any]:
         await client.connect()
-        return client.submit(through, "slow")._task
+        return client.submit(wait_at_gate, "slow")._task
 
     client = AsyncClient(running.address)
     task = asyncio.run(leave(client))

@@ -60,7 +60,7 @@ async def receive(scheduler: FakeScheduler, kind: str) -> dict[str, Any]:
     return await asyncio.to_thread(scheduler.receive, kind)
 
 
-async def turn() -> None:
+async def run_ready() -> None:
     """Let the loop run everything that is ready."""
     for _ in range(5):
         await asyncio.sleep(0)
@@ -94,7 +94,7 @@ def test_pickling_an_object_does_not_block_the_loop(scheduler: FakeScheduler) ->
     async def body(client: AsyncClient) -> None:
         slow = Slow()
         sending = asyncio.ensure_future(client.send_object(slow))
-        await turn()
+        await run_ready()
         assert not sending.done()
         slow.may_go_on.set()
         assert pickle.loads((await sending)._stored.frames[0]) == 0
@@ -138,7 +138,7 @@ def test_analysing_a_graph_does_not_block_the_loop(scheduler: FakeScheduler) -> 
     async def body(client: AsyncClient) -> None:
         slow = Slow()
         getting = asyncio.ensure_future(client.get({"a": (inc, slow)}, ["a"]))
-        await turn()
+        await run_ready()
         assert not getting.done()
         slow.may_go_on.set()
         submitted = await receive(scheduler, "submit")

@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any
 
 import pytest
-from tests.client.gates import gates, through
+from tests.client.gates import gates, wait_at_gate
 from tests.client.running_scheduler import RunningScheduler
 from tests.client.stand_ins import in_threads
 from tests.waiting import wait_until
@@ -31,7 +31,7 @@ def divide_by(x: int) -> float:
 
 
 def test_as_completed(running_client: Client) -> None:
-    slow, quick = running_client.submit(through, "slow"), running_client.submit(abs, -1)
+    slow, quick = running_client.submit(wait_at_gate, "slow"), running_client.submit(abs, -1)
     ended = running_client.as_completed([slow, quick, quick])
     assert next(ended) is quick
     gates.open("slow")
@@ -41,7 +41,7 @@ def test_as_completed(running_client: Client) -> None:
 
 def test_as_completed_with_a_timeout(running_client: Client) -> None:
     with pytest.raises(concurrent.futures.TimeoutError):
-        list(running_client.as_completed([running_client.submit(through, "never")], timeout=0.05))
+        list(running_client.as_completed([running_client.submit(wait_at_gate, "never")], timeout=0.05))
 
 
 def test_tqdm_shows_as_completed(running_client: Client) -> None:
@@ -55,7 +55,7 @@ def test_tqdm_shows_as_completed(running_client: Client) -> None:
 
 
 def test_wait(running_client: Client) -> None:
-    slow, quick = running_client.submit(through, "slow"), running_client.submit(abs, -1)
+    slow, quick = running_client.submit(wait_at_gate, "slow"), running_client.submit(abs, -1)
     assert running_client.wait([slow, quick], return_when="FIRST_COMPLETED") == ({quick}, {slow})
     assert running_client.wait([slow], timeout=0.01) == (set(), {slow})
     gates.open("slow")
@@ -66,7 +66,7 @@ def test_wait(running_client: Client) -> None:
 
 
 def test_gather_keeps_the_order(running_client: Client) -> None:
-    futures = [running_client.submit(through, "slow"), running_client.submit(abs, -1)]
+    futures = [running_client.submit(wait_at_gate, "slow"), running_client.submit(abs, -1)]
     in_threads(2, lambda number: gates.open("slow") if number else futures[1].result(SECONDS))
     assert running_client.gather([*futures, futures[1]]) == ["slow", 1, 1]
     assert running_client.gather(iter(())) == []
@@ -79,7 +79,7 @@ def test_gather_takes_any_future(running_client: Client) -> None:
 
 
 def test_gather_raises_the_first_failure_and_leaves_the_other_futures(running_client: Client) -> None:
-    slow, failing = running_client.submit(through, "slow"), running_client.submit(divide_by, 0)
+    slow, failing = running_client.submit(wait_at_gate, "slow"), running_client.submit(divide_by, 0)
     with pytest.raises(ZeroDivisionError):
         running_client.gather([slow, failing])
     gates.open("slow")
@@ -89,7 +89,7 @@ def test_gather_raises_the_first_failure_and_leaves_the_other_futures(running_cl
 
 
 def test_gather_of_a_cancelled_future(running_client: Client) -> None:
-    blocking = [running_client.submit(through, key) for key in "ab"]
+    blocking = [running_client.submit(wait_at_gate, key) for key in "ab"]
     cancelled = running_client.submit(abs, 1)
     assert cancelled.cancel()
     gates.open("a", "b")
@@ -145,7 +145,7 @@ def test_the_bar_moves_within_a_chunk(running_client: Client, capsys: pytest.Cap
 
     def run(number: int) -> Any:
         if number:
-            return running_client.map(through, [("first",), ("second",)], progress=True)
+            return running_client.map(wait_at_gate, [("first",), ("second",)], progress=True)
         gates.open("first")
         wait_until(has_moved)
         return gates.open("second")
@@ -170,9 +170,9 @@ def test_a_bar_without_tqdm_raises(running_client: Client, monkeypatch: pytest.M
 
 
 def test_clear(running: RunningScheduler, running_client: Client) -> None:
-    blocking = [running_client.submit(through, key) for key in "ab"]
+    blocking = [running_client.submit(wait_at_gate, key) for key in "ab"]
     wait_until(lambda: len(gates.passed) == 2)
-    waiting = [running_client.submit(through, "never") for _ in range(50)]
+    waiting = [running_client.submit(wait_at_gate, "never") for _ in range(50)]
     running_client.options(priority=1).clear()
     assert all(future.cancelled() for future in waiting)
     assert not any(future.done() for future in blocking)
@@ -187,7 +187,7 @@ def test_clear_ends_a_map(running_client: Client) -> None:
     def run(number: int) -> None:
         if number:
             with pytest.raises(CancelledError, match="map's tasks were cancelled"):
-                running_client.map(through, [(key,) for key in range(2000)])
+                running_client.map(wait_at_gate, [(key,) for key in range(2000)])
         else:
             wait_until(lambda: len(gates.passed) == 2)
             running_client.clear()

@@ -14,7 +14,7 @@ from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.client.gates import gates, through
+from tests.client.gates import gates, wait_at_gate
 from tests.client.running_scheduler import RunningScheduler
 from tests.waiting import wait_until
 
@@ -26,10 +26,10 @@ SECONDS = 20.0
 @pytest.fixture(params=["standard", "cluster"])
 def executor(request: pytest.FixtureRequest, running_client: Client) -> Iterator[Executor]:
     """An executor with two workers."""
-    made = ThreadPoolExecutor(2) if request.param == "standard" else running_client.executor()
-    yield made
+    instance = ThreadPoolExecutor(2) if request.param == "standard" else running_client.executor()
+    yield instance
     gates.close_down()
-    made.shutdown(cancel_futures=True)
+    instance.shutdown(cancel_futures=True)
 
 
 def keywords(**given: Any) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_each_chunk_is_one_task(running: RunningScheduler, running_client: Clien
 
 
 def test_map_submits_eagerly_and_yields_lazily(executor: Executor) -> None:
-    results = executor.map(through, ["a", "b", "c"])
+    results = executor.map(wait_at_gate, ["a", "b", "c"])
     wait_until(lambda: sorted(gates.passed) == ["a", "b"])
     gates.open("a")
     assert next(results) == "a"
@@ -125,7 +125,7 @@ def test_map_does_not_keep_results_that_were_read(executor: Executor) -> None:
 
 def test_map_with_a_timeout(running: RunningScheduler, executor: Executor) -> None:
     gates.open("open")
-    results = executor.map(through, ["open", "shut", "never", "ever"], timeout=1)
+    results = executor.map(wait_at_gate, ["open", "shut", "never", "ever"], timeout=1)
     assert next(results) == "open"
     wait_until(lambda: len(running.names) in (0, 4))
     with pytest.raises(concurrent.futures.TimeoutError):
@@ -133,7 +133,7 @@ def test_map_with_a_timeout(running: RunningScheduler, executor: Executor) -> No
     assert list(results) == []
     wait_until(lambda: running.open_tasks <= 2, what="the other is cancelled")
     gates.open("shut", "never")
-    assert executor.submit(through, "open").result(SECONDS) == "open"
+    assert executor.submit(wait_at_gate, "open").result(SECONDS) == "open"
     assert "ever" not in gates.passed, "what had not begun is cancelled"
 
 
@@ -153,7 +153,7 @@ def test_map_raises_in_the_place_of_the_failed_call(executor: Executor) -> None:
 
 
 def test_closing_the_iterator_cancels_waiting_calls(running: RunningScheduler, executor: Executor) -> None:
-    results = executor.map(through, range(10))
+    results = executor.map(wait_at_gate, range(10))
     wait_until(lambda: sorted(gates.passed) == [0, 1])
     gates.open(0, 1, 2)
     assert next(results) == 0
@@ -216,7 +216,7 @@ def test_shutdown_leaves_the_client_connected(running_client: Client) -> None:
 
 
 def test_shutdown_waits(executor: Executor) -> None:
-    future = executor.submit(through, "slow")
+    future = executor.submit(wait_at_gate, "slow")
     future.add_done_callback(lambda _: gates.passed.append("done"))
     executor.shutdown(wait=False)
     assert not future.done()
@@ -226,7 +226,7 @@ def test_shutdown_waits(executor: Executor) -> None:
 
 
 def test_shutdown_can_cancel_waiting_calls(executor: Executor) -> None:
-    futures = [executor.submit(through, key) for key in range(5)]
+    futures = [executor.submit(wait_at_gate, key) for key in range(5)]
     wait_until(lambda: sorted(gates.passed) == [0, 1])
     executor.shutdown(wait=False, cancel_futures=True)
     wait_until(lambda: all(future.cancelled() for future in futures[2:]))
@@ -237,9 +237,9 @@ def test_shutdown_can_cancel_waiting_calls(executor: Executor) -> None:
 
 def test_shutdown_waits_for_futures_without_references(running_client: Client) -> None:
     with running_client.executor() as executor:
-        executor.submit(through, "kept by nobody")
-        wait_until(lambda: gates.passed == ["kept by nobody"])
-        gates.open("kept by nobody")
+        executor.submit(wait_at_gate, "no reference")
+        wait_until(lambda: gates.passed == ["no reference"])
+        gates.open("no reference")
         ended = executor.submit(abs, 1)
     assert ended.done()
 
@@ -255,7 +255,7 @@ def test_done_futures_are_not_kept(running_client: Client) -> None:
 
 def test_an_executor_of_a_disconnected_client_raises(running_client: Client) -> None:
     executor = running_client.executor()
-    future = executor.submit(through, "never")
+    future = executor.submit(wait_at_gate, "never")
     running_client.disconnect()
     with pytest.raises(ClientClosedError, match="disconnected") as raised:
         executor.submit(abs, 1)
@@ -267,7 +267,7 @@ def test_an_executor_of_a_disconnected_client_raises(running_client: Client) -> 
 def test_a_lost_scheduler_breaks_the_executor(running: RunningScheduler) -> None:
     with Client(running.address, timeout_seconds=0.5, heartbeat_interval_seconds=0.1) as client:
         executor = client.executor()
-        future = executor.submit(through, "never")
+        future = executor.submit(wait_at_gate, "never")
         wait_until(lambda: gates.passed)
         running.close()
         for use in (lambda: future.result(SECONDS), lambda: executor.submit(abs, 1)):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import zmq
-from tests.client.gates import gates, through
+from tests.client.gates import gates, wait_at_gate
 from tests.client.running_scheduler import RunningScheduler
 from tests.client.stand_ins import with_exception, with_value
 from tests.schema_messages import message_of
@@ -93,7 +93,7 @@ def test_html_of_futures() -> None:
 
 
 def test_a_future_shows_the_name_of_its_options(running_client: Client) -> None:
-    future = running_client.options(name=HOSTILE).submit(through, 1)
+    future = running_client.options(name=HOSTILE).submit(wait_at_gate, 1)
     wait_until(future.running)
     assert HOSTILE in repr(future)
     assert Texts(future).texts == ["TaskFuture", "task", f"{HOSTILE}#{future.task_id}", "state", "running"]
@@ -110,7 +110,7 @@ def test_a_future_shows_the_name_of_its_options(running_client: Client) -> None:
 
 def test_html_of_a_client(running: RunningScheduler) -> None:
     with Client(running.address, timeout_seconds=1, heartbeat_interval_seconds=0.1) as client:
-        client.submit(through, 1)
+        client.submit(wait_at_gate, 1)
         wait_until(lambda: gates.passed)
         assert repr(client) == f"<Client of {running.address}, 1 open task>"
         assert Texts(client).texts == ["Client", "address", running.address, "this client", "1 open task"]
@@ -123,13 +123,13 @@ def test_a_client_shows_the_state_of_the_scheduler(monitor: zmq.Socket[bytes], a
     try:
         with Client(str(address)) as client:
             first = Texts(client).texts
-            assert "workers" not in first, "there is no snapshot, and nobody waits for one for ever"
+            assert "workers" not in first, "there is no snapshot, and no one waits for one forever"
             monitor.recv()  # the subscription
             publish(monitor, 5, 3)
-            said = ["workers", "3", "tasks", "1,234 waiting, 5 at workers, 6 done"]
-            wait_until(lambda: Texts(client).texts[5:] == said)
+            expected = ["workers", "3", "tasks", "1,234 waiting, 5 at workers, 6 done"]
+            wait_until(lambda: Texts(client).texts[5:] == expected)
             publish(monitor, 6, 4)
-            wait_until(lambda: Texts(client).texts == first, what="this is another scheduler's")
+            wait_until(lambda: Texts(client).texts == first, what="the snapshot is another scheduler's")
     finally:
         scheduler.close()
 

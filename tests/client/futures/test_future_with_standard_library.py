@@ -30,7 +30,7 @@ HAMMER_SECONDS = 1.0
 
 
 @pytest.fixture
-def impatient() -> Iterator[None]:
+def fast_thread_switches() -> Iterator[None]:
     """Switch threads at nearly every instruction, which provokes races."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -38,7 +38,7 @@ def impatient() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def soon(end: Callable[[], Any]) -> threading.Thread:
+def call_in_thread(end: Callable[[], Any]) -> threading.Thread:
     """Call a function in another thread, which has already started."""
     thread = threading.Thread(target=end, daemon=True)
     thread.start()
@@ -62,13 +62,13 @@ def test_wait_all_completed() -> None:
         end_cancelled(futures[0])
         end_with_exception(futures[1], OSError())
 
-    soon(end)
+    call_in_thread(end)
     assert wait(futures, timeout=20, return_when=ALL_COMPLETED) == (set(futures), set())
 
 
 def test_wait_first_completed() -> None:
     first, other = pending(), pending()
-    soon(lambda: end_with_value(first))
+    call_in_thread(lambda: end_with_value(first))
     done, not_done = wait([first, other, running()], timeout=20, return_when=FIRST_COMPLETED)
     assert done == {first} and other in not_done
 
@@ -85,7 +85,7 @@ def test_wait_first_exception() -> None:
         end_with_value(good)
         end_with_exception(bad, ValueError())
 
-    soon(end)
+    call_in_thread(end)
     assert wait([good, bad, other], timeout=20, return_when=FIRST_EXCEPTION) == ({good, bad}, {other})
 
 
@@ -96,7 +96,7 @@ def test_wait_first_exception_with_a_failed_future() -> None:
 
 def test_wait_first_exception_when_none_raises() -> None:
     futures = [pending(), cancelled()]
-    soon(lambda: end_with_value(futures[0]))
+    call_in_thread(lambda: end_with_value(futures[0]))
     assert wait(futures, timeout=20, return_when=FIRST_EXCEPTION) == (set(futures), set())
 
 
@@ -109,7 +109,7 @@ def test_wait_that_times_out() -> None:
 def test_wait_with_futures_of_another_executor() -> None:
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         ours, theirs = pending(), executor.submit(int, "7")
-        soon(lambda: end_with_value(ours))
+        call_in_thread(lambda: end_with_value(ours))
         done, _ = wait([ours, theirs], timeout=20)
         assert done == {ours, theirs}
 
@@ -126,7 +126,7 @@ def test_as_completed_yields_each_future_once() -> None:
 
     iterator = as_completed([over, first, second, over], timeout=20)
     assert next(iterator) is over
-    soon(end)
+    call_in_thread(end)
     rest = list(iterator)
     assert set(rest) == {first, second} and len(rest) == 2
 
@@ -145,7 +145,7 @@ def test_as_completed_times_out() -> None:
 def test_await() -> None:
     async def main() -> list[Any]:
         futures = [pending() for _ in range(3)]
-        soon(lambda: [end_with_value(future, number) for number, future in enumerate(futures)])
+        call_in_thread(lambda: [end_with_value(future, number) for number, future in enumerate(futures)])
         return [await futures[0], *await asyncio.gather(*map(asyncio.wrap_future, futures[1:]))]
 
     assert asyncio.run(main()) == [0, 1, 2]
@@ -188,7 +188,7 @@ def test_a_refused_cancel_leaves_the_task_running() -> None:
 # ---------------------------------------------------------------------------------------------------------------- races
 
 
-def hammer(one_round: Callable[[], None]) -> None:
+def run_rounds(one_round: Callable[[], None]) -> None:
     """Yield many rounds, for a few seconds at most."""
     deadline = time.monotonic() + HAMMER_SECONDS
     for number in range(ROUNDS):
@@ -198,13 +198,13 @@ def hammer(one_round: Callable[[], None]) -> None:
             return
 
 
-class Ender:
+class Finisher:
     """A thread that finishes futures one by one, as the I/O thread does."""
 
     def __init__(self) -> None:
         self._work: list[Any] = []
         self._given = threading.Semaphore(0)
-        self._thread = soon(self._run)
+        self._thread = call_in_thread(self._run)
 
     def end(self, futures: list[Any], how: Callable[[Any], None] = end_with_value) -> None:
         self._work.append((futures, how))
@@ -226,47 +226,47 @@ class Ender:
 
 
 @pytest.fixture
-def ender() -> Iterator[Ender]:
-    ender = Ender()
-    yield ender
-    ender.close()
+def finisher() -> Iterator[Finisher]:
+    finisher = Finisher()
+    yield finisher
+    finisher.close()
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("fast_thread_switches")
 @pytest.mark.parametrize("how", [end_with_value, end_cancelled, lambda future: future.fail(0, OSError())])
-def test_wait_races_with_finishing(ender: Ender, how: Callable[[Any], None]) -> None:
+def test_wait_races_with_finishing(finisher: Finisher, how: Callable[[Any], None]) -> None:
     def one_round() -> None:
         futures = [pending() for _ in range(8)]
-        ender.end(futures, how)
+        finisher.end(futures, how)
         done, not_done = wait(futures, timeout=10)
         assert (len(done), len(not_done)) == (8, 0)
 
-    hammer(one_round)
+    run_rounds(one_round)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_as_completed_races_with_finishing(ender: Ender) -> None:
+@pytest.mark.usefixtures("fast_thread_switches")
+def test_as_completed_races_with_finishing(finisher: Finisher) -> None:
     def one_round() -> None:
         futures = [pending() for _ in range(8)]
-        ender.end(futures)
+        finisher.end(futures)
         yielded = list(as_completed(futures, timeout=10))
         assert len(yielded) == 8 and set(yielded) == set(futures)
 
-    hammer(one_round)
+    run_rounds(one_round)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_result_races_with_finishing(ender: Ender) -> None:
+@pytest.mark.usefixtures("fast_thread_switches")
+def test_result_races_with_finishing(finisher: Finisher) -> None:
     def one_round() -> None:
         future = pending()
-        ender.end([future])
+        finisher.end([future])
         assert future.result(10) == 42
 
-    hammer(one_round)
+    run_rounds(one_round)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_callbacks_race_with_finishing(ender: Ender) -> None:
+@pytest.mark.usefixtures("fast_thread_switches")
+def test_callbacks_race_with_finishing(finisher: Finisher) -> None:
     def one_round() -> None:
         future = pending()
         called: list[int] = []
@@ -276,17 +276,17 @@ def test_callbacks_race_with_finishing(ender: Ender) -> None:
             called.append(number)
             both.release()
 
-        ender.end([future])
+        finisher.end([future])
         future.add_done_callback(lambda _: note(1))
         future.add_done_callback(lambda _: note(2))
         assert both.acquire(timeout=10) and both.acquire(timeout=10)
         assert sorted(called) == [1, 2] and not both.acquire(blocking=False)
 
-    hammer(one_round)
+    run_rounds(one_round)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_several_ways_of_waiting_race_with_finishing(ender: Ender) -> None:
+@pytest.mark.usefixtures("fast_thread_switches")
+def test_several_ways_of_waiting_race_with_finishing(finisher: Finisher) -> None:
     def one_round() -> None:
         futures = [pending() for _ in range(6)]
         ways: list[Callable[[], int]] = [
@@ -298,23 +298,23 @@ def test_several_ways_of_waiting_race_with_finishing(ender: Ender) -> None:
 
         def run(number: int) -> int:
             if number == len(ways):
-                ender.end(futures)
+                finisher.end(futures)
                 return 6
             return ways[number]()
 
         assert in_threads(len(ways) + 1, run) == [6] * 5
 
-    hammer(one_round)
+    run_rounds(one_round)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_waiter_that_times_out_beside_other_waiters(ender: Ender) -> None:
+@pytest.mark.usefixtures("fast_thread_switches")
+def test_a_waiter_that_times_out_beside_other_waiters(finisher: Finisher) -> None:
     def one_round() -> None:
         future = pending()
 
         def run(number: int) -> Any:
             if number == 0:
-                ender.end([future])
+                finisher.end([future])
             try:
                 return future.result(0 if number % 2 else 10)
             except concurrent.futures.TimeoutError:
@@ -322,4 +322,4 @@ def test_a_waiter_that_times_out_beside_other_waiters(ender: Ender) -> None:
 
         assert set(in_threads(6, run)) <= {42, "gave up"}
 
-    hammer(one_round)
+    run_rounds(one_round)

@@ -24,20 +24,20 @@ class FakeTask:
         self.depth = depth
         self.priority = priority
         self.stream_output = False
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
         self.is_suspended = threading.Event()
         self.is_stopped = False
         self._latch: threading.Lock | None = None
 
     def suspend(self) -> None:
         assert not self.is_suspended.is_set()
-        self.told.append("suspend")
+        self.calls.append("suspend")
         self.is_suspended.set()
 
     def resume(self) -> None:
         assert self.is_suspended.is_set()
         self.is_suspended.clear()
-        self.told.append("resume")
+        self.calls.append("resume")
         if self.is_stopped:
             raise TaskStoppedError("stopped")
 
@@ -105,7 +105,7 @@ class NestedIoThread(FakeIoThread):
         self._task = task
 
     def suspend(self, name: TaskName) -> None:
-        self._task.told.append(("suspended", name))
+        self._task.calls.append(("suspended", name))
 
     def resume(self, name: TaskName) -> None:
-        self._task.told.append(("resumed", name))
+        self._task.calls.append(("resumed", name))

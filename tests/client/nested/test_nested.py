@@ -93,7 +93,7 @@ def test_a_wait_is_reported_after_the_children(scheduler: FakeScheduler, task: F
     assert future.result() == 9
     resumed = scheduler.receive("resumed")
     assert (resumed["clients"], resumed["ids"], resumed["attempts"]) == ([7], [3], [1])
-    assert task.told == ["suspend", "resume"]
+    assert task.calls == ["suspend", "resume"]
 
 
 def test_a_coroutine_submits_children_while_others_wait(scheduler: FakeScheduler, task: FakeTask) -> None:
@@ -115,7 +115,7 @@ def test_a_coroutine_submits_children_while_others_wait(scheduler: FakeScheduler
 
     task.when_suspended(answer)
     assert asyncio.run(main()) == [9, 9]
-    assert task.told == ["suspend", "resume"]
+    assert task.calls == ["suspend", "resume"]
 
 
 def test_a_map_of_children(scheduler: FakeScheduler, task: FakeTask) -> None:
@@ -126,7 +126,7 @@ def test_a_map_of_children(scheduler: FakeScheduler, task: FakeTask) -> None:
 
     task.when_suspended(answer)
     assert Client().map(square, [(1,), (2,)]) == [5, 5]
-    assert task.told == ["suspend", "resume"]
+    assert task.calls == ["suspend", "resume"]
 
 
 def test_cancel_gives_up_the_slot_while_it_waits(scheduler: FakeScheduler, task: FakeTask) -> None:
@@ -140,7 +140,7 @@ def test_cancel_gives_up_the_slot_while_it_waits(scheduler: FakeScheduler, task:
 
     task.when_suspended(answer)
     assert future.cancel(force=True)
-    assert task.told == ["suspend", "resume"]
+    assert task.calls == ["suspend", "resume"]
 
 
 def test_disconnect_ends_only_this_client(scheduler: FakeScheduler, task: FakeTask) -> None:
@@ -209,7 +209,7 @@ def test_an_unpickled_client_of_another_scheduler(scheduler: FakeScheduler, task
         assert "options" not in submitted, "tasks of another scheduler are no children"
         other.resolve(submitted["ids"], dumps(1))
         assert future.result(WAIT_SECONDS) == 1
-        assert task.told == []
+        assert task.calls == []
         first._io_thread.close("the test is over")
     finally:
         other.close()

@@ -61,9 +61,9 @@ def test_each_way_of_waiting_gives_up_the_slot(task: FakeTask, way: str) -> None
     future = child(task)
     task.when_suspended(lambda: end_with_value(future, 5))
     WAYS[way](future)
-    assert task.told == ONCE
+    assert task.calls == ONCE
     assert future.result() == 5
-    assert task.told == ONCE
+    assert task.calls == ONCE
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -71,7 +71,7 @@ def test_a_done_future_does_not_give_up_the_slot(task: FakeTask, way: str) -> No
     future = child(task)
     end_with_value(future, 5)
     WAYS[way](future)
-    assert task.told == []
+    assert task.calls == []
 
 
 @pytest.mark.parametrize("timeout", [0, -1])
@@ -79,14 +79,14 @@ def test_a_timeout_of_zero_does_not_give_up_the_slot(task: FakeTask, timeout: fl
     with pytest.raises(concurrent.futures.TimeoutError):
         child(task).result(timeout)
     assert wait([child(task)], timeout=timeout).done == set()
-    assert task.told == []
+    assert task.calls == []
 
 
 def test_a_wait_that_times_out(task: FakeTask) -> None:
     with pytest.raises(concurrent.futures.TimeoutError):
         child(task).result(0.001)
     assert wait([child(task)], timeout=0.001).done == set()
-    assert task.told == ONCE * 2
+    assert task.calls == ONCE * 2
 
 
 def test_a_task_that_raised(task: FakeTask) -> None:
@@ -94,7 +94,7 @@ def test_a_task_that_raised(task: FakeTask) -> None:
     task.when_suspended(lambda: end_with_exception(future, ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         future.result()
-    assert task.told == ONCE
+    assert task.calls == ONCE
 
 
 def test_a_child_that_is_cancelled_during_the_wait(task: FakeTask) -> None:
@@ -102,7 +102,7 @@ def test_a_child_that_is_cancelled_during_the_wait(task: FakeTask) -> None:
     task.when_suspended(future.cancel)
     with pytest.raises(concurrent.futures.CancelledError):
         future.result()
-    assert task.told == ONCE
+    assert task.calls == ONCE
 
 
 @pytest.mark.parametrize("way", ["result", "exception", "wait", "wait for the first", "as_completed", "await"])
@@ -111,7 +111,7 @@ def test_a_task_that_is_stopped_during_the_wait(task: FakeTask, way: str) -> Non
     task.when_suspended(task.stop)
     with pytest.raises(TaskStoppedError):
         WAYS[way](future)
-    assert task.told == ONCE
+    assert task.calls == ONCE
 
 
 def test_a_suspend_that_raises(task: FakeTask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_suspend_that_raises(task: FakeTask, monkeypatch: pytest.MonkeyPatch) 
     for way in ("result", "await"):
         with pytest.raises(TaskStoppedError):
             WAYS[way](child(task))
-    assert task.told == [("suspended", NAME), ("resumed", NAME)] * 2
+    assert task.calls == [("suspended", NAME), ("resumed", NAME)] * 2
 
 
 def test_threads_started_by_a_task_do_not_give_up_its_slot(task: FakeTask) -> None:
@@ -135,14 +135,14 @@ def test_threads_started_by_a_task_do_not_give_up_its_slot(task: FakeTask) -> No
         return future.result()
 
     assert in_threads(4, run) == [5] * 4
-    assert task.told == []
+    assert task.calls == []
 
 
 def test_futures_of_another_scheduler_do_not_give_up_the_slot(task: FakeTask) -> None:
     future = pending(FakeIoThread())
     threading.Thread(target=end_with_value, args=(future, 5), daemon=True).start()
     wait([future])
-    assert future.result() == 5 and task.told == []
+    assert future.result() == 5 and task.calls == []
 
 
 def test_standard_waiters_are_unchanged_outside_workers() -> None:
@@ -162,7 +162,7 @@ def test_many_awaits_give_up_the_slot_once(task: FakeTask) -> None:
 
     task.when_suspended(lambda: [end_with_value(future, number) for number, future in enumerate(futures)])
     assert asyncio.run(main()) == [0, 1, 2]
-    assert task.told == ONCE
+    assert task.calls == ONCE
 
 
 def test_the_slot_is_taken_when_the_last_await_ends(task: FakeTask) -> None:
@@ -181,7 +181,7 @@ def test_the_slot_is_taken_when_the_last_await_ends(task: FakeTask) -> None:
 
     task.when_suspended(lambda: end_with_value(first, 1))
     asyncio.run(main())
-    assert task.told == ONCE * 2
+    assert task.calls == ONCE * 2
 
 
 def test_a_cancelled_await(task: FakeTask) -> None:
@@ -192,7 +192,7 @@ def test_a_cancelled_await(task: FakeTask) -> None:
             await asyncio.wait_for(awaited(future), 0.001)
 
     asyncio.run(main())
-    assert future.cancelled() and task.told == ONCE
+    assert future.cancelled() and task.calls == ONCE
 
 
 def test_a_blocking_wait_while_an_await_is_open(task: FakeTask) -> None:
@@ -211,7 +211,7 @@ def test_a_blocking_wait_while_an_await_is_open(task: FakeTask) -> None:
 
     task.when_suspended(end)
     assert asyncio.run(main()) == 3
-    assert task.told == ONCE
+    assert task.calls == ONCE
 
 
 @pytest.mark.parametrize("way", ["result", "wait", "as_completed"])
@@ -229,7 +229,7 @@ def test_a_blocking_wait_of_a_stopped_task_while_an_await_is_open(task: FakeTask
             await other
 
     asyncio.run(main())
-    assert task.told == ONCE
+    assert task.calls == ONCE
 
 
 def test_a_coroutine_that_another_thread_closes(task: FakeTask) -> None:
@@ -246,7 +246,7 @@ def test_a_coroutine_that_another_thread_closes(task: FakeTask) -> None:
     thread.start()
     thread.join()
     loop.close()
-    assert task.told == [("suspended", name), "suspend"]
+    assert task.calls == [("suspended", name), "suspend"]
     task.when_suspended(lambda: end_with_value(future, 4))
     assert future.result() == 4, "the task is suspended, and stays so"
     task.is_suspended.clear()
@@ -283,7 +283,7 @@ def test_map_gives_up_the_slot(task: FakeTask) -> None:
 
     task.when_suspended(answer)
     assert run_map(io_thread, PLAN) == [0, 2]  # type: ignore[arg-type]
-    assert task.told == ONCE
+    assert task.calls == ONCE
 
 
 def test_a_stopped_task_cancels_the_tasks_of_its_map(task: FakeTask) -> None:
@@ -291,7 +291,7 @@ def test_a_stopped_task_cancels_the_tasks_of_its_map(task: FakeTask) -> None:
     task.when_suspended(task.stop)
     with pytest.raises(TaskStoppedError):
         run_map(io_thread, PLAN)  # type: ignore[arg-type]
-    assert io_thread.cancelled == 2 and task.told == ONCE
+    assert io_thread.cancelled == 2 and task.calls == ONCE
 
 
 def test_a_forked_child_runs_no_task(task: FakeTask) -> None:
