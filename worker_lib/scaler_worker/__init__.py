@@ -1,3 +1,3 @@
-"""Worker processes of Scaler and the host agent that looks after them."""
+"""Worker processes of Scaler, and the host agent that starts, watches and ends them."""
 
 __version__ = "0.1.0"

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return fail(str(error))
     for warning in ignored_variables(COMMAND, os.environ):
         logging.getLogger(__name__).warning(warning)
-    from .agent.process import run  # after the above: -h and a wrong option get their answer without sockets
+    from .agent.process import run  # late: -h and a wrong option are answered without loading sockets
 
     return run(config)
 

@@ -1,4 +1,4 @@
-"""The cluster's options and the frozen configuration that comes out of them."""
+"""The options of `scaler_cluster`, and the frozen configuration that is made of them."""
 
 from __future__ import annotations
 
@@ -22,52 +22,56 @@ HIGHEST_PROCESS = 2**31 - 1
 LONGEST_WORKER_NAME = 128  # characters
 LONGEST_OFFERED_NAME = 200  # characters; a scheduler takes 256, with the codec before it
 MOST_OFFERS = 300
-"""Each is offered for three codecs, and a worker may name 1,024 kinds of functions."""
+"""Each function is exported for three codecs, and a worker may name 1,024 kinds of functions."""
 GIBIBYTE = 1 << 30
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a host agent is told at its start. Every limit with its unit."""
+    """The configuration of a host agent. Each limit has its unit in its name."""
 
     address: Address
-    """The scheduler's."""
+    """The scheduler's address."""
     num_of_workers: int
-    """Worker processes."""
+    """The number of worker processes."""
     worker_names: tuple[str, ...]
-    """One for each worker, all different; empty: the agent makes them."""
+    """One name for each worker, all different; empty: the agent makes them."""
     heartbeat_interval_seconds: float
-    """Between two heartbeats of the agent, and of a worker."""
+    """The time between two heartbeats of the agent, and of each worker."""
     death_timeout_seconds: float
-    """Give up when no scheduler answers for that long."""
+    """The agent gives up when no scheduler answers for this time."""
     garbage_collect_interval_seconds: float
-    """Between two garbage collections of a worker."""
+    """The time between two garbage collections of a worker."""
     trim_memory_threshold_bytes: int
-    """A worker whose resident size is beyond it after a collection hands free memory back to the system."""
+    """A worker with a larger resident size after a collection returns free memory to the system."""
     worker_memory_limit_bytes: int
-    """A worker whose resident size is beyond it is killed; 0: none."""
+    """A worker with a larger resident size is killed; 0: no limit."""
     capabilities: dict[str, int]
-    """What every worker has, with an amount of at least 1."""
+    """The capabilities of every worker, each with an amount of at least 1."""
     keys: str
     """The folder with the scheduler's public key and a pair for workers; empty: none."""
     preload: str
     """`module:function`, called once in each worker before its first task; empty: nothing."""
     offer: dict[str, str]
-    """Functions for clients in any language: `module:function` by the name that they are offered under."""
+    """Functions for clients in any language: `module:function` by the name under which clients call it."""
     retire_seconds: float
-    """How long begun tasks may go on after SIGTERM; 0: the workers end at once."""
+    """How long running tasks may go on after SIGTERM; 0: the workers end at once."""
     parent_process: int
-    """End when the process with this id is not the parent any more; 0: never."""
+    """The agent ends when the process with this id is not its parent any more; 0: never."""
     logging_level: str
     """One of `logs.LEVELS`."""
     logging_paths: tuple[str, ...]
-    """Files to append to; /dev/stdout and /dev/stderr are the process' own."""
+    """Files to append to. /dev/stdout and /dev/stderr are the process' own streams."""
     logging_config_file: str
-    """A file for Python's logging.config in place of level and paths; empty: none."""
+    """A file for Python's logging.config, which replaces level and paths; empty: none."""
 
 
 def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
-    """The configuration from arguments, environment and file. Raises OptionError naming the first wrong option."""
+    """Make the configuration of arguments, environment and file.
+
+    Raises:
+        OptionError: an option is wrong. It names the first wrong option.
+    """
     values = resolve(COMMAND, arguments, environ)
     if values["num_of_workers"] is None:
         values["num_of_workers"] = len(values["worker_names"]) or usable_cores()
@@ -76,13 +80,13 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
 
 
 def program_name() -> str:
-    """The name under which this command was called."""
+    """The name by which this command was called."""
     called = os.path.splitext(os.path.basename(sys.argv[0]))[0]
     return called if called in PROGRAMS else PROGRAMS[0]
 
 
 def workers_in_words(number: int) -> str:
-    """As in `1 worker`, `2 workers`."""
+    """A number of workers in words: `1 worker`, `2 workers`."""
     return f"{number} worker{'' if number == 1 else 's'}"
 
 
@@ -142,7 +146,7 @@ def _check(found: Mapping[str, GivenValue]) -> Iterator[str]:
 
 
 COMMAND = Command(
-    description="Runs worker processes on this host, under an agent that looks after them.",
+    description="Runs worker processes on this host, under a host agent that starts and watches them.",
     environment_prefix="SCALER_CLUSTER",
     default_file="/etc/scaler/cluster.toml",
     check=_check,
@@ -151,7 +155,7 @@ COMMAND = Command(
             "address",
             Kind("ADDRESS", parse_connect_address, (str,)),
             None,
-            "the scheduler's, tcp://HOST:PORT or ipc://PATH; IPv6 is written tcp://[::1]:2345",
+            "the scheduler's address, tcp://HOST:PORT or ipc://PATH; write IPv6 as tcp://[::1]:2345",
             positional=True,
             required=True,
             environment=ADDRESS_VARIABLE,
@@ -162,29 +166,29 @@ COMMAND = Command(
             "num-of-workers",
             options.integer(1, MOST_WORKERS),
             None,
-            "how many worker processes",
+            "the number of worker processes",
             short="-n",
-            default_text="as many as --worker-names, else as usable cores, affinity and cgroup limits counted",
+            default_text="the number of --worker-names, else of usable cores within CPU affinity and cgroup limits",
         ),
         Option(
             "worker-names",
             Kind("NAMES", _parse_worker_name, (str,), is_list=True),
             (),
-            "names of the workers, comma separated, as many as there are workers, all different",
+            "comma-separated names, one for each worker, all different",
             default_text="<host>-<pid>-<number>",
         ),
         Option(
             "heartbeat-interval-seconds",
             options.seconds(),
             2.0,
-            "time between two signs of life to the scheduler",
+            "time between two heartbeats to the scheduler",
             unit="seconds",
         ),
         Option(
             "death-timeout-seconds",
             options.seconds(),
             300.0,
-            "give up when no scheduler answers for that long",
+            "end when no scheduler answers for this time",
             unit="seconds",
         ),
         Option(
@@ -198,60 +202,61 @@ COMMAND = Command(
             "trim-memory-threshold-bytes",
             options.integer(0, options.MOST_MEMORY_BYTES),
             GIBIBYTE,
-            "a worker larger than that after a garbage collection hands its free memory back to the system",
+            "a worker that is larger after a garbage collection returns its free memory to the system",
             unit="bytes (1 GiB)",
         ),
         Option(
             "worker-memory-limit",
             options.memory_size(usable_memory),
             None,
-            "a worker whose resident size grows past it is killed, which counts as a death of the task that it runs; "
+            "a worker whose resident size exceeds this limit is killed, which counts as a death by its running task; "
             + options.SIZE_HELP,
         ),
         Option(
             "capabilities",
             options.capabilities(),
             {},
-            "what the workers have, for tasks that ask for it: comma separated, as in gpu=2,linux (no amount is 1); in "
-            "the file also a table",
+            "what the workers have, for tasks that require it: comma-separated, for example gpu=2,linux (the default "
+            "amount is 1); in the file also a table",
         ),
         Option(
             "keys",
             options.text("DIR", is_file=True),
             "",
-            "the folder of keys for a scheduler that wants them: server.key, worker.key and worker.secret of what "
-            "scaler_scheduler keygen has made",
+            "the folder of keys, for a scheduler that requires keys: server.key, worker.key and worker.secret, which "
+            "scaler_scheduler keygen makes",
             environment=KEYS_VARIABLE,
         ),
         Option(
             "preload",
             Kind("MODULE:FUNCTION", _parse_preload, (str,)),
             "",
-            "a function without arguments that each worker calls before its first task; when it fails in the first "
+            "a function without arguments that each worker calls before its first task; if it fails in the first "
             "worker, the command ends with status 1",
         ),
         Option(
             "offer",
             Kind("[NAME=]MODULE:FUNCTION", _parse_offer, (str,), is_list=True, combine=_combine_offers),
             {},
-            "functions that clients in any language may call by name, its own unless another is given, comma separated "
-            "or by giving the option several times; when one can't be imported in the first worker, the command ends "
+            "functions that clients in any language may call by name (default: the function's own name), "
+            "comma-separated or with several options; if one can't be imported in the first worker, the command ends "
             "with status 1",
         ),
         Option(
             "retire-seconds",
             options.seconds(allow_zero=True),
             0.0,
-            "at SIGTERM, how long tasks that have begun may go on: workers get nothing new, what they have queued goes "
-            "to others, and all end when nothing runs any more; 0: at once, and what had begun runs again elsewhere",
+            "how long running tasks may go on after SIGTERM: the workers get no new tasks, their queued tasks go to "
+            "other workers, and the command ends when no task runs any more; 0: the workers end at once, and their "
+            "tasks run again elsewhere",
             unit="seconds",
         ),
         Option(
             "parent-process",
             options.integer(0, HIGHEST_PROCESS),
             0,
-            "end when the process with this id is not the parent any more, as an application's own local scheduler and "
-            "cluster do; 0 never",
+            "end when the process with this id is not the parent any more (for local clusters of an application); 0: "
+            "never",
         ),
         *LOGGING_OPTIONS,
     ),

@@ -1,6 +1,6 @@
-"""A task on a worker: what comes with a dispatch, and what goes back.
+"""A task on a worker, as plain tuples: a row of a dispatch, and its answer.
 
-Plain tuples: a named one costs as much as a whole no-op.
+Reason: a named tuple costs as much as a whole no-op task.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ PlainRow = tuple[int, int, int, int, Payload]
 """A task to run: client, id, attempt, function, payload."""
 
 SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Union[int, Payload]], str]
-"""The same with flags, depth, priority, what it reads, and its given name, where it has any of these. What it reads are
-bytes that have come along, and ids of objects."""
+"""A task with flags, depth, priority, inputs or a given name, which follow the five fields of a PlainRow. An input is
+the bytes themselves, or the id of an object."""
 
 Row = Union[PlainRow, SpecialRow]
 
 Answer = tuple[int, int, int, int, int, Payload]
-"""A task that has run: client, id, attempt, outcome, duration in nanoseconds, payload."""
+"""The result of a task: client, id, attempt, outcome, duration in nanoseconds, payload."""
 
 Cost = tuple[int, int]
-"""Of a profiled task: CPU time in nanoseconds, the largest resident size seen in bytes."""
+"""The cost of a profiled task: CPU time in nanoseconds, largest resident size in bytes."""
 
 ObjectName = tuple[int, int]
-"""Of an object: its client's incarnation, and an id of that client's."""
+"""The name of an object: its client's incarnation, and an id that is unique for this client."""
 
 
 def name_of(row: Row | Answer) -> TaskName:
@@ -38,7 +38,7 @@ def flags_of(row: Row) -> int:
 
 
 def given_name_of(row: Row) -> str:
-    """Empty where it has none."""
+    """The name that the user has given to the task; empty if there is none."""
     return row[9] if len(row) != 5 else ""
 
 

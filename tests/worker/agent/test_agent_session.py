@@ -42,13 +42,13 @@ def test_hello_is_repeated_until_there_is_a_welcome() -> None:
 def test_an_agent_that_is_not_taken_says_so_once_and_again_when_it_is() -> None:
     host = Host(welcomed=False)
     error = Error("there are 2 peers already")
-    line = "the scheduler does not take this agent for now, which goes on asking: there are 2 peers already"
+    line = "the scheduler does not accept this agent yet; the agent keeps trying: there are 2 peers already"
     assert lines(host.receive(error), logging.WARNING) == [line]
     assert lines(host.receive(error), logging.WARNING) == []
     assert lines(host.receive(WELCOME), logging.WARNING) == [], "that it is welcome is said anyway"
     host.receive(HelloWanted())
     assert lines(host.receive(error), logging.WARNING) == [line]
-    assert lines(host.receive(WELCOME), logging.WARNING) == ["the scheduler at tcp://s:1 takes this agent now"]
+    assert lines(host.receive(WELCOME), logging.WARNING) == ["the scheduler at tcp://s:1 accepts this agent now"]
     assert lines(host.receive(error), logging.WARNING)[0].startswith("the scheduler dropped a message of this agent")
 
 
@@ -273,7 +273,7 @@ def test_the_fork_server_dies_and_every_worker_with_it() -> None:
     host = Host(workers=2)
     host.states[0] = BUSY
     effects = host.session.fork_server_lost()
-    cause = "the agent's fork server process died"
+    cause = "the agent's fork server died"
     assert sent(effects) == [WorkerDied(101, 1010, cause, 0, 4, 55, 2), WorkerDied(102, 1020, cause), Goodbye(cause)]
     assert effects[-1] == Exit(1)
 

@@ -403,8 +403,8 @@ def test_a_worker_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: py
     session.handle(WELCOME)
     session.handle(WELCOME)
     assert caplog.messages == [
-        "the scheduler does not take worker host-1-0 for now, which goes on asking: there are 2 peers already",
-        "the scheduler takes worker host-1-0 now",
+        "the scheduler does not accept worker host-1-0 yet; the worker keeps trying: there are 2 peers already",
+        "the scheduler accepts worker host-1-0 now",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the agent's session wants done, as plain data."""
+"""The effects that the agent's session asks for, as plain data."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from ..task_rows import ObjectName
 
 @dataclass(frozen=True)
 class Send:
-    """To the scheduler."""
+    """Send a message to the scheduler."""
 
     message: Hello | Goodbye | Started | WorkerDied
 
 
 @dataclass(frozen=True)
 class SendHeartbeat:
-    """Send a Heartbeat with what the agent and these workers use; measuring that is not the session's."""
+    """Measure the agent and these workers, and send a Heartbeat with the figures."""
 
     sequence: int
     workers: tuple[tuple[int, int], ...]
-    """Each living worker's incarnation and pid."""
+    """Incarnation and pid of each living worker."""
     lag_microseconds: int = 0
-    """From the last heartbeat that was echoed to its echo."""
+    """The time between the last echoed heartbeat and its echo."""
     is_retiring: bool = False
-    """Whether its workers are to be given nothing new."""
+    """Whether the agent retires: its workers get no new tasks."""
 
 
 @dataclass(frozen=True)
 class MeasureMemory:
-    """Tell the session these workers' resident sizes (`AgentSession.measured`)."""
+    """Measure the resident sizes of these workers, and pass them to `AgentSession.measured`."""
 
     workers: tuple[tuple[int, int], ...]
-    """Each one's incarnation and pid."""
+    """Incarnation and pid of each."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class StartWorker:
 
 @dataclass(frozen=True)
 class EndWorker:
-    """A signal to a worker's process; the scheduler's message of this name is the wish, and looked into first."""
+    """Send a signal to a worker's process. (The scheduler's message of this name only asks for it.)"""
 
     incarnation: int
     kill: bool
-    """SIGKILL instead of SIGTERM."""
+    """Whether to send SIGKILL instead of SIGTERM."""
 
 
 @dataclass(frozen=True)
 class WriteObject:
-    """Make the object's file, and tell the session whether it could be made (`AgentSession.object_written`)."""
+    """Write the object's file, and pass the outcome to `AgentSession.object_written`."""
 
     name: ObjectName
     frames: Sequence[Payload]
@@ -65,7 +65,7 @@ class WriteObject:
 
 @dataclass(frozen=True)
 class MarkObjectLost:
-    """Tell workers that look for the object's file that it will not be there, and why."""
+    """Put the reason in the place of the object's file, for workers that wait for it."""
 
     name: ObjectName
     reason: str
@@ -73,32 +73,32 @@ class MarkObjectLost:
 
 @dataclass(frozen=True)
 class RemoveObjects:
-    """Remove these objects' files, whoever has made them."""
+    """Remove the files of these objects, of the agent and of workers."""
 
     names: tuple[ObjectName, ...]
     with_others: bool = False
-    """And all other files that are there."""
+    """Whether to remove all other object files as well."""
 
 
 @dataclass(frozen=True)
 class SendObjects:
-    """Send the scheduler what is in these objects' files; those that are not there are to be named to it."""
+    """Send the contents of these objects' files to the scheduler, or a ForgetObjects for a missing file."""
 
     names: tuple[ObjectName, ...]
     frame_limit: int = 0
-    """Bytes of one frame that it takes: what has more is as good as not there. 0: any."""
+    """The largest frame that the scheduler takes, in bytes: a larger object counts as missing. 0: no limit."""
 
 
 @dataclass(frozen=True)
 class Log:
     level: int
-    """One of `logging`'s."""
+    """A level of `logging`."""
     text: str
 
 
 @dataclass(frozen=True)
 class Exit:
-    """Everything is done: the agent's process ends with this status."""
+    """End the agent's process with this status."""
 
     status: int
 

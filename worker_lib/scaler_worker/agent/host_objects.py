@@ -1,7 +1,7 @@
-"""Which objects are files of this host. Sans-IO.
+"""The objects that the agent has written to files of its host. Sans-IO.
 
-What the workers write is not known here: the scheduler is told by them, and names it when it wants it sent, or gone. It
-may have said so while the connection was lost: so each hello names what there is.
+The results that workers write are not known here. Workers report them to the scheduler, which names them when it wants
+them sent or removed. Such a message may be lost with the connection: so each hello names the files that exist.
 """
 
 from __future__ import annotations
@@ -16,18 +16,23 @@ from .effects import Effect, Log, MarkObjectLost, RemoveObjects, SendObjects, Wr
 
 
 class HostObjects:
+    """The object files that the agent has written, with their sizes."""
+
     def __init__(self) -> None:
         self._sizes: dict[ObjectName, int] = {}
         self._scheduler = 0
         self._frame_limit = 0
         self._unconfirmed: set[ObjectName] = set()
-        """What was here at the last welcome and did not come again since."""
+        """The objects that existed at the last welcome and did not come again since."""
         self._is_failing = False
         self.total_bytes = 0
 
     def welcomed(self, welcome: Welcome) -> list[Effect]:
-        """A new scheduler knows of no object, and sends again what is needed. The same one may still have tasks on the
-        workers that read what is here: that comes again at once, behind the welcome."""
+        """Handle a welcome.
+
+        A new scheduler knows of no object, and sends again what tasks need. The same scheduler may have tasks on the
+        workers that read these objects: it sends these objects again, right after the welcome.
+        """
         self._frame_limit = welcome.message_size_limit
         before, self._scheduler = self._scheduler, welcome.incarnation
         if not before or before == welcome.incarnation:
@@ -38,17 +43,18 @@ class HostObjects:
         return [RemoveObjects(names, with_others=True)]
 
     def written_by_workers(self, names: Iterable[ObjectName]) -> list[ObjectName]:
-        """Those of these files that workers have written."""
+        """The names of the files that workers have written, among these."""
         return sorted(name for name in names if name not in self._sizes)
 
     def remove_unconfirmed(self) -> list[Effect]:
-        """All that came at once has come: nobody needs the rest. That may have been said while the connection broke."""
+        """Remove the objects that did not come again after a welcome. The message that removes them may have been lost
+        with the connection."""
         unconfirmed, self._unconfirmed = self._unconfirmed, set()
         return self._remove(sorted(unconfirmed))
 
     def add(self, message: Object) -> list[Effect]:
-        """An object that workers of this host will read. One that is here already comes again after a lost connection:
-        what was sent last may not have arrived."""
+        """Write an object that workers of this host will read, unless its file exists. After a lost connection the
+        scheduler sends it again, because the last messages may not have arrived."""
         name = (message.client, message.id)
         self._unconfirmed.discard(name)
         if name in self._sizes:
@@ -58,11 +64,12 @@ class HostObjects:
         return [WriteObject(name, message.frames)]
 
     def written(self, name: ObjectName, error: str) -> list[Effect]:
-        """The answer to WriteObject; `error` is empty, or says why the object could not be written."""
+        """Handle the outcome of WriteObject. `error` says why the object could not be written; empty: it was
+        written."""
         if not error:
             self._is_failing = False
             return []
-        # It is said once: when there is no space for one, there will be none for many.
+        # Log only the first: if one object finds no space, many will not.
         level = logging.DEBUG if self._is_failing else logging.ERROR
         self._is_failing = True
         client, object_id = name
@@ -74,7 +81,7 @@ class HostObjects:
         return self._remove(list(zip(message.clients, message.ids)))
 
     def fetch(self, message: FetchObjects) -> list[Effect]:
-        """The scheduler wants what is in these files."""
+        """Send the files that the scheduler asks for."""
         return [SendObjects(tuple(zip(message.clients, message.ids)), self._frame_limit)]
 
     def _remove(self, names: Sequence[ObjectName]) -> list[Effect]:

@@ -1,4 +1,4 @@
-"""What the scheduler has asked for of the host's object files, on its way there a few at a time."""
+"""Sends object files that the scheduler has asked for, a few at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..task_rows import ObjectName
 
 BYTES_ON_THEIR_WAY = 64 << 20
 MOST_ON_THEIR_WAY = 8
-"""After so much the next one waits: it would only stand in the queue of the socket, before the agent's heartbeats."""
+"""While this much is being sent, the next object waits. In the socket's queue it would delay the agent's heartbeats."""
 
 
 _log = logging.getLogger(__name__)
@@ -29,30 +29,31 @@ class ObjectSender:
         self._waiting: dict[ObjectName, None] = {}
         self._frame_limit = 0
         self._leaving: list[tuple[zmq.MessageTracker, int]] = []
-        """What ZeroMQ still has, and the size of each."""
+        """Objects that ZeroMQ has not sent yet, each with its size."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether some of what was asked for has not left this process."""
+        """Whether some requested object has not left this process."""
         return bool(self._waiting) or not all(tracker.done for tracker, _ in self._leaving)
 
     def add(self, names: Iterable[ObjectName], frame_limit: int) -> None:
-        """Send these, each as soon as there is room and where it has no frame of more bytes; 0: any."""
+        """Send these objects, each as soon as there is room. An object with a frame above the limit counts as missing;
+        0: no limit."""
         self._frame_limit = frame_limit
         self._waiting.update(dict.fromkeys(names))
         self.send()
 
     def send(self) -> None:
-        """Send what there is room for."""
+        """Send objects while there is room."""
         self._leaving = [(tracker, size) for tracker, size in self._leaving if not tracker.done]
         while self._waiting and self._has_room:
             name = next(iter(self._waiting))
-            # Mapped, and never copied: the frames live until ZeroMQ has sent them.
+            # The frames are mapped files, and never copied. They live until ZeroMQ has sent them.
             frames = encode(self._message(name))
             try:
                 tracker = self._connection.send_multipart(frames, zmq.NOBLOCK, copy=False, track=True)
             except zmq.Again:
-                return  # no scheduler, or a slow one
+                return  # there is no scheduler, or it is slow
             del self._waiting[name]
             if tracker is not None:
                 self._leaving.append((tracker, sum(map(len, frames))))
@@ -69,7 +70,7 @@ class ObjectSender:
             frames = None
         if frames is not None and not fits_limit(frames, self._frame_limit):
             text = too_large_text(f"object {object_id} of client {client}", max(map(len, frames)), self._frame_limit)
-            _log.error("not sent, and lost to tasks on other hosts: %s", text)
+            _log.error("not sent, and lost for tasks on other hosts: %s", text)
             frames = None
         if frames is None:
             return ForgetObjects([object_id], [client])

@@ -1,6 +1,6 @@
 """The host agent's process: one poll loop over the scheduler's socket, the fork server and the signals.
 
-What to do is session.py's to decide; here it is done.
+session.py decides what to do. This module does it.
 """
 
 from __future__ import annotations
@@ -68,28 +68,32 @@ from .session import AgentSession, AgentSettings, HostAccess
 from .signal_socket import SignalSocket
 
 PARENT_SECONDS = 1.0
-"""How often to look whether the parent process is still there, when it matters."""
+"""Between two checks that the parent process lives, with `--parent-process`."""
 
 LINGER_MILLISECONDS = 500
-"""How long the last messages (the goodbye) may take when the agent leaves."""
+"""How long the last messages (the goodbye) may take when the agent ends."""
 
 CONNECT_TIMEOUT_MILLISECONDS = 5000
-"""A host that swallows packets must not hold one attempt to connect for the minutes TCP would."""
+"""The longest attempt to connect. With a host that drops packets, TCP would try for minutes."""
 
 SENDING_SECONDS = 0.01
-"""How often to look whether more can be sent, while objects are on their way to the scheduler."""
+"""Between two checks for room to send more, while objects are being sent to the scheduler."""
 
 MESSAGES_A_ROUND = 100
 ROUND_SECONDS = 0.1
-"""So many messages are read, or for so long, before the other sources get their turn."""
+"""The agent reads at most so many messages, for at most so long, before the other sources get their turn."""
 
 _log = logging.getLogger(__name__)
 
 
 def run(config: Config, worker_main: WorkerMain | None = None) -> int:
-    """Run workers until a signal, a lost scheduler or a refusal ends it; the process' exit status.
+    """Run workers until a signal, a lost scheduler or a refusal ends the agent.
 
-    `worker_main` is what each worker process does; the worker of this library unless told otherwise.
+    Args:
+        worker_main: runs a worker process; None: the worker of this library.
+
+    Returns:
+        The exit status of the process.
     """
     set_process_name("scaler_cluster")
     try:
@@ -97,16 +101,16 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     except KeyFileError as error:
         return fail(str(error))
     warn_about_secrets(keys, config.address)
-    variables = pop_variables(os.environ)  # before anything is forked: what runs in workers does not speak for this
+    variables = pop_variables(os.environ)  # before the fork: workers must not report to systemd
     incarnation = _draw_incarnation()
     page = StatePage(config.num_of_workers)
     signals = SignalSocket()
     if worker_main is None and hasattr(os, "fork"):
-        from ..worker.process import run_worker  # now, to be shared by all that is forked
+        from ..worker.process import run_worker  # before the fork: all workers share its memory
 
         worker_main = run_worker
     try:
-        objects = make_directory(incarnation)  # right before there is a fork server, which removes it whatever happens
+        objects = make_directory(incarnation)  # just before the fork server, which removes it in any case
     except OSError as error:
         return fail(f"cannot make a directory for objects: {error}", EXIT_UNAVAILABLE)
     starter: WorkerStarter = SubprocessStarter() if worker_main is None else ForkServer(worker_main, page, objects)
@@ -147,9 +151,9 @@ class SchedulerSocket:
         self.socket.setsockopt(zmq.LINGER, LINGER_MILLISECONDS)
         self.socket.setsockopt(zmq.IPV6, int(config.address.is_ipv6))
         self.socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_TIMEOUT_MILLISECONDS)
-        # While there is no scheduler no more than this piles up; room for all workers dying at once.
+        # The most messages that wait without a scheduler. Enough for the deaths of all workers at once.
         self.socket.setsockopt(zmq.SNDHWM, 16 + config.num_of_workers)
-        # A scheduler's host that vanished without a word: ZeroMQ drops the dead connection and makes a new one.
+        # If the scheduler's host vanishes silently, ZeroMQ drops the dead connection and makes a new one.
         interval = max(1000, round(config.heartbeat_interval_seconds * 1000))
         self.socket.setsockopt(zmq.HEARTBEAT_IVL, interval)
         self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5 * interval)
@@ -222,7 +226,7 @@ class _Agent:
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
 
     def serve(self) -> int:
-        """The loop. Returns the exit status."""
+        """Run the poll loop. Returns the exit status."""
         _log.info(
             "scaler_cluster %s: %s for the scheduler at %s, %s %s, process %d",
             __version__,
@@ -242,12 +246,12 @@ class _Agent:
             poller.register(self._starter.fileno(), zmq.POLLIN | write)
             poller.poll(self._milliseconds_to_wait())
             self._sender.send()
-            # Signals first: a worker ended by the same signal, sent to the whole control group, is no death then.
+            # Signals first: if the same signal has ended a worker as well (a whole control group), this is no death.
             for number in self._signals.receive():
                 end = self._session.retire if number == signal.SIGTERM else self._session.stop
                 self._do(end(number.name, time.monotonic()))
             if self._signals.take_hangup():
-                _log.info("SIGHUP: the log files are opened again")  # by this line, and those of workers by theirs
+                _log.info("SIGHUP: the log files are opened again")  # each process opens them at its next line
             self._look_for_parent()
             self._reconnects.retry()
             if self._reconnects.has_reconnected():
@@ -286,7 +290,7 @@ class _Agent:
             try:
                 message = decode(frames)
             except WireError as error:
-                _log.warning("dropped what is no message of the protocol: %s", error)
+                _log.warning("dropped a message that can't be decoded: %s", error)
                 continue
             self._do(self._session.received(message, time.monotonic()))
 
@@ -307,7 +311,7 @@ class _Agent:
             effects = self._session.worker_ended(event, now)
             if event.pid:
                 remove_unfinished(self._directory, event.pid)
-            self._page.clear(event.slot)  # before the next worker in it is started
+            self._page.clear(event.slot)  # before the next worker of this slot starts
             self._do(effects)
 
     # --------------------------------------------------------------------------------------------------------- effects
@@ -321,7 +325,7 @@ class _Agent:
             try:
                 self._connection.send_multipart(frames, zmq.NOBLOCK)
             except zmq.Again:
-                # No scheduler for long: the session repeats by itself what still matters when there is one.
+                # There was no scheduler for long. The session repeats what still matters when there is one.
                 _log.debug("not sent, the queue is full: %s", type(message).__name__)
 
     def _send_heartbeat(self, beat: SendHeartbeat) -> None:
@@ -370,13 +374,13 @@ class _Agent:
         try:
             mark_lost(self._directory, mark.name, mark.reason)
         except OSError as error:
-            _log.debug("no mark for object %s: %s", mark.name, error)  # who waits for it gives up after a while
+            _log.debug("no mark for object %s: %s", mark.name, error)  # tasks that wait for it give up after a while
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
         for name in remove.names:
             remove_object(self._directory, name)
         if remove.with_others:
-            with suppress(OSError):  # it is not there: nor is anything in it
+            with suppress(OSError):  # the directory is gone, with all files
                 remove_files(self._directory)
 
     def _exit(self, effect: Exit) -> None:

@@ -1,4 +1,4 @@
-"""The agent's side of its conversation with the scheduler: hello, heartbeats, reports of deaths, silence. Sans-IO."""
+"""The agent's protocol with the scheduler: hello, heartbeats, reports of deaths, silence. Sans-IO."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from ..task_rows import ObjectName
 from .effects import Effect, Log, Send, SendHeartbeat
 
 HELLO_GAP_SECONDS = 0.1
-"""Several heartbeats may each be answered with a HelloWanted; one Hello answers them all."""
+"""The least time between two hellos. Several heartbeats may each be answered with a HelloWanted; one Hello answers
+all."""
 
 SILENT_INTERVALS = 3
-"""So many heartbeat intervals without an answer are worth a line in the log."""
+"""After so many heartbeat intervals without an answer, the agent logs that the scheduler is silent."""
 
 RETIRING_INTERVAL_SECONDS = 0.5
-"""The longest between two heartbeats of an agent that retires."""
+"""The longest interval between two heartbeats of a retiring agent."""
 
 LEASE_HEARTBEATS = 3
-"""A lease must outlast a few lost heartbeats, whatever interval was asked for."""
+"""A lease lasts for so many heartbeats at least, so that it outlasts lost ones."""
 
 
 @dataclass
 class _Report:
     died: WorkerDied
     confirmed_by: int
-    """The first heartbeat sent after it: its echo says that the scheduler has the report too."""
+    """The first heartbeat after the report. Its echo shows that the scheduler has the report."""
 
 
 class SchedulerLink:
@@ -42,17 +43,17 @@ class SchedulerLink:
         *,
         list_files: Callable[[], Iterable[ObjectName]],
     ) -> None:
-        """`list_files` tells which files of results this host has."""
+        """`list_files` returns the results that workers have written to files of this host."""
         self._list_files = list_files
         self.address = address
-        """For the log only."""
+        """The scheduler's, for the log only."""
         self.death_timeout_seconds = death_timeout_seconds
         self._hello = hello
         self._interval = heartbeat_interval_seconds
         self._is_retiring = False
         self._welcomed = False
         self._rejection = ""
-        """Why it is not welcomed, as the scheduler has said last."""
+        """Why the scheduler has not welcomed the agent, by its last message; empty: no reason is known."""
         self._scheduler = 0
         self._answered_at = now
         self._silent = False
@@ -64,7 +65,7 @@ class SchedulerLink:
         self._last_heartbeat_at = now
         self._lag_seconds = 0.0
         self._welcomed_behind = 0
-        """The last heartbeat that was sent before the welcome."""
+        """The number of the last heartbeat before the welcome."""
         self._unconfirmed: list[_Report] = []
 
     # ------------------------------------------------------------------------------------------------------------ time
@@ -75,33 +76,35 @@ class SchedulerLink:
         return [Send(replace(self._hello, running=[(client, task_id, 0) for client, task_id in self._list_files()]))]
 
     def heartbeat_if_due(self, workers: tuple[tuple[int, int], ...], now: float) -> list[Effect]:
-        """A heartbeat that renews the leases of these (incarnation, pid); a Hello as long as there was no Welcome."""
+        """Send a heartbeat for these workers (incarnation, pid) if one is due. Before the Welcome, send a Hello
+        instead."""
         self._discount_standstill(now)
         if now < self._heartbeat_at:
             return []
         return self.send_heartbeat(workers, now) if self._welcomed else self.send_hello(now)
 
     def send_heartbeat(self, workers: tuple[tuple[int, int], ...], now: float) -> list[Effect]:
-        """A heartbeat, due or not."""
+        """Send a heartbeat now."""
         self._heartbeat_at = now + self._interval
         self._sequence += 1
         self._last_heartbeat_at = now
         return [SendHeartbeat(self._sequence, workers, round(self._lag_seconds * 1e6), self._is_retiring)]
 
     def retire(self, now: float) -> None:
-        """Heartbeats say from now on that the agent retires, and come more often: their echoes say when it is done."""
+        """Say in the heartbeats from now on that the agent retires. Send them more often: an echo says when no task
+        runs any more."""
         self._is_retiring = True
         self._interval = min(self._interval, RETIRING_INTERVAL_SECONDS)
         if self._welcomed:
             self._heartbeat_at = now
 
     def connected(self, now: float) -> None:
-        """A lost connection stands again, perhaps with a scheduler that was started anew."""
+        """Handle a new connection, perhaps to a restarted scheduler: send a heartbeat soon."""
         soonest = now if self._welcomed else max(now, self._hello_at + HELLO_GAP_SECONDS)
         self._heartbeat_at = min(self._heartbeat_at, soonest)
 
     def check_silence(self, now: float) -> list[Effect]:
-        """Say so, once, when the scheduler falls silent."""
+        """Log once that the scheduler is silent."""
         silence = now - self._answered_at
         if self._silent or silence < SILENT_INTERVALS * self._interval:
             return []
@@ -110,7 +113,7 @@ class SchedulerLink:
         return [Log(logging.WARNING, f"no answer from a scheduler at {self.address}; giving up in {left:.0f} s")]
 
     def is_lost(self, now: float) -> bool:
-        """No scheduler answered for the death timeout."""
+        """Whether no scheduler has answered for the death timeout."""
         return now - self._answered_at >= self.death_timeout_seconds
 
     def deadline(self) -> float:
@@ -122,21 +125,22 @@ class SchedulerLink:
 
     @property
     def is_answered(self) -> bool:
-        """A scheduler knows this agent, as far as one can tell, and answers."""
+        """Whether a scheduler has welcomed this agent and answers."""
         return self._welcomed and not self._silent
 
     @property
     def is_echoed(self) -> bool:
-        """So far every heartbeat is."""
+        """Whether the last heartbeat is echoed."""
         return self._echoed >= self._sequence
 
     @property
     def is_caught_up(self) -> bool:
-        """A heartbeat that was sent after the last welcome is echoed: what was sent with the welcome has come."""
+        """Whether a heartbeat after the last welcome is echoed: so the messages right after the welcome have
+        arrived."""
         return self._echoed > self._welcomed_behind
 
     def _discount_standstill(self, now: float) -> None:
-        """Time in which this process did not run (stopped, suspended) is no silence of the scheduler's."""
+        """Do not count the time in which this process was stopped as silence of the scheduler."""
         gap = now - self._checked_at - self._interval
         if gap > self._interval:
             self._answered_at = min(now, self._answered_at + gap)
@@ -145,7 +149,7 @@ class SchedulerLink:
     # ------------------------------------------------------------------------------------------------------- messages
 
     def report(self, died: WorkerDied) -> list[Effect]:
-        """Tell of a death, now and after each Welcome until a later heartbeat is echoed."""
+        """Report a death now, and after each Welcome until a later heartbeat is echoed."""
         self._unconfirmed.append(_Report(died, confirmed_by=self._sequence + 1))
         return [Send(died)] if self._welcomed else []
 
@@ -154,9 +158,9 @@ class SchedulerLink:
         if not self._scheduler:
             effects.append(Log(logging.INFO, f"welcomed by the scheduler {welcome.version} at {self.address}"))
         elif self._scheduler != welcome.incarnation:
-            effects.append(Log(logging.WARNING, f"the scheduler at {self.address} is a new one: carrying on with it"))
+            effects.append(Log(logging.WARNING, f"the scheduler at {self.address} is a new one: the agent continues"))
         elif self._rejection:
-            effects.append(Log(logging.WARNING, f"the scheduler at {self.address} takes this agent now"))
+            effects.append(Log(logging.WARNING, f"the scheduler at {self.address} accepts this agent now"))
         self._rejection = ""
         self._welcomed = True
         self._welcomed_behind = self._sequence
@@ -196,7 +200,7 @@ class SchedulerLink:
             text = f"the scheduler dropped a message of this agent: {error.text}"
         elif error.text != self._rejection:
             self._rejection = error.text
-            text = f"the scheduler does not take this agent for now, which goes on asking: {error.text}"
+            text = f"the scheduler does not accept this agent yet; the agent keeps trying: {error.text}"
         else:
             return self._answered(now)
         return [*self._answered(now), Log(logging.WARNING, text)]

@@ -1,4 +1,4 @@
-"""What a host agent tells the service manager, and when."""
+"""Reports the state of a host agent to the service manager (systemd)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from scaler_client.commands.systemd_notify import SystemdNotifier
 from .session import AgentSession
 
 STATUS_SECONDS = 1.0
-"""Between two looks at what the workers do."""
+"""Between two reports of the status."""
 
 
 class ServiceReport:
-    """Ready at once, when the workers are being started. Whether a scheduler answers is part of the status and no
-    condition: hosts may be started in any order."""
+    """The reports of one agent. The agent is ready as soon as its workers are being started.
+
+    Reason: hosts may be started in any order. Whether a scheduler answers is part of the status.
+    """
 
     def __init__(self, manager: SystemdNotifier, now: float) -> None:
         self._manager = manager
@@ -22,7 +24,7 @@ class ServiceReport:
         """When `tell` is to be called next, at the latest."""
 
     def update(self, session: AgentSession, now: float) -> None:
-        """Called in every turn of the agent's loop."""
+        """Send the reports that are due. The agent calls this in every turn of its loop."""
         if not self._manager.is_connected:
             return
         if not self._is_ready:

@@ -1,7 +1,7 @@
-"""Everything a host agent decides, without sockets, processes or a clock of its own.
+"""The decisions of a host agent, without sockets, processes or a clock (sans-IO).
 
-Messages, process events and the time (seconds of any monotonic clock) go in, effects come out. `tick` is to be called
-at `deadline()`.
+Messages, process events and the time (seconds of any monotonic clock) go in, effects come out. Call `tick` at
+`deadline()`.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from .scheduler_link import SchedulerLink
 from .worker_table import Kill, LongTasks, Worker, WorkerTable
 
 GRACE_SECONDS = 2.0
-"""From SIGTERM to SIGKILL, when the agent ends its workers."""
+"""The time between SIGTERM and SIGKILL, when the agent ends its workers."""
 
 GIVE_UP_SECONDS = 1.5
-"""From SIGKILL to leaving without them: a process that the kernel does not let die must not keep the agent."""
+"""The time between SIGKILL and the agent's end. Reason: a process that the kernel can't kill must not hold up the
+agent."""
 
 CONFIRM_SECONDS = 0.05
-"""From the last worker's end to the question whether the scheduler has read everything up to then."""
+"""The time between the last worker's end and a heartbeat. Its echo shows that the scheduler has read all up to then."""
 
 GOODBYE_SECONDS = 0.5
-"""From the last worker's end to the goodbye, at the latest, unless objects are still being sent."""
+"""The longest time between the last worker's end and the goodbye, unless objects are still being sent."""
 
 TRANSFER_SECONDS = 3.0
-"""How long objects may be sent, from the moment at which the agent begins to end: with what follows this stays within
-the time in which the command promises to end."""
+"""How long an ending agent may send objects. With the steps that follow, the command ends within the promised time."""
 
 MEASURE_SECONDS = 0.25
-"""How often workers are measured, where their memory has a limit."""
+"""Between two measurements of the workers' memory, if it has a limit."""
 
-FORK_SERVER_LOST = "the agent's fork server process died"
+FORK_SERVER_LOST = "the agent's fork server died"
 
 
 class _Phase(enum.Enum):
     SERVING = 1
     ENDING = 2
-    """Workers are ended."""
+    """The workers are being ended."""
     LEAVING = 3
-    """They have gone; what they said last is on its way to the scheduler."""
+    """The workers have ended. Their last messages are on the way to the scheduler."""
     ENDED = 4
 
 
@@ -110,33 +110,33 @@ class AgentSession:
         self._exit_status = 0
         self._goodbye_reason = ""
         self._has_replaced_worker = False
-        """A worker has ended, and another was started for it."""
+        """Whether a worker has ended and another one was started for it."""
         self._was_busy = False
-        """A worker ran something when it was ended."""
+        """Whether a worker ran a task when the agent ended it."""
         self._long_tasks = LongTasks()
         self._retire_seconds = settings.retire_seconds
         self._retire_by: float | None = None
-        """When it retires: until when tasks may go on."""
+        """Until when tasks may go on; None: the agent does not retire."""
         self._kill_at: float | None = None
         self._give_up_at: float | None = None
         self._confirm_at: float | None = None
         self._leave_at: float | None = None
         self._transfer_by = 0.0
-        """When the agent ends: until when objects may be sent."""
+        """Until when an ending agent may send objects."""
 
     # ---------------------------------------------------------------------------------------------------------- inputs
 
     def start(self, now: float) -> list[Effect]:
-        """Say hello, start every worker."""
+        """Send a hello and start all workers."""
         return self._link.send_hello(now) + self._workers.start_all(now)
 
     def connected(self, now: float) -> list[Effect]:
-        """A lost connection stands again: whoever is there now shall know of this agent at once."""
+        """Handle a new connection, perhaps to another scheduler: announce this agent at once."""
         self._link.connected(now)
         return self.tick(now)
 
     def received(self, message: Message, now: float) -> list[Effect]:
-        """A message of the scheduler's."""
+        """Handle a message of the scheduler."""
         handler = self._handlers.get(type(message))
         if handler is None:
             return [Log(logging.DEBUG, f"ignored a message that is not for an agent: {type(message).__name__}")]
@@ -147,7 +147,7 @@ class AgentSession:
         return self._workers.started(incarnation, pid, now)
 
     def worker_ended(self, ended: ProcessEnded, now: float) -> list[Effect]:
-        """A worker process is gone, or could not be made. Its slot may be cleared after this."""
+        """Handle the end of a worker process, or its failed start. The caller may clear the slot after this."""
         worker = self._workers.living.pop(ended.incarnation, None)
         if worker is None:
             return []
@@ -166,14 +166,17 @@ class AgentSession:
         return effects + self._workers.replace(worker, ended, state, now)
 
     def _worker_retired(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
-        """The worker gets no successor. One that was sent the agent's signal too (as to a whole group) has not died."""
+        """Handle the end of a worker while the agent retires: no other worker is started for it.
+
+        A worker that has got the agent's SIGTERM as well, for example as a member of a group, has not died.
+        """
         effects: list[Effect] = []
         if ended.pid and ended.status not in (0, -signal.SIGTERM):
             effects += self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
         return effects if self._workers.living else effects + self._end_retired("no worker is left", now)
 
     def measured(self, resident_bytes: Mapping[int, int]) -> list[Effect]:
-        """The answer to MeasureMemory, by incarnation: whoever is above the limit is killed."""
+        """Handle the outcome of MeasureMemory, by incarnation: kill each worker above the limit."""
         effects: list[Effect] = []
         for incarnation, size in resident_bytes.items():
             worker = self._workers.living.get(incarnation)
@@ -183,33 +186,34 @@ class AgentSession:
         return effects
 
     def object_written(self, name: ObjectName, error: str = "") -> list[Effect]:
-        """The answer to WriteObject: why it could not be written, empty where it was."""
+        """Handle the outcome of WriteObject. `error` says why the object could not be written; empty: it was
+        written."""
         return self._objects.written(name, error)
 
     @property
     def object_bytes(self) -> int:
-        """The size of all objects that the agent was sent, and has made files of."""
+        """The size of all objects that the agent has written to files, in bytes."""
         return self._objects.total_bytes
 
     @property
     def is_serving(self) -> bool:
-        """It has not begun to end."""
+        """Whether the agent has not begun to end."""
         return self._phase is _Phase.SERVING
 
     def status(self) -> str:
-        """What it does, in a line for operators."""
+        """The state of the agent, in one line for operators."""
         living = self._workers.living.values()
         busy = sum(1 for worker in living if self._read_state(worker.slot).task)
         answers = "answers" if self._link.is_answered else "does not answer"
         return f"{workers_in_words(len(living))}, {busy} busy; the scheduler at {self._link.address} {answers}"
 
     def fork_server_lost(self) -> list[Effect]:
-        """All workers are gone and none can be made any more."""
+        """Handle the death of the fork server: all workers are gone, and none can be started."""
         effects: list[Effect] = []
         if self._phase is _Phase.SERVING:
             self._exit_status = 1
             self._goodbye_reason = FORK_SERVER_LOST
-            effects.append(Log(logging.ERROR, f"{FORK_SERVER_LOST}, and the workers with it: exiting"))
+            effects.append(Log(logging.ERROR, f"{FORK_SERVER_LOST}, and its workers died with it: the agent ends"))
             for worker in self._workers.living.values():
                 ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, error=FORK_SERVER_LOST)
                 effects += self._link.report(_worker_died(ended, self._read_state(worker.slot)))
@@ -217,15 +221,15 @@ class AgentSession:
         return effects + self._leave()
 
     def stop(self, reason: str, now: float) -> list[Effect]:
-        """End the workers and then the agent, with exit status 0; called again: at once."""
+        """End the workers and then the agent, with exit status 0. A second call kills the workers at once."""
         if self._phase is _Phase.SERVING:
             text = f"{reason}: ending {workers_in_words(len(self._workers.living))}"
             return [Log(logging.INFO, text), *self._end(0, reason, now)]
         return self._kill_all(now)
 
     def retire(self, reason: str, now: float) -> list[Effect]:
-        """End when the tasks that have begun have ended, or their time is over; called again, or without such time: as
-        `stop`."""
+        """End when no task runs any more, or when `retire_seconds` are over. A second call acts as `stop`, and so does
+        the first one if `retire_seconds` is 0."""
         if self._phase is not _Phase.SERVING or self._retire_by is not None or not self._retire_seconds:
             return self.stop(reason, now)
         self._retire_by = now + self._retire_seconds
@@ -235,7 +239,7 @@ class AgentSession:
         return [Log(logging.INFO, text), *self.tick(now)]
 
     def tick(self, now: float) -> list[Effect]:
-        """Do what is due."""
+        """Return the effects that are due."""
         if self._phase is _Phase.ENDED:
             return []
         effects = self._link.heartbeat_if_due(self._living(), now)
@@ -295,7 +299,7 @@ class AgentSession:
         return effects + self._leave_when_confirmed()
 
     def _on_end_worker(self, order: messages.EndWorker, now: float) -> list[Effect]:
-        """End a worker because of a task that does not let itself be stopped, if that is what it runs."""
+        """Kill a worker because of a task that ignores its stop, if the worker still runs this task."""
         worker = self._workers.living.get(order.incarnation)
         if worker is None or self._phase is not _Phase.SERVING or self._read_state(worker.slot).task != order.task:
             return []
@@ -339,8 +343,10 @@ class AgentSession:
         return effects
 
     def _report_long_tasks(self) -> list[Effect]:
-        """Called with each heartbeat: say of tasks that have run since the last one that they do. Their workers say so
-        themselves, unless what runs holds the interpreter's lock or the process is stopped."""
+        """Report tasks that have run since the last heartbeat. Called with each heartbeat.
+
+        Workers report this themselves, unless a task holds the GIL or the process is stopped.
+        """
         living = self._workers.living.items()
         long = self._long_tasks.update({key: self._read_state(worker.slot).task for key, worker in living})
         if not long or not self._link.is_answered:
@@ -363,7 +369,7 @@ class AgentSession:
         effects: list[Effect] = [EndWorker(worker.incarnation, kill=False) for worker in living]
         self._transfer_by = now + TRANSFER_SECONDS
         if self._link.is_answered:
-            # The scheduler gives these workers nothing more, and asks for the results that only this host has.
+            # The scheduler gives these workers no more tasks, and asks for the results that only this host has.
             self._link.retire(now)
             effects += self._link.send_heartbeat(self._living(), now)
         return effects + self._leave_when_empty(now)
@@ -377,16 +383,16 @@ class AgentSession:
         return [EndWorker(incarnation, kill=True) for incarnation in self._workers.living]
 
     def _abandon_workers(self) -> list[Effect]:
-        text = f"{workers_in_words(len(self._workers.living))} left behind that SIGKILL does not end"
+        text = f"{workers_in_words(len(self._workers.living))} left behind: SIGKILL does not end them"
         return [Log(logging.ERROR, text), *self._leave()]
 
     def _leave_when_empty(self, now: float) -> list[Effect]:
-        """Once all workers have gone.
+        """Leave, if all workers have ended and the scheduler has read their last results.
 
-        The scheduler takes the goodbye for that of every worker that it still has: it must come behind the results that
-        they sent last, on connections of their own, between which there is no order. An answer to a heartbeat that was
-        sent after their end shows that the scheduler is past what had arrived by then. Before that answer comes what
-        the scheduler asks for of the results that only this host has, and the goodbye goes behind these.
+        The scheduler takes the agent's goodbye for that of all its workers, so the goodbye must arrive after their last
+        results. These come on connections of their own, and there is no order between connections. The echo of a
+        heartbeat that was sent after the workers' end shows that the scheduler has read the results. Before the echo,
+        the scheduler asks for results that only this host has. The goodbye follows these.
         """
         if self._phase is not _Phase.ENDING or self._workers.living:
             return []
@@ -399,7 +405,7 @@ class AgentSession:
         return self._leave_when_confirmed()
 
     def _leave_when_confirmed(self) -> list[Effect]:
-        """Once the scheduler has answered the last heartbeat, and has been sent what it has asked for."""
+        """Leave, if the scheduler has answered the last heartbeat and all requested objects are sent."""
         is_waiting = self._phase is not _Phase.LEAVING or self._confirm_at is not None or not self._link.is_echoed
         return [] if is_waiting or self._is_sending() else self._leave()
 

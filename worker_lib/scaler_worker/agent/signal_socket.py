@@ -1,4 +1,4 @@
-"""Signals as something to poll."""
+"""Makes signals readable from a socket, for a poll loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class SignalSocket:
-    """From now on SIGTERM and SIGINT are read here, and SIGHUP where the process has no terminal to hang up."""
+    """Receives SIGTERM and SIGINT from now on, and SIGHUP if the process has no terminal."""
 
     def __init__(self) -> None:
         self._reader, self._writer = socket.socketpair()
@@ -27,7 +27,7 @@ class SignalSocket:
         return self._reader.fileno()
 
     def receive(self) -> list[signal.Signals]:
-        """Those that ask to stop and have come since the last call."""
+        """The STOP_SIGNALS that have come since the last call."""
         try:
             received = self._reader.recv(4096)
         except BlockingIOError:
@@ -37,6 +37,6 @@ class SignalSocket:
         return [signal.Signals(number) for number in received if number in STOP_SIGNALS]
 
     def take_hangup(self) -> bool:
-        """Whether SIGHUP has come, up to the last `receive`; once."""
+        """Whether SIGHUP had come by the last `receive`. Returns True once."""
         is_pending, self._is_hangup_pending = self._is_hangup_pending, False
         return is_pending

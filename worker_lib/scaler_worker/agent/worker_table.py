@@ -1,4 +1,4 @@
-"""The agent's workers: which live, which are to be started again and when. Sans-IO."""
+"""The agent's workers: which ones live, which ones to start again, and when. Sans-IO."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..fork_server.state_page import WorkerState
 from .effects import Effect, Log, StartWorker
 
 SETTLED_SECONDS = 1.0
-"""A worker that ends sooner, without having become ready, failed to start."""
+"""A worker that ends sooner without having become ready has failed to start."""
 
 FIRST_BACK_OFF_SECONDS = 0.25
 LONGEST_BACK_OFF_SECONDS = 5.0
@@ -22,30 +22,31 @@ SCHEDULER_LOST_BACK_OFF_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Kill:
-    """The agent has a worker killed, and why."""
+    """Why the agent kills a worker."""
 
     cause: str
     task: TaskName | None
-    """What it ran when that was decided. By the time it dies it may run another one, which is not to blame."""
+    """The task that the worker ran at the decision. When it dies, it may run another task, which is not the cause."""
 
 
 @dataclass
 class Worker:
-    """One slot: a name for good, and one process after the other."""
+    """One slot: a permanent name, and one process after another."""
 
     slot: int
     name: str
     incarnation: int = 0
     pid: int = 0
-    """0 until the process is known to run."""
+    """0 until the process is known to have started."""
     started_at: float = 0.0
     restart_at: float | None = None
     failed_starts: int = 0
-    """In a row."""
+    """The number of failed starts in a row."""
     kill: Kill | None = None
 
     def explain(self, ended: ProcessEnded, state: WorkerState) -> tuple[ProcessEnded, WorkerState]:
-        """How it ended, and what it ran, with what the agent knows better than the operating system."""
+        """Correct the system's account of the worker's end: the agent may know the cause, and which task is not to
+        blame."""
         if self.kill is not None:
             of_task = state if state.task == self.kill.task else state.without_task()
             return replace(ended, error=self.kill.cause), of_task
@@ -53,18 +54,20 @@ class Worker:
 
 
 class WorkerTable:
+    """The workers of one agent."""
+
     def __init__(self, names: Iterable[str], draw_incarnation: Callable[[], int]) -> None:
         self._workers = [Worker(slot, name) for slot, name in enumerate(names)]
         self._draw_incarnation = draw_incarnation
         self._failing_cause = ""
         self.living: dict[int, Worker] = {}
-        """By incarnation: asked to be started and not known to have ended."""
+        """Workers by incarnation: their start was requested, and their end is not known."""
 
     def start_all(self, now: float) -> list[Effect]:
         return [self._start(worker, now) for worker in self._workers]
 
     def start_due(self, now: float) -> list[Effect]:
-        """Start again whose back-off is over."""
+        """Start the workers whose back-off is over."""
         due = [worker for worker in self._workers if worker.restart_at is not None and now >= worker.restart_at]
         return [self._start(worker, now) for worker in due]
 
@@ -77,7 +80,7 @@ class WorkerTable:
         return [Log(logging.DEBUG, f"worker {worker.name} is process {pid}")]
 
     def replace(self, worker: Worker, ended: ProcessEnded, state: WorkerState, now: float) -> list[Effect]:
-        """The worker, taken out of `living`, is gone: start it again, now or after a back-off."""
+        """Start a worker that has ended again, now or after a back-off. The caller has taken it out of `living`."""
         if ended.status == SCHEDULER_LOST_STATUS:
             worker.restart_at = now + SCHEDULER_LOST_BACK_OFF_SECONDS
             return [Log(logging.INFO, f"worker {worker.name} (process {ended.pid}) ended: no scheduler answered it")]
@@ -88,7 +91,7 @@ class WorkerTable:
         return [log, *self.start_due(now)]
 
     def reset_failed_starts(self, now: float) -> list[Effect]:
-        """Forget the failed starts of workers that live on; say so, once, when none fails any more."""
+        """Reset the failed starts of workers that live for long enough. Log once when no worker fails any more."""
         for worker in self._workers:
             settled_at = self._settled_at(worker)
             if settled_at is not None and now >= settled_at:
@@ -140,13 +143,13 @@ class LongTasks:
 def _failed_to_start(worker: Worker, ended: ProcessEnded, state: WorkerState, now: float) -> bool:
     if not ended.pid or state.last_words:
         return True
-    # One that is too large before it has run anything would be started and killed without end.
+    # A worker that is too large before its first task would be started and killed for ever.
     is_too_large = worker.kill is not None and worker.kill.task is None
     return now - worker.started_at < SETTLED_SECONDS and (is_too_large or not state.ready)
 
 
 def _death(worker: Worker, ended: ProcessEnded, state: WorkerState) -> Effect:
-    """No warning: the scheduler gives one, with the task's name and what becomes of it."""
+    """Log a death, not as a warning: the scheduler warns, with the task's name and what follows."""
     text = f"worker {worker.name} (process {ended.pid}) died: {ended.cause()}"
     if ended.peak_bytes:
         text += f", peak memory {ended.peak_bytes / (1 << 20):.0f} MiB"

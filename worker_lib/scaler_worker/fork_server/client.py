@@ -1,7 +1,7 @@
-"""How the agent has worker processes made, ended and watched: one interface, two ways.
+"""How the agent starts, ends and watches worker processes.
 
-`ForkServer` forks them from a small process of its own (process.py); `SubprocessStarter` starts a fresh
-interpreter for each, where there is no fork.
+`ForkServer` has a small process fork them (process.py). `SubprocessStarter` starts an interpreter for each, where the
+system has no fork.
 """
 
 from __future__ import annotations
@@ -32,42 +32,43 @@ _CLOSE_SECONDS = 1.0
 
 
 class ForkServerLost(Exception):
-    """The fork server process is gone, and its workers with it."""
+    """The fork server has ended, and its workers with it."""
 
 
 class WorkerStarter(Protocol):
-    """Makes and ends worker processes. Events wait to be received while `fileno()` is readable."""
+    """Starts and ends worker processes. While `fileno()` is readable, there are events to receive."""
 
     def fileno(self) -> int: ...
 
     @property
     def wants_write(self) -> bool:
-        """There are requests that did not fit into the socket: call `flush` once `fileno()` is writable."""
+        """Whether requests did not fit into the socket: call `flush` once `fileno()` is writable."""
 
     def flush(self) -> None: ...
 
     def start(self, slot: int, settings: WorkerSettings) -> None:
-        """Have a worker started; a ProcessStarted, or a ProcessEnded with an error, will tell of it."""
+        """Start a worker. A ProcessStarted follows, or a ProcessEnded with an error."""
 
     def end(self, incarnation: int, kill: bool) -> None:
-        """SIGTERM, or SIGKILL, to a worker that was started; nothing when it is gone already."""
+        """Send SIGTERM or SIGKILL to a worker that was started. Does nothing if it has ended already."""
 
     def receive(self) -> list[ProcessEvent]:
-        """What happened since the last call.
+        """The events since the last call.
 
         Raises:
-            ForkServerLost: no worker lives any more and none can be started.
+            ForkServerLost: no worker lives and none can be started.
         """
 
     def close(self) -> None:
-        """End what still lives."""
+        """End all processes that still live."""
 
 
 class ForkServer:
-    """Forks the fork server process at once: to be made before the agent has threads or a ZeroMQ context."""
+    """The fork server, from the agent's side. It is forked at once: make it before threads and before a ZeroMQ
+    context."""
 
     def __init__(self, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None = None) -> None:
-        """`objects` is removed once no worker lives any more, also where the agent has been killed."""
+        """The fork server removes `objects` when no worker lives any more, also if the agent was killed."""
         ours, theirs = socket.socketpair()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -115,7 +116,7 @@ class ForkServer:
         try:
             os.waitpid(self.pid, 0)
         except ChildProcessError:
-            pass  # who started the agent has it ignore SIGCHLD
+            pass  # the agent's parent has it ignore SIGCHLD
 
 
 def _event(message: dict[str, Any]) -> ProcessEvent:
@@ -139,7 +140,7 @@ class SubprocessStarter:
         return self._wake_reader.fileno()
 
     def flush(self) -> None:
-        """Nothing is ever left to be sent."""
+        """Does nothing: requests are carried out at once."""
 
     def start(self, slot: int, settings: WorkerSettings) -> None:
         incarnation = settings.incarnation

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class JsonLines:
-    """One end of the conversation. The caller polls `fileno()` for reading, and for writing while `wants_write`."""
+    """One end of the connection. The caller polls `fileno()` for reading, and for writing while `wants_write`."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -16,7 +16,7 @@ class JsonLines:
         self._received = bytearray()
         self._unsent = bytearray()
         self.closed = False
-        """The other side is gone."""
+        """Whether the other side has closed the connection."""
 
     def fileno(self) -> int:
         return self._connection.fileno()
@@ -37,10 +37,10 @@ class JsonLines:
         except BlockingIOError:
             pass
         except OSError:
-            self._unsent.clear()  # the other side is gone: what it said last is still to be read, and then the end
+            self._unsent.clear()  # the other side has closed: its last messages are still to be read
 
     def receive(self) -> list[dict[str, Any]]:
-        """Every whole message that is there."""
+        """All complete messages that have arrived."""
         try:
             while not self.closed:
                 data = self._connection.recv(65536)
@@ -55,11 +55,11 @@ class JsonLines:
         return [json.loads(line) for line in lines]
 
     def end_writing(self) -> None:
-        """Let the other side see our end; what it still says can be received."""
+        """Close the direction to the other side. Its messages can still be received."""
         try:
             self._connection.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # it is gone already
+            pass  # closed already
 
     def close(self) -> None:
         self._connection.close()

@@ -1,4 +1,4 @@
-"""Makes a forked process end when the process that forked it ends, however that happens."""
+"""Ends a forked process when its parent ends, for whatever reason."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _PR_SET_PDEATHSIG = 1
 
 
 class ParentWatch:
-    """Made in the parent, which must fork from the thread that made it; used in each child."""
+    """Made in the parent, and used in each child. The thread that made it must also fork."""
 
     def __init__(self) -> None:
         self._parent = os.getpid()
         if sys.platform == "linux":
             self._libc = ctypes.CDLL(None, use_errno=True)
         else:
-            # Nobody ever writes here; only the parent holds the writing end, so its end is the end of the pipe.
+            # No process writes here. Only the parent holds the writing end, so the pipe closes when the parent ends.
             self._reader, self._writer = os.pipe()
 
     def die_with_parent(self) -> None:
-        """Called by a child first thing: from now on it is killed when the parent is gone."""
+        """Have this process killed when the parent ends. A child calls it first of all."""
         if sys.platform == "linux":
             if self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
                 raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-            if os.getppid() != self._parent:  # it was gone before the request was in place
+            if os.getppid() != self._parent:  # the parent had ended before this request
                 os._exit(1)
         else:
             os.close(self._writer)
@@ -35,7 +35,7 @@ class ParentWatch:
 
 
 def exit_at_end_of(descriptor: int) -> None:
-    """End this process at once when nobody holds the other end of this pipe any more."""
+    """End this process at once when no process holds the other end of this pipe any more."""
 
     def watch() -> None:
         while os.read(descriptor, 4096):

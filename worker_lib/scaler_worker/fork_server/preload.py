@@ -1,4 +1,5 @@
-"""Functions of the user's that are named on the command line: found, and called before the first task (`--preload`)."""
+"""Functions that the user names on the command line: `--preload` is called before the first task, `--offer` by
+tasks."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ MODULES_HINT = "modules are looked for in PYTHONPATH, and where those of this Py
 
 
 class PreloadError(Exception):
-    """It failed, or is not there. The text is the option and its name, the cause says why."""
+    """A named function failed, or does not exist. The text is the option and the name; the cause says why."""
 
 
 def find(option: str, name: str) -> Any:
-    """What `module:function` names.
+    """Import what `module:function` names.
 
     Raises:
-        PreloadError: it is not there, or its module fails.
+        PreloadError: it does not exist, or its module fails.
     """
     module, _, function = name.partition(":")
     try:
@@ -32,7 +33,7 @@ def preload(name: str) -> None:
     """Call the function that `module:function` names.
 
     Raises:
-        PreloadError: whatever went wrong.
+        PreloadError: the function does not exist, or it or its module fails.
     """
     function = find("--preload", name)
     try:
@@ -42,7 +43,7 @@ def preload(name: str) -> None:
 
 
 def error_summary(error: BaseException) -> str:
-    """An exception, with the place in the code that is nearest to it."""
+    """One line about an exception, with the file and line nearest to it."""
     if isinstance(error, PreloadError):
         hint = f" ({MODULES_HINT})" if isinstance(error.__cause__, ModuleNotFoundError) else ""
         return f"{error}: {error_summary(error.__cause__ or error)}{hint}"

@@ -1,8 +1,8 @@
 """The fork server: a small process with one thread that forks workers on request and reaps them.
 
-It is forked from the agent before that has a ZeroMQ context or any thread, with everything imported that a worker
-needs: a worker is up in milliseconds and shares the memory of all that code. It lives exactly as long as the agent: the
-end of the socket to the agent is the order to end all workers and to go.
+The agent forks it before it has a ZeroMQ context or any thread. The fork server has imported all that a worker needs,
+so a worker starts in milliseconds and shares the memory of that code. It lives as long as the agent: when the socket to
+the agent closes, the fork server ends all workers and itself.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .state_page import StatePage
 from .worker_settings import WorkerSettings, worker_settings_from
 
 WorkerMain = Callable[[WorkerSettings, memoryview], None]
-"""What a worker process does from its start to its end, with its slot of the state page."""
+"""Runs a worker process from its start to its end, with its slot of the state page."""
 
 GRACE_SECONDS = 2.0
-"""How long workers may take to end after SIGTERM, once the agent is gone."""
+"""How long workers may take to end after SIGTERM, when the agent is gone."""
 
 AGENT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else ()
-"""Signals that are the agent's to act on, also where a terminal or service manager sends them to every process."""
+"""Signals that only the agent handles. A terminal or a service manager may send them to every process."""
 
 _SET_NAME = 15  # prctl's PR_SET_NAME
 
@@ -48,22 +48,22 @@ _log = logging.getLogger(__name__)
 def run_fork_server(
     connection: socket.socket, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None
 ) -> NoReturn:
-    """Be the fork server; called in a freshly forked process with AGENT_SIGNALS blocked."""
+    """Run the fork server, in a process that was just forked, with AGENT_SIGNALS blocked."""
     status = 1
     try:
-        # No controlling terminal: neither Ctrl-C nor a hang-up nor a background read stops what runs here.
+        # No controlling terminal: Ctrl-C, a hang-up and a read in the background can't stop these processes.
         os.setsid()
         set_process_name("scaler_forksrv")
-        atexit._clear()  # what the agent registered is the agent's to run
+        atexit._clear()  # the agent runs its own exit handlers
         atexit.register(logging.shutdown)
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.close(null)
         gc.collect()
-        gc.freeze()  # no collection in a worker touches, and so copies, the pages inherited from here
+        gc.freeze()  # a collection in a worker must not touch, and so copy, the pages inherited from here
         _ForkServerLoop(JsonLines(connection), worker_main, page, objects).serve()
         status = 0
-    except BaseException:  # the stack above belongs to the agent: nothing may unwind into it
+    except BaseException:  # the stack above is the agent's: no exception may unwind into it
         traceback.print_exc()
     finally:
         if objects is not None:
@@ -103,7 +103,7 @@ class _ForkServerLoop:
         self._end_all()
 
     def _wait(self, timeout_seconds: float | None) -> None:
-        """Until a child ended or the agent said something."""
+        """Wait until a child ends or the agent sends a request."""
         poll = select.poll()
         poll.register(self._wake_reader, select.POLLIN)
         if not self._channel.closed:
@@ -169,7 +169,8 @@ class _ForkServerLoop:
             _exit_process(status)
 
     def _report_error(self, slot: int, error: BaseException) -> None:
-        """In a worker: what ends it. One that can't start is tried again and again, so its agent says it, once."""
+        """Report in a worker what ends it. For a worker that can't start, the agent logs it: once, not at each
+        attempt."""
         if not self._page.read(slot).ready:
             self._page.write_last_words(slot, preload.error_summary(error))
             _log.debug("a worker can't start", exc_info=error)
@@ -213,10 +214,13 @@ def set_process_name(name: str) -> None:
 
 
 def _kill_group_of_ended_child() -> int:
-    """Kill what an ended worker's tasks left running in its process group; the worker's pid, 0 when none ended.
+    """Kill the processes that the tasks of an ended worker have left in its process group.
 
-    This comes before the reaping: until then no other process can get the number. Where the system can't look without
-    reaping (macOS before Python 3.13) the answer is -1, any child.
+    This comes before the worker is reaped: until then no other process can get the number of its group.
+
+    Returns:
+        The worker's pid; 0 if none has ended. -1 (any child) if the system can't look without reaping (macOS before
+        Python 3.13).
     """
     if not hasattr(os, "waitid"):
         return -1
@@ -228,7 +232,7 @@ def _kill_group_of_ended_child() -> int:
 
 
 def _make_process_group(pid: int) -> None:
-    # Called by both sides of the fork: whichever comes first, the group exists before anybody signals it.
+    # Both sides of the fork call this, so that the group exists before any signal is sent to it.
     try:
         os.setpgid(pid, pid)
     except OSError:
@@ -236,7 +240,8 @@ def _make_process_group(pid: int) -> None:
 
 
 def _signal_worker(pid: int, kill: bool) -> None:
-    """SIGTERM to a worker, or SIGKILL to it and whatever its tasks started in its process group."""
+    """Send SIGTERM to a worker, or SIGKILL to its whole process group, with the processes that its tasks have
+    started."""
     try:
         if kill:
             os.killpg(pid, signal.SIGKILL)
@@ -244,7 +249,7 @@ def _signal_worker(pid: int, kill: bool) -> None:
             os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
         pass
-    except PermissionError:  # macOS: nobody in the group but a zombie
+    except PermissionError:  # macOS: only a zombie is in the group
         pass
 
 
@@ -255,7 +260,7 @@ def _exit_status(leaving: SystemExit) -> int:
 
 
 def _exit_process(status: int) -> NoReturn:
-    """End this forked process without unwinding the stack that it inherited."""
+    """End this forked process without unwinding the stack that it has inherited."""
     try:
         atexit._run_exitfuncs()
         sys.stdout.flush()

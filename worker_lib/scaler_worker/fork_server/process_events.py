@@ -1,4 +1,4 @@
-"""What happens to worker processes, as plain data: from the fork server to the agent's session."""
+"""Events of worker processes, as plain data, from the fork server to the agent's session."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Union
 
 SCHEDULER_LOST_STATUS = 69
-"""Exit status (EX_UNAVAILABLE) of a worker that ends by itself because no scheduler answers it: not a death."""
+"""Exit status (EX_UNAVAILABLE) of a worker that ends because no scheduler answers it. This counts as no death."""
 
 DAMAGED_STATUS = 75
-"""Exit status (EX_TEMPFAIL) of a worker that ends by itself because stopping a task has damaged its process."""
+"""Exit status (EX_TEMPFAIL) of a worker that ends because the stop of a task has damaged its process."""
 
 DAMAGED = "stopping a task had damaged its process"
 
 PRELOAD_FAILED_STATUS = 78
-"""Exit status (EX_CONFIG) of a worker whose `--preload` has failed."""
+"""Exit status (EX_CONFIG) of a worker whose `--preload` or `--offer` has failed."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class ProcessEnded:
     slot: int
     incarnation: int
     pid: int
-    """0 when the process could not even be made; `error` then says why."""
+    """0 if the process could not be started: `error` says why."""
     status: int = 0
     """The exit status; negative: the number of the signal that ended the process."""
     peak_bytes: int = 0
-    """The largest resident size it had; 0 where the system does not tell."""
+    """The largest resident size of the process; 0 if the system does not tell."""
     error: str = ""
 
     def cause(self) -> str:
-        """How it ended, as people and the scheduler read it: "signal 9 (SIGKILL)", "exit code 1"."""
+        """Why the process ended, for people: "signal 9 (SIGKILL)", "exit code 1"."""
         if self.error:
             return self.error
         if self.status == DAMAGED_STATUS:

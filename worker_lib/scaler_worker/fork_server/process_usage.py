@@ -1,4 +1,4 @@
-"""What a process uses, as the operating system counts it."""
+"""The memory and CPU time of a process, as the operating system counts them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import psutil
 class ProcessUsage:
     resident_bytes: int = 0
     cpu_milliseconds: int = 0
-    """User and system time since the process started."""
+    """User and system time since the start of the process."""
 
 
 def process_usage(pid: int) -> ProcessUsage:
-    """Resident bytes and processor time of a process; zeros once it is gone (or where reading is not allowed)."""
+    """The memory and CPU time of a process; zeros if it has ended, or may not be read."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():
@@ -27,13 +27,13 @@ def process_usage(pid: int) -> ProcessUsage:
 
 
 def resident_bytes(pid: int, without: int = 0) -> int:
-    """The resident size alone, for who looks several times a second; 0 as above.
+    """The resident size of a process, in bytes; 0 if it has ended, or may not be read. Fast on Linux.
 
     Args:
-        without: bytes that the process shares with others and that don't count, as far as it has that much; on Linux.
+        without: shared bytes to leave out, at most as many as the process has; on Linux only.
     """
     try:
-        with open(f"/proc/{pid}/statm", "rb") as file:  # Linux: 14 us where psutil takes 75
+        with open(f"/proc/{pid}/statm", "rb") as file:  # Linux: 14 us, psutil takes 75
             _, resident, shared, *_ = map(int, file.read().split())
             return resident * mmap.PAGESIZE - min(shared * mmap.PAGESIZE, without)
     except OSError:

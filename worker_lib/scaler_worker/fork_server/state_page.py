@@ -1,4 +1,4 @@
-"""What each worker runs right now, in memory that outlives the worker.
+"""The running task of each worker, in memory that outlives the worker.
 
 One anonymous shared mapping, made before the fork server is forked. Each worker has a slot of 64 bytes, and room for a
 text that says why it could not start. The worker writes its slot (some 30 ns a word). The agent reads it when the
@@ -18,32 +18,32 @@ CLIENT = 0
 ID = 1
 ATTEMPT = 2
 RUNNING = 3
-"""1 while the three words before it name a task that runs. Write it last when a task starts, first when it ends."""
+"""1 while the three words before it name the running task. Write it last when a task begins, and first when it ends."""
 READY = 4
-"""1 as soon as the worker has got through its start-up (imports, preload): dying later is no failed start."""
+"""1 when the worker has started (imports, preload). A death after that is no failed start."""
 
 SLOT_WORDS = 8
 SLOT_BYTES = 8 * SLOT_WORDS
 LAST_WORDS_BYTES = 512
 
 MOST_READS = 100
-"""A look takes 0.5 us, and the shortest tasks as long as several of them."""
+"""A read takes 0.5 us. The shortest tasks take as long as several reads."""
 
 
 @dataclass(frozen=True)
 class WorkerState:
-    """What a worker last wrote; `attempt` is 0 when it ran nothing, or when that is not known."""
+    """What a worker has written last. `attempt` is 0 if it ran no task, or if the task is not known."""
 
     client: int = 0
     id: int = 0
     attempt: int = 0
     ready: bool = False
     last_words: str = ""
-    """Why it could not start."""
+    """Why the worker could not start."""
 
     @property
     def task(self) -> TaskName | None:
-        """What it runs; None: nothing, or not known."""
+        """The running task; None if there is none, or it is not known."""
         return (self.client, self.id, self.attempt) if self.attempt else None
 
     def without_task(self) -> WorkerState:
@@ -59,11 +59,11 @@ class StatePage:
         self._last_words = memory[slots * SLOT_BYTES :]
 
     def slot(self, number: int) -> memoryview:
-        """The words of one worker, writable."""
+        """The words of one worker. They can be written."""
         return self._words[number * SLOT_WORDS : (number + 1) * SLOT_WORDS]
 
     def read(self, number: int) -> WorkerState:
-        # The worker writes one word after the other, and no lock is held: what two looks see alike is taken.
+        # The worker writes one word after the other, without a lock. So only a state that two reads agree on is valid.
         state = self._read_once(number)
         for _ in range(MOST_READS):
             before, state = state, self._read_once(number)
@@ -73,12 +73,12 @@ class StatePage:
         return state.without_task()
 
     def write_last_words(self, number: int, text: str) -> None:
-        """Why the worker could not start, cut to LAST_WORDS_BYTES."""
+        """Write why the worker could not start, cut to LAST_WORDS_BYTES."""
         written = text.encode(errors="replace")[:LAST_WORDS_BYTES]
         self._last_words_of(number)[: len(written)] = written
 
     def clear(self, number: int) -> None:
-        """Empty the slot of a worker that is gone, for the next one."""
+        """Clear the slot of a worker that has ended, for the next one."""
         words = self.slot(number)
         for index in range(SLOT_WORDS):
             words[index] = 0
@@ -96,5 +96,5 @@ class StatePage:
 
 
 def private_slot() -> memoryview:
-    """A slot that nobody else sees, for a worker process that shares no memory with its agent."""
+    """A slot in private memory, for a worker process that shares no memory with its agent."""
     return memoryview(bytearray(SLOT_BYTES)).cast("Q")

@@ -1,4 +1,4 @@
-"""What a worker process is told at its start."""
+"""The settings that an agent gives to a worker process at its start."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """Everything a worker process needs; plain data, so that it also passes through a command line as JSON."""
+    """All settings of a worker process. Plain data: they also pass through a command line as JSON."""
 
     address: str
-    """The scheduler's, as in `tcp://127.0.0.1:2345`."""
+    """The scheduler's address, for example `tcp://127.0.0.1:2345`."""
     name: str
     incarnation: int
-    """Drawn by the agent for every process it starts; below 2^63."""
+    """A number below 2^63, which the agent draws for each process that it starts."""
     agent: int
-    """The incarnation of the host agent that looks after this process."""
+    """The incarnation of the host agent."""
     heartbeat_interval_seconds: float
     garbage_collect_interval_seconds: float
     trim_memory_threshold_bytes: int
@@ -25,16 +25,16 @@ class WorkerSettings:
     logging_level: str
     logging_paths: tuple[str, ...]
     capabilities: dict[str, int] = field(default_factory=dict)
-    """What every worker of the cluster has, with an amount of at least 1: for its hello."""
+    """The capabilities of every worker of the cluster, each with an amount of at least 1."""
     keys: str = ""
     """The folder of keys for the scheduler; empty: none."""
     objects: str = ""
-    """The directory of the host agent's object files; empty: there is none."""
+    """The directory of the host's object files; empty: there is none."""
     offers: dict[str, str] = field(default_factory=dict)
-    """Functions for clients in any language: `module:function` by the name that they are offered under."""
+    """Exported functions: `module:function` by the name under which clients call it."""
 
 
 def worker_settings_from(plain: dict[str, Any]) -> WorkerSettings:
-    """WorkerSettings from what `dataclasses.asdict` and JSON made of them."""
+    """Make WorkerSettings of their form in JSON."""
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()}
     return WorkerSettings(**fields)

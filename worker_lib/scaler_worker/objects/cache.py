@@ -13,29 +13,31 @@ from scaler_worker.objects.files import ObjectLostError, read_object
 from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
 
 QUIET_SECONDS = 120.0
-"""How long a task waits for a file while the host's agent makes none at all. The object travels on the agent's
-connection, the task on the worker's: at 100 MB/s ten gigabytes are that much later."""
+"""How long a task waits for a file while the host's agent makes no file at all. The object travels on the agent's
+connection, and the task on the worker's: at 100 MB/s, ten gigabytes are this much later."""
 
 FIRST_PAUSE_SECONDS = 0.0005
 LONGEST_PAUSE_SECONDS = 0.05
-"""Between two looks for a file; each pause is half as long again as the one before."""
+"""Between two looks for a file. Each pause is 1.5 times the one before."""
 
 
 class InputLostError(BaseException):
-    """An object that the task reads is not there; the text says why.
+    """An object that the task reads is lost. The text says why.
 
-    No Exception: code that unpickles arguments, and passes over errors, must not pass over this.
+    Not an Exception: code that unpickles arguments and ignores errors must not ignore this.
     """
 
 
 class ObjectCache:
+    """The objects of one worker, with their values."""
+
     def __init__(self, table: ObjectTable, directory: str) -> None:
-        """`directory` is where the host's agent puts objects; empty: there is no agent."""
+        """`directory` has the object files of the host; empty: there is no agent."""
         self._table = table
         self._directory = directory
 
     def inputs(self, client: int, inputs: Sequence[int | Payload]) -> Inputs:
-        """Of a task that is about to begin: whatever is forgotten later, these are its inputs."""
+        """Find the inputs of a task that begins next. Objects that are forgotten later stay its inputs."""
         find = self._table.find
         found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
         return Inputs(found, inputs, self._directory)
@@ -52,17 +54,17 @@ class Inputs:
         self._directory = directory
 
     def __call__(self, position: int) -> Any:
-        """The value, which is made when it is first asked for in this process.
+        """The value of an input. It is unpickled when a task of this process first reads it.
 
         Raises:
-            InputLostError: it can't be had.
-            Exception: whatever its unpickling raises.
+            InputLostError: the object is lost.
+            Exception: what its unpickling raises.
         """
         known = self._found[position]
         if type(known) is not KnownObject:
             if known is None:
                 raise self._lost(position, "it was not sent to this worker")
-            return pickle.loads(known)  # type: ignore[arg-type]  # its bytes
+            return pickle.loads(known)  # type: ignore[arg-type]  # the bytes of the input
         value = known.value
         if value is ABSENT:
             frames = known.frames or self._await_file(known, position)
@@ -80,7 +82,7 @@ class Inputs:
             if known.is_forgotten:
                 raise self._lost(position, "nobody refers to it any more")
             try:
-                before, change = change, os.stat(self._directory).st_mtime_ns  # grows with each file that comes or goes
+                before, change = change, os.stat(self._directory).st_mtime_ns  # grows with each change of files
                 frames: Sequence[Payload] | None = read_object(self._directory, known.name) or known.frames
             except OSError as error:
                 raise self._lost(position, f"the host agent has left: {error.strerror}") from None

@@ -1,7 +1,7 @@
-"""The directory of a host agent's object files: made at the agent's start, gone at its end, whatever that is.
+"""The directory of a host's object files: made at the agent's start, removed at its end, however it ends.
 
-The agent and its fork server hold a lock on the directory as long as they live, and the one that lives longer removes
-it. Where both are killed at once the lock goes with them, and the next agent that starts on the host removes it.
+The agent and its fork server hold a lock on the directory as long as they live. The one that lives longer removes the
+directory. If both are killed at once, their lock is gone, and the next agent that starts on the host removes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from .files import remove_all
 
-if sys.platform != "win32":  # nothing is locked there, and nothing left behind is found
+if sys.platform != "win32":  # Windows: no locks, and no removal of what dead agents have left
     import fcntl
 
 _NAME = re.compile(r"scaler-[0-9a-f]{16}")
@@ -23,7 +23,7 @@ _NAME = re.compile(r"scaler-[0-9a-f]{16}")
 
 class ObjectDirectory:
     def __init__(self, path: str) -> None:
-        """Make it.
+        """Make the directory, and lock it.
 
         Raises:
             OSError: it can't be made there.
@@ -32,7 +32,7 @@ class ObjectDirectory:
         self._lock: int | None = None
         os.mkdir(path, 0o700)
         try:
-            # An agent that starts may take the directory for one left behind, until the lock is there.
+            # Before the directory is locked, an agent that starts may take it for one of a dead agent, and remove it.
             while sys.platform != "win32" and (lock := _lock(path, waits=True)) is None:
                 os.mkdir(path, 0o700)
         except OSError:
@@ -42,25 +42,25 @@ class ObjectDirectory:
             self._lock = lock
 
     def release_lock(self) -> None:
-        """In a process that was forked since: it does not count as one that uses the directory."""
+        """Let go of the lock, in a process that was forked since. This process does not keep the directory."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def remove(self) -> None:
-        """With all that is in it. Nothing where another process has done so."""
+        """Remove the directory with all files in it. Does nothing if another process has done so."""
         remove_all(self.path)
         self.release_lock()
 
 
 def make_directory(agent: int, places: Iterable[str] | None = None) -> ObjectDirectory:
-    """A new directory for the agent of this incarnation, after removing those that dead agents have left.
+    """Make a directory for the agent of this incarnation. Remove the directories that dead agents have left.
 
     Args:
-        places: directories to make it in, the best one first; memory of the host's, else files, unless told otherwise.
+        places: where to make it, the best place first. Default: /dev/shm, then the folder of temporary files.
 
     Raises:
-        OSError: none can be made; why not in the last place.
+        OSError: the reason why it can't be made in the last place.
     """
     failure: OSError | None = None
     for place in _places() if places is None else places:
@@ -78,7 +78,7 @@ def _places() -> Iterable[str]:
 
 
 def _remove_stale(place: str) -> None:
-    """Remove what agents have left that were killed together with their nurseries."""
+    """Remove the directories of agents that were killed together with their fork servers."""
     with suppress(OSError):
         for name in os.listdir(place):
             if _NAME.fullmatch(name):
@@ -90,7 +90,7 @@ def _remove_stale(place: str) -> None:
 
 
 def _lock(path: str, waits: bool) -> int | None:
-    """The descriptor that holds the directory's lock; None where another process has it, or the directory is gone."""
+    """Lock the directory. Returns the descriptor; None if another process has the lock, or the directory is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

@@ -1,9 +1,9 @@
-"""Objects as files of a host: written once by its agent or a worker, mapped read-only by all of its workers.
+"""Objects as files of a host: the agent or a worker writes them once, all workers of the host map them read-only.
 
-A file has a header (what it is, how many frames there are, the size of each) and then the frames, each at a multiple of
-64 bytes. It is written under another name, which has its writer's process id, and then renamed: whoever finds it finds
-all of it. In the place of one that
-could not be written there is a symbolic link whose target is the reason, which takes no space where there is none.
+A file has a header (magic number, number of frames, size of each frame), and then the frames, each at a multiple of 64
+bytes. The file is written under another name, which has its writer's process id, and then renamed: a reader finds all
+of it or nothing. If a file could not be written, a symbolic link stands in its place. Its target is the reason: this
+takes no space where there is none.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from .mapped_file import map_file
 
 ALIGNMENT = 64
 
-LONGEST_REASON = 120  # characters; from 128 bytes on the target of a link takes a page of a tmpfs
+LONGEST_REASON = 120  # characters; a target of 128 bytes or more takes a page of a tmpfs
 
 _MAGIC = b"scalerO1"
 _HEADER = struct.Struct("<8sQ")
 _FILE_NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}(\.[0-9]+\.part)?")
-_DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)  # for the writer of a pipe
+_DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe in the place of a file must not block
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class ObjectLostError(Exception):
-    """The object is not there and will not be; the text says why."""
+    """The object has no file and will get none. The text says why."""
 
 
 def write_object(directory: str, name: ObjectName, frames: Sequence[Payload]) -> None:
-    """Make the object's file. Replaces what is there.
+    """Write the object's file. Replaces an existing one.
 
     Raises:
-        OSError: it can't be written; nothing is left of it then.
+        OSError: it can't be written. Nothing is left of it.
     """
     path = _path(directory, name)
     unfinished = path + _unfinished(os.getpid())
@@ -57,44 +57,44 @@ def write_object(directory: str, name: ObjectName, frames: Sequence[Payload]) ->
 
 
 def mark_lost(directory: str, name: ObjectName, reason: str) -> None:
-    """Have all who look for the object's file find that it is not going to be there.
+    """Put the reason in the place of the object's file, for workers that wait for the file.
 
     Raises:
-        OSError: not even that is possible.
+        OSError: the link can't be made.
     """
     os.symlink(reason[:LONGEST_REASON], _path(directory, name))
 
 
 def remove_object(directory: str, name: ObjectName) -> None:
-    """Remove the object's file, or what stands for it, if it is there. Who has it mapped keeps it."""
+    """Remove the object's file, or the link in its place, if there is one. A process that has it mapped keeps it."""
     with suppress(OSError):
         os.unlink(_path(directory, name))
 
 
 def remove_all(directory: str) -> None:
-    """Remove the directory and all objects in it. Whatever else is in there stays, and so does the directory then."""
+    """Remove all objects in the directory, and then the directory, if nothing else is in it."""
     with suppress(OSError):
         remove_files(directory)
         os.rmdir(directory)
 
 
 def remove_files(directory: str) -> None:
-    """Remove all objects in it.
+    """Remove all objects in the directory.
 
     Raises:
-        OSError: it can't be read.
+        OSError: the directory can't be read.
     """
     _remove(directory, [name for name in os.listdir(directory) if _FILE_NAME.fullmatch(name)])
 
 
 def remove_unfinished(directory: str, pid: int) -> None:
-    """Remove what this process, which is gone, has not finished writing."""
+    """Remove the unfinished files of a process that has ended."""
     with suppress(OSError):
         _remove(directory, [name for name in os.listdir(directory) if name.endswith(_unfinished(pid))])
 
 
 def objects_in(directory: str) -> list[ObjectName]:
-    """The names of all objects in it, but for those that are being written."""
+    """The names of all objects in the directory, without unfinished files."""
     names = []
     with suppress(OSError):
         for found in map(_FILE_NAME.fullmatch, os.listdir(directory)):
@@ -105,7 +105,7 @@ def objects_in(directory: str) -> list[ObjectName]:
 
 
 def bytes_in(directory: str) -> int:
-    """The size of all objects in it."""
+    """The size of all files in the directory, in bytes."""
     size = 0
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
@@ -125,10 +125,10 @@ def _unfinished(pid: int) -> str:
 
 
 def read_object(directory: str, name: ObjectName) -> list[memoryview] | None:
-    """The object's frames, mapped; None as long as there is no file.
+    """Map the frames of an object. Returns None while there is no file.
 
     Raises:
-        ObjectLostError: there is something else in its place, or it can't be read.
+        ObjectLostError: the file could not be written, is damaged, or can't be read.
     """
     path = _path(directory, name)
     try:
@@ -153,7 +153,7 @@ def _path(directory: str, name: ObjectName) -> str:
 
 
 def _link_at(path: str) -> str:
-    """Where the symbolic link at this path leads; empty: it is none."""
+    """The target of the symbolic link at this path; empty if it is no link."""
     try:
         return os.readlink(path)
     except OSError:
@@ -176,7 +176,7 @@ def _write_all(descriptor: int, data: memoryview) -> None:
 
 
 def _layout(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Where each frame begins, and where the file ends."""
+    """The offset of each frame, and the size of the file."""
     begins = []
     end = _HEADER.size + 8 * len(sizes)
     for size in sizes:

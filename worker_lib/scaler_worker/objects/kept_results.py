@@ -1,4 +1,4 @@
-"""Large results that are kept for other tasks: they stay on the host, as files that its workers share."""
+"""Keeps large results that other tasks read on the host, as files that its workers share."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from scaler_worker.objects.files import write_object
 from scaler_worker.task_rows import ObjectName
 
 LARGE_BYTES = 256 * 1024
-"""A result of at least this size is written; a smaller one goes to the scheduler sooner than others could map it."""
+"""Results of this size and more are written to files. A smaller one reaches its readers sooner through the
+scheduler."""
 
 SIZE_BYTES = 8
-"""In which a size is told, little-endian."""
+"""The length of the size in an answer, little-endian."""
 
 _VALUE = Outcome.VALUE.value
 _STORED = Outcome.STORED.value
@@ -24,26 +25,26 @@ _STORED = Outcome.STORED.value
 
 class KeptResults:
     def __init__(self, directory: str, written: Callable[[ObjectName], None] = lambda name: None) -> None:
-        """`directory` is where the host's agent puts objects; empty: there is no agent. `written` is called with each
-        result of which there is a file."""
+        """`directory` has the object files of the host; empty: there is no agent. `written` is called with the name of
+        each result that was written."""
         self._directory = directory
         self._written = written
 
     def writer_for(self, client: int, task_id: int) -> Callable[[Any], tuple[int, Payload]]:
-        """What makes outcome and payload of this task's value. Raises what pickling raises."""
+        """The function that makes the outcome and payload of this task's value. It raises what pickling raises."""
         return lambda value: self._store(client, task_id, value)
 
     def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:
         whole = pickle_object(value)
-        # What a task's forked child returns is nobody's: it must not take the place of the task's own file.
+        # A child that the task has forked must not replace the task's own file.
         if whole.size >= LARGE_BYTES and self._directory and not task_host.is_forked_by_task:
             frames = whole.frames()
             try:
                 write_object(self._directory, (client, task_id), frames)
             except OSError:
-                pass  # no space, or the agent has just gone: the scheduler takes it
+                pass  # no space, or the agent has just ended: the value goes to the scheduler
             else:
                 self._written((client, task_id))
                 return _STORED, sum(map(len, frames)).to_bytes(SIZE_BYTES, "little")
-        # A value that travels by itself is one pickle.
+        # A value in an answer is one pickle, without buffers beside it.
         return _VALUE, dumps(value) if whole.buffers else whole.data

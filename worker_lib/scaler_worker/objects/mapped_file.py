@@ -1,4 +1,4 @@
-"""A file's bytes as memory, read-only and shared with every other process that maps the same file."""
+"""Maps a file into memory, read-only and shared with the other processes that map it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import weakref
 
 
 def map_file(descriptor: int, size: int) -> memoryview:
-    """The first `size` bytes of an open file, at least one. They stay mapped while the view, or a slice of it, lives;
-    the descriptor may be closed at once.
+    """Map the first `size` bytes of an open file, at least one byte.
+
+    They stay mapped while the view or a slice of it lives. The descriptor may be closed at once.
 
     Raises:
-        OSError: it can't be mapped.
+        OSError: the file can't be mapped.
     """
     if sys.platform == "win32":
         return memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ))
-    # mmap.mmap keeps a descriptor open for each mapping: a thousand objects would be all that a process may have.
+    # mmap.mmap keeps a descriptor open for each mapping. Reason against it: a process may open only about 1,000 files.
     address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
     if address == _FAILED:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     bytes_there = (ctypes.c_char * size).from_address(address)
     unmap = weakref.finalize(bytes_there, _libc.munmap, address, size)
-    unmap.atexit = False  # something may still read there while the process ends
+    unmap.atexit = False  # threads may still read while the process ends
     return memoryview(bytes_there).cast("B").toreadonly()
 
 

@@ -1,5 +1,5 @@
-"""What tasks print: streams, lines with bounds, the worker's log.
+"""The output of tasks: standard streams, bounded lines, the worker's log.
 
-Begin with `task_output.py`.
+Begin with `task_output.py` (from writes to lines).
 May import: task_rows.
 """

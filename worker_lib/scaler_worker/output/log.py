@@ -1,8 +1,8 @@
-"""Lines that tasks have printed, on their way into the worker's log.
+"""Writes lines that tasks have printed to the worker's log, without blocking.
 
-The thread that prints writes them itself while the log takes them at once, so that the last words of a process that
-crashes are there. Where the log takes nothing, as a pipe that nobody reads, they wait for the writer, a thread, and
-what is too much is dropped. No write is so long that it could block.
+The thread that prints writes them itself while the log takes them at once: so the last words of a process that crashes
+are in the log. If the log takes nothing, for example a pipe without a reader, the lines wait for the writer thread.
+Lines beyond MOST_WAITING are dropped. Each write is so short that it can't block.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from collections.abc import Callable
 from scaler_client.io.output_display import SURE_BYTES, is_writable
 
 MOST_WAITING = 4 << 20
-"""Characters."""
+"""The most characters that wait."""
 
 TICK_SECONDS = 0.2
 LAST_SECONDS = 0.5
-"""How long the end of the worker waits for the log."""
+"""How long the worker's end waits for the log."""
 
 _WIDEST = SURE_BYTES // 6
-"""Characters of a line that has others than ASCII's: of up to four bytes each, behind a label."""
+"""The most characters of a line that is not all ASCII: each takes up to four bytes, after a label."""
 
 _MARKS = ("", " stderr")
 
 
 class OutputLog:
     def __init__(self) -> None:
-        # A level of its own: what tasks print is wanted also by those who want few words of the worker.
+        # A level of its own: users who want few lines of the worker still want the output of tasks.
         self._logger = logging.getLogger("scaler_worker.output")
         self._logger.setLevel(logging.INFO)
         self._lock = threading.RLock()
@@ -38,22 +38,23 @@ class OutputLog:
         self._waiting_characters = 0
         self._dropped = 0
         self._writing = 0
-        """The thread that writes; 0: none does."""
+        """The thread that writes; 0: no thread."""
         self._news = threading.Event()
         self._tick: Callable[[], None] = lambda: None
         self._wants_ticks: Callable[[], bool] = lambda: False
 
     def call(self, tick: Callable[[], None], wants_ticks: Callable[[], bool]) -> None:
-        """Have the writer call `tick` every TICK_SECONDS, from a `wake_for_ticks` on as long as `wants_ticks`."""
+        """Have the writer thread call `tick` every TICK_SECONDS, from `wake_for_ticks` until `wants_ticks` returns
+        False."""
         self._tick = tick
         self._wants_ticks = wants_ticks
 
     def start(self) -> None:
-        """Start the writer."""
+        """Start the writer thread."""
         threading.Thread(target=self._serve, name="output", daemon=True).start()
 
     def add(self, label: str, stream: int, lines: list[str]) -> None:
-        """Have these written. Does not block; somebody calls `write_if_ready` or `wake` after it."""
+        """Add lines to write. Does not block. Call `write_if_ready` or `wake` after it."""
         before = f"{label}{_MARKS[stream]}: "
         with self._lock:
             for line in lines:
@@ -65,25 +66,26 @@ class OutputLog:
                     self._waiting_characters += len(before) + len(text)
 
     def write_if_ready(self) -> None:
-        """Write what waits, as far as the log takes it at once; the writer goes on with the rest."""
+        """Write waiting lines that the log takes at once. The writer thread goes on with the rest."""
         if self._waiting and not self._write():
             self._news.set()
 
     def wake(self) -> None:
-        """Something was added where this thread must not write it."""
+        """Wake the writer thread, after `add` in a thread that must not write."""
         self._news.set()
 
     def wake_for_ticks(self) -> None:
-        """`wants_ticks` has become true."""
-        if not self._news.is_set():  # nearly every print comes here, between its text and its newline
+        """Wake the writer thread, as `wants_ticks` has become true."""
+        if not self._news.is_set():  # nearly every print calls this, between its text and its newline
             self._news.set()
 
     def is_writing_here(self) -> bool:
-        """Whether the calling thread is inside a handler of the log: what that prints must not come here."""
+        """Whether the calling thread is inside a handler of the log. The output of a handler must not get into the
+        log."""
         return self._writing == threading.get_ident()
 
     def end(self) -> None:
-        """Write what there is, as far as the log takes it within a moment."""
+        """Write the waiting lines, as far as the log takes them within LAST_SECONDS."""
         deadline = time.monotonic() + LAST_SECONDS
         while (self._waiting or self._writing) and time.monotonic() < deadline:
             if not self._write():
@@ -92,7 +94,7 @@ class OutputLog:
     def _serve(self) -> None:
         while True:
             self._news.wait()
-            time.sleep(TICK_SECONDS)  # first: whoever prints much must not wake it each time
+            time.sleep(TICK_SECONDS)  # first: a task that prints much must not wake it at each print
             self._news.clear()
             self._tick()
             self._write()
@@ -100,7 +102,7 @@ class OutputLog:
                 self._news.set()
 
     def _write(self) -> bool:
-        """Returns whether all is written, or will be by another thread."""
+        """Write waiting lines. Returns whether all are written, or another thread is writing them."""
         mine = False
         try:
             while self._waiting:
@@ -131,7 +133,7 @@ class OutputLog:
         logger.handle(logger.makeRecord(logger.name, logging.INFO, "", 0, text, (), None))
 
     def _streams(self) -> list[object]:
-        """Where the log goes."""
+        """The streams that the log goes to."""
         streams: list[object] = []
         at: logging.Logger | None = self._logger
         while at is not None:

@@ -1,8 +1,8 @@
-"""`sys.stdout` and `sys.stderr` of a worker: whatever a task writes there becomes lines of the worker's log.
+"""`sys.stdout` and `sys.stderr` of a worker: text that a task writes there becomes lines of the worker's log.
 
-Only what goes through Python's streams does. The descriptors stay as they are, so that C code and subprocesses write
-where the cluster's own output goes: a pipe in their place would have to be read by a thread of this process, which C
-code that prints while it holds the interpreter's lock would wait for forever.
+Only output through Python's streams is captured. C code and subprocesses write to the descriptors, which stay as they
+are: the cluster's own output. Reason: a pipe in their place would need a thread of this process to read it. C code that
+prints while it holds the GIL would then wait for ever.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scaler_worker.output.task_output import TaskOutput
 
 
 class Capture:
-    """Puts the two streams in their place, and takes them away."""
+    """Replaces the two standard streams, and restores them."""
 
     def __init__(self, output: TaskOutput, log: OutputLog) -> None:
         self._before = sys.stdout, sys.stderr
@@ -32,7 +32,7 @@ class Capture:
         sys.stdout, sys.stderr = self._streams
 
     def end(self) -> None:
-        """From now on what is written goes to the process' own streams, also by those that have kept these."""
+        """Restore the streams. Code that has kept a captured stream writes to the process' own streams from now on."""
         for stream in self._streams:
             stream.is_over = True
         stdout, stderr = self._streams
@@ -43,7 +43,7 @@ class Capture:
 
 
 class TaskStream(io.TextIOBase):
-    """In the place of a standard stream; `raw` is what was there."""
+    """Takes the place of a standard stream. `raw` is the stream that it replaces; None: there was none."""
 
     def __init__(self, output: TaskOutput, log: OutputLog, number: int, raw: Any) -> None:
         self._output = output
@@ -88,12 +88,12 @@ class TaskStream(io.TextIOBase):
             self.write(line)
 
     def flush(self) -> None:
-        """Lines are on their way as soon as they are written; the begin of one waits for its rest."""
+        """Does nothing: complete lines go out when they are written, and an incomplete one waits for its end."""
         if self.is_over and self._raw is not None:
             self._raw.flush()
 
     def fileno(self) -> int:
-        """The process' own: what is written there, by a subprocess for one, goes to the cluster's output as it is."""
+        """The descriptor of the process. A subprocess that writes there writes to the cluster's own output."""
         if self._raw is None:
             raise io.UnsupportedOperation("fileno")
         descriptor: int = self._raw.fileno()
@@ -106,14 +106,14 @@ class TaskStream(io.TextIOBase):
         return True
 
     def reconfigure(self, **_: Any) -> None:
-        """There is nothing to set."""
+        """Does nothing: no setting can be changed."""
 
     def close(self) -> None:
-        """It stays open: it is every task's."""
+        """Does nothing: all tasks share the stream."""
 
 
 class _Bytes(io.RawIOBase):
-    """The stream's `buffer`."""
+    """The `buffer` of a TaskStream."""
 
     def __init__(self, stream: TaskStream) -> None:
         self._stream = stream
@@ -141,4 +141,4 @@ class _Bytes(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        """As the stream's."""
+        """Does nothing: all tasks share the stream."""

@@ -1,7 +1,7 @@
-"""What tasks print, from their writes to lines: for the worker's log, and for clients that want to see it.
+"""The output of tasks, from their writes to lines: for the worker's log, and for clients that want to see it.
 
-Everything here has a bound. A worker's tasks may print so many characters a second, with a large reserve for bursts;
-what is more is dropped, and a line says how much it was. Nothing waits for whoever reads the log or the client.
+Everything here is bounded. The tasks of a worker may print CHARACTERS_A_SECOND, with a large reserve for bursts.
+Further output is dropped, and a line says how much it was. No task waits for a reader of the log, or for a client.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from scaler_worker.output.log import OutputLog
 RESERVE = 8 << 20
 CHARACTERS_A_SECOND = 1 << 20
 RESUME = CHARACTERS_A_SECOND // 2
-"""Once something was dropped, this much must be free again: else every other line would be about dropped ones."""
+"""After a drop, this much must be free before the next line. Otherwise every other line would be about dropped
+output."""
 
 LONGEST_LINE = 2500
-"""Characters; longer ones go on in the next line."""
+"""In characters. A longer line continues in the next one."""
 
 MOST_AT_ONCE = 1 << 20
-"""Of one write no more is looked at: it may be gigabytes."""
+"""The most characters of one write that are used. A write may have gigabytes."""
 
 MOST_UNSENT_BYTES = 1 << 20
-"""Of output for clients that has not been sent."""
+"""The most bytes of output for clients that wait to be sent."""
 
 MOST_DROPPERS = 100
-"""Tasks of which it is known apart how much was dropped."""
+"""The most tasks whose dropped output is counted separately."""
 
 _Source = tuple[TaskName, str]
 """A task, with its label."""
 
 
 class _Run:
-    """Lines behind one another of one task and stream, to be sent."""
+    """Consecutive lines of one task and stream, to be sent."""
 
     def __init__(self, source: _Source, stream: int) -> None:
         self.source = source
@@ -46,15 +47,15 @@ class _Run:
 
 class OutputOrigin(NamedTuple):
     task: TaskName | None
-    """None: no task's."""
+    """None: the output belongs to no task."""
     label: str
-    """For people: host, process and task."""
+    """Host, process and task, for people."""
     is_streamed: bool
-    """Whether its client wants to see what it prints."""
+    """Whether the task's client wants to see its output."""
 
 
 class OriginLookup(Protocol):
-    """Finds out which task prints."""
+    """Finds the task that prints."""
 
     @property
     def no_task(self) -> OutputOrigin:
@@ -68,28 +69,28 @@ class OriginLookup(Protocol):
 
 
 class TaskOutput:
-    """For any thread. `take` is for whoever holds the connection's lock."""
+    """The output of one worker. Any thread may call it, but `take` needs the connection's lock."""
 
     def __init__(self, origins: OriginLookup, log: OutputLog, clock: Callable[[], float] = time.monotonic) -> None:
         self._origins = origins
         self._log = log
         self._clock = clock
-        # One that a thread may take twice: a finalizer or signal handler that prints can come anywhere.
+        # A thread may take this lock twice: a finalizer or a signal handler that prints may run anywhere.
         self._lock = threading.RLock()
         self._partial: dict[tuple[OutputOrigin, int], str] = {}
-        """The begin of a line, by origin and stream."""
+        """Incomplete lines, by origin and stream."""
         self._free = float(RESERVE)
         self._counted = clock()
-        """When `_free` was right."""
+        """The time for which `_free` is right."""
         self._dropped: dict[OutputOrigin, int] = {}
-        """Characters of which no line has told yet; where there are any, everything is dropped."""
+        """Dropped characters that no line has reported yet. While there are any, all output is dropped."""
         self._runs: list[_Run] = []
         self._unsent_bytes = 0
         self._not_sent: dict[_Source, int] = {}
-        """Bytes that were dropped as too much was unsent."""
+        """Bytes that were dropped because too much was unsent."""
 
     def write(self, stream: int, text: str) -> None:
-        """Take what the calling thread prints."""
+        """Add text that the calling thread prints."""
         origin = self._origins.current()
         with self._lock:
             cut = len(text) - MOST_AT_ONCE
@@ -99,7 +100,7 @@ class TaskOutput:
         self._log.write_if_ready()
 
     def tick(self) -> None:
-        """Now and then, while `wants_ticks`: say what was dropped, end the lines of tasks that are over."""
+        """Report dropped output, and end the lines of tasks that are over. Called now and then while `wants_ticks`."""
         with self._lock:
             self._end_lines()
             self._report_dropped()
@@ -108,7 +109,7 @@ class TaskOutput:
         return bool(self._partial or self._dropped)
 
     def take(self) -> Output | None:
-        """What is to be sent now. Of tasks that have ended before this call it is everything."""
+        """The output to send now. It includes all output of tasks that have ended before this call."""
         if not self._runs and not self._partial and not self._not_sent:
             return None
         with self._lock:
@@ -131,7 +132,7 @@ class TaskOutput:
         )
 
     def forward(self, parents: Sequence[TaskName], output: Output) -> None:
-        """Send this, which children have printed, to the clients of their parents."""
+        """Send the output of children to the clients of their parents."""
         with self._lock:
             rows = zip(parents, output.streams, output.labels, output.texts)
             for parent, stream, label, text in rows:
@@ -141,7 +142,7 @@ class TaskOutput:
                 self._not_sent[source] = self._not_sent.get(source, 0) + output.dropped
 
     def end(self) -> None:
-        """The worker ends: what there is goes to the log."""
+        """Write all output to the log, when the worker ends."""
         with self._lock:
             self._free = float(RESERVE)
             self._counted = self._clock()
@@ -158,7 +159,7 @@ class TaskOutput:
         lines = text.split("\n")
         rest = lines.pop()
         if len(rest) >= LONGEST_LINE:
-            rest = rest.rpartition("\r")[2]  # of a bar that is drawn again and again, the last drawing
+            rest = rest.rpartition("\r")[2]  # keep the last drawing of a progress bar
             whole = len(rest) - len(rest) % LONGEST_LINE
             lines += [rest[:whole]] if whole else []
             rest = rest[whole:]
@@ -186,7 +187,7 @@ class TaskOutput:
         self._log.wake_for_ticks()
 
     def _report_dropped(self) -> None:
-        """Where there is room again, say what was dropped."""
+        """Report dropped output, if there is room again."""
         now = self._clock()
         self._free = min(RESERVE, self._free + (now - self._counted) * CHARACTERS_A_SECOND)
         self._counted = now
@@ -197,7 +198,7 @@ class TaskOutput:
             self._emit(origin, 1, [f"... {count} characters of output were dropped: too much at once"])
 
     def _end_lines(self) -> bool:
-        """End the lines of tasks that are over; returns whether there were any."""
+        """End the lines of tasks that are over. Returns whether there were any."""
         ended = [key for key in list(self._partial) if self._origins.is_over(key[0])]
         for key in ended:
             self._end_line(key)
@@ -225,7 +226,7 @@ class TaskOutput:
 
 
 def _split_long(line: str) -> list[str]:
-    """A line as a terminal would leave it, in parts that are not too long."""
+    """Split a line, as a terminal would show it, into parts of at most LONGEST_LINE."""
     line = line.rstrip("\r").rpartition("\r")[2]
     if len(line) <= LONGEST_LINE:
         return [line]

@@ -1,6 +1,6 @@
-"""One worker process: its session, the run loop, the executor, interruption of tasks, profiling.
+"""One worker process: session, run loop, executor, interruption of tasks.
 
-Begin with `runner.py` (the run loop) and `session.py` (sans-IO), then `process.py` (puts the parts of a worker
-together).
+Begin with `runner.py` (the run loop) and `session.py` (the protocol, sans-IO), then `process.py` (builds a worker from
+its parts).
 May import: task_rows, objects, output, fork_server.
 """

@@ -1,7 +1,7 @@
-"""The connection to the scheduler, and the lock that says which thread has it.
+"""The connection to the scheduler, with the lock that a thread holds to use it.
 
-`Connection` is what a worker does with it, `SocketConnection` does that by ZeroMQ. The simulation has a connection of
-its own.
+`Connection` is what a worker does with its connection. `SocketConnection` does it by ZeroMQ. The simulation has another
+subclass.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.wakeup import Wakeup
 
 WAIT_MILLISECONDS = 200
-"""The longest wait for a message: how late a heartbeat, a collection, or the look for a new connection can be."""
+"""The longest wait for a message. A heartbeat, a garbage collection, or the check for a new connection is at most this
+much late."""
 
 RECONNECT_MILLISECONDS = 50
 MOST_RECONNECT_MILLISECONDS = 250
-"""Between two tries to connect, from the first to the latest."""
+"""Between two attempts to connect: the first pause, and the longest."""
 
 GOODBYE_MILLISECONDS = 500
 
@@ -38,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Interrupted(BaseException):
-    """Gets the running thread out of its wait for messages."""
+    """Ends the running thread's wait for messages."""
 
 
 class Connection(ABC):
@@ -65,8 +66,8 @@ class Connection(ABC):
         self.send()
 
     def await_message(self) -> None:
-        """Wait for a message, for a limited time. The lock stays held: the watcher has nothing to do while nothing
-        runs."""
+        """Wait for a message, for WAIT_MILLISECONDS at most. The lock stays held: the long-task watcher needs no lock
+        while no task runs."""
         if self._session.suspended:
             self._poll()
         elif not self._receive():
@@ -123,7 +124,7 @@ class SocketConnection(Connection):
     def __init__(
         self, address: str, session: WorkerSession, interruption: Interruption, wakeup: Wakeup, keys: str
     ) -> None:
-        """`keys` is the folder of keys; empty: none."""
+        """`address` is the scheduler's. `keys` is the folder of keys; empty: none."""
         super().__init__(session, interruption, time.monotonic)
         self._wakeup = wakeup
         self._is_receiving = False

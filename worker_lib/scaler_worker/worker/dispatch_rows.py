@@ -1,4 +1,4 @@
-"""What a Dispatch brings: its columns as the rows that a worker runs."""
+"""Turns the columns of a Dispatch into the rows that a worker runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scaler_worker.task_rows import PlainRow, Row, SpecialRow
 
 
 def rows_of(message: Dispatch, objects: ObjectTable) -> Iterable[Row]:
-    """The tasks that it brings; what they read in files is noted among the objects."""
+    """The tasks of a dispatch, as rows. Inputs that are files are entered in `objects`."""
     payloads = message.payloads
     if message.inlined:
-        payloads = list(payloads)  # what remains of them
+        payloads = list(payloads)  # each loses the inputs at its end
     inputs = _expect_inputs(message, payloads, objects) if message.input_counts else repeat(())
     plain = zip(message.clients, message.ids, message.attempts, message.functions, payloads)
     if message.flags or message.depths or message.priorities or message.input_counts or message.names:
@@ -26,8 +26,11 @@ def rows_of(message: Dispatch, objects: ObjectTable) -> Iterable[Row]:
 
 
 def _expect_inputs(message: Dispatch, payloads: list[Payload], objects: ObjectTable) -> list[Sequence[int | Payload]]:
-    """What each row reads: bytes, which are cut off its payload, and ids. Of files it is noted here that they are
-    read: to be forgotten they must be known, also where that comes before the task begins."""
+    """The inputs of each row: bytes, which are cut off its payload, and ids of objects.
+
+    Files are entered in `objects` now: the scheduler may have them forgotten before the task begins, and only a known
+    object can be forgotten.
+    """
     rows: list[Sequence[int | Payload]] = []
     begin = 0
     for row, (client, count) in enumerate(zip(message.clients, message.input_counts)):
@@ -52,7 +55,7 @@ def _row(plain: PlainRow, special: tuple[int, int, int, Sequence[int | Payload],
 
 
 def _cut(payload: Payload, ids: Sequence[int], inlined: Sequence[int]) -> tuple[Payload, Sequence[int | Payload]]:
-    """Arguments and inputs of a row whose payload ends with the bytes of some of these."""
+    """Split a payload that ends with the bytes of inputs. Returns the arguments and the row's inputs."""
     end = len(payload) - sum(inlined) + len(inlined) - inlined.count(0)
     arguments = payload[:end]
     inputs: list[int | Payload] = []

@@ -1,4 +1,4 @@
-"""Texts of the exceptions that tasks raise."""
+"""Texts about the exceptions that tasks raise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import traceback
 from scaler_client.pickling import retry_policy
 
 LINE_LIMIT = 200
-"""The longest line, in characters, that says why a task failed."""
+"""The longest line that says why a task failed, in characters."""
 
 TRACEBACK_BYTES = 4096
-"""The longest traceback, in bytes of UTF-8, that is sent to the scheduler for people."""
+"""The longest traceback that is sent to the scheduler, in bytes of UTF-8."""
 
 _LONGEST_LINE = 300
 _LEFT_OUT = "  [{:>10,} lines are left out here]"
@@ -19,18 +19,18 @@ _OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 def traceback_text(error: BaseException) -> str:
-    """The traceback's text, without the frames of the worker that call the task's function."""
+    """The text of a traceback, without the worker's frames around the task's function."""
     inner = error.__traceback__
     while inner is not None and _is_own(inner.tb_frame.f_code.co_filename):
         inner = inner.tb_next
     try:
         return "".join(traceback.format_exception(type(error), error, inner))
-    except Exception:  # an exception's attributes may fail as well
+    except Exception:  # attributes of an exception may raise as well
         return "".join([*traceback.format_tb(inner), f"{describe_error(error)}\n"])
 
 
 def bounded_traceback(text: str) -> str:
-    """A traceback of at most TRACEBACK_BYTES. Of a longer one only the first line and the last lines are kept."""
+    """Shorten a traceback to TRACEBACK_BYTES: keep its first line and its last lines."""
     if len(text.encode("utf-8", "replace")) <= TRACEBACK_BYTES:
         return text
     head, *lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
@@ -45,7 +45,7 @@ def bounded_traceback(text: str) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Type and text of an exception, also if its `__str__` raises."""
+    """The type and text of an exception. Works if its `__str__` raises, too."""
     try:
         return traceback.format_exception_only(type(error), error)[-1].rstrip()
     except Exception:
@@ -53,12 +53,12 @@ def describe_error(error: BaseException) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """Why a task failed, as one line for lists of tasks."""
+    """One line that says why a task failed, for lists of tasks."""
     return one_line(describe_error(error))
 
 
 def one_line(text: str) -> str:
-    """A text as one printable line."""
+    """Turn a text into one printable line."""
     words = " ".join(text[: 10 * LINE_LIMIT].split())[:LINE_LIMIT]
     return words if words.isprintable() else "".join(letter if letter.isprintable() else " " for letter in words)
 

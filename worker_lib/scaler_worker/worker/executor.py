@@ -1,7 +1,7 @@
-"""Running one task: bytes in, outcome and bytes out.
+"""Runs one task: bytes in, outcome and bytes out.
 
-Nothing that a task does raises here. A task may be stopped while it runs: a TaskStoppedError that hits its function, or
-the pickling of its arguments or result, is the outcome; one that hits anything else comes out of `run`.
+An exception that a task raises is its outcome. This includes a TaskStoppedError that hits the task's function, or the
+pickling of its arguments or result. A TaskStoppedError that hits any other code comes out of `run`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ dumps, loads = serializer.dumps, serializer.loads
 
 
 class _Substitute:
-    """Stands for a function that is not called with what a pickle holds: offered by name, or not to be had."""
+    """Takes the place of a function that is called by name, or that can't be loaded."""
 
     def __init__(self, run: ExportedCall) -> None:
         self.run = run
@@ -65,11 +65,18 @@ class Executor:
     def run(
         self, number: int, payload: Payload, store: Callable[[Any], tuple[int, Payload]] | None = None
     ) -> tuple[int, Payload]:
-        """Call the function with the arguments in `payload`; returns the outcome and its payload. `store` makes both of
-        the value, where it is given.
+        """Call a function.
+
+        Args:
+            number: the function's, as the scheduler has sent it.
+            payload: the pickled arguments.
+            store: makes the outcome and its payload of the value; None: the value is pickled.
+
+        Returns:
+            The outcome and its payload.
 
         Raises:
-            TaskStoppedError: the task was stopped, outside of what it does itself.
+            TaskStoppedError: the task was stopped while code of the worker ran.
         """
         fn = self._loaded.get(number)
         if fn is None:
@@ -94,7 +101,7 @@ class Executor:
             return Outcome.RESULT_FAILED.value, self._unpicklable(number, "result", value, error)
 
     def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
-        """The outcome of a task that was stopped outside of what it does itself."""
+        """The outcome and payload of a task that was stopped while code of the worker ran."""
         plain = TaskStoppedError("the task was stopped")
         return Outcome.EXCEPTION.value, serializer.dump_exception(plain, traceback_text(error))
 
@@ -111,7 +118,7 @@ class Executor:
             else:
                 _check_version(function.kind)
                 loaded = serializer.loads(function.payload)
-        except TaskStoppedError:  # this task's alone: the next one shall load it
+        except TaskStoppedError:  # stops this task alone: the next task loads the function
             raise
         except BaseException as error:
             text = load_failure(self.name_of(number), self._place, describe_error(error), error)
@@ -130,8 +137,8 @@ class Executor:
             try:
                 error, text, _, failure_text = loads(dumped)
                 dumped = serializer.dump_exception(error, text, note, failure_text)
-            except Exception:  # without the note, then
-                pass
+            except Exception:
+                pass  # the error goes without the note
         return Outcome.FUNCTION_FAILED.value, dumped
 
     def _exception(self, number: int, fn: object, error: BaseException, are_loaded: bool = True) -> tuple[int, Payload]:
@@ -158,7 +165,7 @@ class Executor:
         return f"{RAISED_BY} {task}" if task else ""
 
     def _arguments_failure(self, number: int, error: BaseException) -> str:
-        """Empty where the error is no failure of the unpickling, but Scaler's own, or a stop."""
+        """What a failed unpickling of the arguments means; empty for Scaler's own errors and for a stop."""
         if isinstance(error, ScalerError) or not isinstance(error, Exception):
             return ""
         return load_failure(f"the arguments of {self.name_of(number)}", self._place, describe_error(error), error)
@@ -177,10 +184,10 @@ class Executor:
 
 
 def _check_version(pickled_by: str) -> None:
-    """Code of another version of Python may end the process when it is loaded or run.
+    """Refuse code of another version of Python: it may end the process when it is loaded or run.
 
     Raises:
-        RuntimeError: the function comes from one.
+        RuntimeError: another version has pickled the function.
     """
     kind, _, version = pickled_by.partition(" ")
     own_kind, _, own_version = serializer.CLOUDPICKLE_KIND.partition(" ")
@@ -196,7 +203,7 @@ def _is_retryable(fn: object, error: BaseException) -> bool:
 
 
 def _dump_load_error(error: BaseException, failure: str) -> bytes:
-    """The error of a function that can't be unpickled, as bytes, in whatever shape; `failure` says what it means."""
+    """Pickle the error of a function that can't be unpickled, or else an ImportError with its text."""
     text = traceback_text(error)
     try:
         return serializer.dump_exception(error, text, "", failure)

@@ -1,6 +1,6 @@
-"""Functions that a cluster's workers offer by name (`--offer`), for clients in any language.
+"""Functions that the workers of a cluster export by name (`--offer`), for clients in any language.
 
-Each is offered once for every codec: which one its arguments and result travel by, is the caller's to say.
+Each function is exported for every codec: the caller chooses the codec of arguments and result.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from scaler_worker.worker.error_text import bounded_traceback, describe_error, e
 from scaler_worker.worker.forked_child import end_process
 
 ExportedCall = Callable[[Payload], tuple[int, Payload]]
-"""Arguments in, outcome and its payload out."""
+"""Takes the arguments as bytes; returns the outcome and its payload."""
 
 
 def exported_kinds(names: Iterable[str]) -> list[str]:
-    """What the protocol calls the functions of these names, for a hello."""
+    """The protocol's names of these functions, one for each codec, for a hello."""
     codecs = [codec for codec in CODECS if codec != "msgpack" or find_spec("msgpack") is not None]
     return [kind_of(name, codec) for name in names for codec in codecs]
 
 
 class ExportedFunctions:
-    """
+    """The exported functions of one worker.
+
     Args:
-        places: where each function is, `module:function`, by the name that it is offered under.
-        reads_objects: whether the task that runs reads some.
+        places: `module:function` of each function, by the name under which it is exported.
+        reads_objects: returns whether the running task reads objects.
         report_failure: called with one line that says why the task has failed, and with its traceback.
     """
 
@@ -50,7 +51,7 @@ class ExportedFunctions:
         """Import all of them.
 
         Raises:
-            PreloadError: one is not there, its module fails, or it is nothing to be called.
+            PreloadError: a function does not exist, its module fails, or it can't be called.
         """
         for name, place in self._places.items():
             function = find("--offer", place)
@@ -59,7 +60,7 @@ class ExportedFunctions:
             self._functions[name] = function
 
     def find(self, kind: str) -> ExportedCall:
-        """What runs a task of this kind of function."""
+        """Find what runs a task whose function has this kind, for example "named json price"."""
         codec, _, name = kind.removeprefix(NAMED_KIND_PREFIX).partition(" ")
         if codec not in CODECS or name not in self._functions:
             return partial(self._refuse, f"this worker does not offer {kind}")
@@ -90,7 +91,12 @@ class ExportedFunctions:
 
 
 def _arguments(codec: str, payload: Payload) -> Iterable[Any]:
-    """Raises what the codec does with bytes that are none of its own, and TypeError where they are no array."""
+    """Decode the arguments.
+
+    Raises:
+        TypeError: they are not an array.
+        Exception: the codec can't decode the bytes.
+    """
     value = CODECS[codec].loads(bytes(payload))
     if codec == "raw":
         return (value,)

@@ -1,4 +1,4 @@
-"""Ends a process that a task has forked and that returns from the task: it must not go on as a second worker."""
+"""Ends a process that a task has forked, when it returns from the task: it must not become a second worker."""
 
 from __future__ import annotations
 

@@ -23,6 +23,8 @@ _log = logging.getLogger(__name__)
 
 
 class Interruption(ABC):
+    """The stopped tasks of one worker. Subclasses raise the error."""
+
     def __init__(self, session: WorkerSession, token: RunToken, wakeup: Wakeup) -> None:
         self._session = session
         self._token = token
@@ -41,8 +43,8 @@ class Interruption(ABC):
                 continue
             self._stopped.add(name)
             self._due.add(name)
-            # The wakeup first, then a look at what runs; the run loop does it the other way round. So when this still
-            # sees the task running, the loop comes to `finish`, and waits there until the exception is set.
+            # This sets the wakeup and then reads `running`; the run loop clears `running` and then reads the wakeup. So
+            # if the task still runs here, the run loop comes to `finish`, and waits there for the connection's lock.
             self._wakeup.set()
             if self._is_running(name):
                 self._interrupt(self._token.holder)
@@ -52,34 +54,35 @@ class Interruption(ABC):
             self._stop_children(name)
 
     def retry(self) -> None:
-        """Try again. Called while a task runs, which may have come to a safe point. The connection's lock is held."""
+        """Try again to interrupt the running task, which may be at a safe point by now. The connection's lock is
+        held."""
         if self.is_pending:
             self._interrupt(self._token.holder)
 
     @property
     def is_pending(self) -> bool:
-        """Whether the running task is to be interrupted and was not interrupted yet."""
+        """Whether the running task is stopped and was not interrupted yet."""
         return bool(self._due) and self._is_running(*self._due)
 
     def is_due(self, name: TaskName) -> bool:
-        """Whether the task is stopped and the error has yet to be raised in it."""
+        """Whether the task is stopped and the error was not raised in it yet."""
         return name in self._due
 
     def finish(self, name: TaskName) -> None:
-        """The calling thread has finished this task: nothing interrupts it from now on. The connection's lock is
-        held."""
+        """Called by the thread that has finished this task. Nothing interrupts the task from now on. The connection's
+        lock is held."""
         if name in self._stopped:
             self.clear_exception()
             if self._has_damaged_process():
                 self._mark_damaged(name)
             self._discard(name)
-            self._stop_children(name)  # the children that it has submitted since
+            self._stop_children(name)  # the children that the task has submitted since the stop
 
     def raise_if_due(self, name: TaskName) -> None:
         """Raise the error that was held back while the task was suspended. The connection's lock is held.
 
         Raises:
-            TaskStoppedError: it was stopped.
+            TaskStoppedError: the task was stopped.
         """
         if name in self._due:
             self._due.discard(name)

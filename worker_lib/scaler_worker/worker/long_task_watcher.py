@@ -1,6 +1,6 @@
-"""The watcher: a thread that minds what the running thread has no time for while one task runs long.
+"""The long-task watcher: a thread that serves the connection while one task runs for long.
 
-It sends what was finished before, takes what arrives, tells that the task runs, and keeps looking how large it grows.
+It sends the answers of tasks that ended before, handles messages, reports that the task runs, and measures its memory.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from scaler_worker.worker.session import WorkerSession
 
 LONG_TASK_NS = 10_000_000
 LOOK_SECONDS = 0.02
-"""How often it looks whether a task runs long, while the worker is busy."""
+"""Between two looks for a long task, while the worker is busy."""
 
 RETRY_SECONDS = 0.001
-"""The same while a task is to be stopped and comes to no safe point: where it logs or prints all the time, one look in
-fifty finds one."""
+"""Between two looks while a stopped task was not interrupted yet. One look in fifty finds a safe point in a task that
+logs or prints all the time."""
 
 PARK_AFTER_LOOKS = 50
-"""Looks without a long task, and with the worker idle, after which it sleeps until it is needed."""
+"""After so many looks at an idle worker the thread sleeps until tasks run."""
 
 SAMPLE_SECONDS = 1.0
-"""Between two looks at the size of a profiled task."""
+"""Between two measurements of a profiled task's memory."""
 
 
 class LongTaskWatcher:
@@ -39,20 +39,21 @@ class LongTaskWatcher:
         self._woken = threading.Event()
         self._is_parked = False
         self._is_busy = False
-        """Set before `_is_parked` is looked at, as that is set before this is: one of the two sees the other."""
+        """Set before `_is_parked` is read. The watcher sets `_is_parked` before it reads this: one of the two threads
+        sees the other's flag."""
         self._next_sample = 0.0
 
     def start(self) -> None:
         threading.Thread(target=self._watch, name="long-task-watcher", daemon=True).start()
 
     def wake(self) -> None:
-        """From now on tasks run."""
+        """Watch from now on: tasks run."""
         self._is_busy = True
         if self._is_parked:
             self._woken.set()
 
     def rest(self) -> None:
-        """No task runs."""
+        """Stop watching: no task runs."""
         self._is_busy = False
 
     @property

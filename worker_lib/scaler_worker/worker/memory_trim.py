@@ -1,4 +1,4 @@
-"""Between tasks: collecting what they left behind, and giving memory back that the C library keeps."""
+"""Garbage collection between tasks, and the return of free memory to the system."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MemoryTrim:
 
 
 def _trim_memory() -> None:
-    """Give free pages of the C library's heap back, where it can (glibc)."""
+    """Return free pages of the C library's heap to the system. Does nothing without glibc."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (OSError, AttributeError, TypeError):

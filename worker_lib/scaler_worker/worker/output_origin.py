@@ -1,7 +1,9 @@
-"""Who prints: found out at the time of the print, so that a task that prints nothing pays nothing.
+"""Finds the task that prints. It does so at each print: a task that prints nothing costs nothing.
 
-The thread that has the token runs `session.running`; a task that waits has its thread; a thread that a task has started
-is that task's until it is over. What else prints, as a thread that outlives its task, goes with the task that runs.
+- The thread that has the run token prints for the running task.
+- The thread of a suspended task prints for that task.
+- A thread that a task has started prints for this task until it is over.
+- All other output belongs to the running task, for example of a thread that outlives its task.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class OriginFinder:
         self._last = self.no_task
 
     def current(self) -> OutputOrigin:
-        """Whose the calling thread is."""
+        """The origin of what the calling thread prints."""
         row = self._row()
         if row is None:
             return self.no_task
@@ -48,21 +50,21 @@ class OriginFinder:
         return origin
 
     def describe_running(self, where: str) -> str:
-        """What runs, for errors, as in "task square#3" and `where`; empty between tasks."""
+        """Describe the running task for errors: "task square#3", then `where`. Empty between tasks."""
         row = self._session.running
         if row is None:
             return ""
         return f"task {given_name_of(row) or self._name_of_function(row[3])}#{row[1]} {where}"
 
     def is_over(self, origin: OutputOrigin) -> bool:
-        """Whether its task has ended, or it has none."""
+        """Whether the task of this origin has ended, or there is none."""
         running = self._session.running
         if origin.task is None or origin.task in self._session.suspended:
             return origin.task is None
         return running is None or name_of(running) != origin.task
 
     def track_threads(self) -> None:
-        """From now on a thread notes which task has started it."""
+        """Note in each thread that is started from now on which task has started it."""
         start = threading.Thread.start
 
         @functools.wraps(start)

@@ -1,4 +1,4 @@
-"""A worker process: what it is made of, its signals, its end."""
+"""A worker process: its parts, its signals, its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any
 
-# Clients, for tasks that submit tasks: here to be loaded once, before workers are forked.
+# The clients of tasks that submit tasks. Imported here so that they are loaded once, before workers are forked.
 import scaler_client.api.async_client
 import scaler_client.api.local_cluster  # noqa: F401
 from scaler_client.commands import module_folders
@@ -49,11 +49,11 @@ from scaler_worker.worker.thread_interruption import ThreadInterruption
 from scaler_worker.worker.wakeup import Wakeup
 
 END_SECONDS = 1.0
-"""How long a damaged process may take to send its last results: any lock may be held in it."""
+"""The time in which a damaged process must send its last results. Any of its locks may be held for ever."""
 
 
 class Worker:
-    """The parts of a worker, each of which knows only those made before it."""
+    """The parts of a worker. Each part knows only the parts that are made before it."""
 
     def __init__(self, settings: WorkerSettings, page: Any) -> None:
         self.session = WorkerSession(_hello(settings), settings.heartbeat_interval_seconds, time.monotonic())
@@ -89,7 +89,7 @@ class Worker:
         self.host = WorkerTaskHost(identity, self.slot, self.runner, self.output)
 
     def run(self) -> None:
-        """Serve until told to stop or refused."""
+        """Run tasks until the worker is told to stop, is refused, or is damaged."""
         self.slot.token.acquire_first()
         self.watcher.start()
         self.runner.serve()
@@ -98,12 +98,12 @@ class Worker:
         self._close()
 
     def stop(self) -> None:
-        """End after the task that runs. Called by a signal handler, in the main thread."""
+        """End the worker after the running task. A signal handler calls this in the main thread."""
         self.runner.stop()
         self.slot.connection.interrupt()
 
     def mark_forked(self) -> None:
-        """This is a process that a task has forked: the run loop ends it after the task, in `_finish_special`."""
+        """Mark this process as one that a task has forked. The run loop ends it after the task (`_finish_special`)."""
         self.slot.wakeup.is_set = True  # not `set`, whose descriptor is the worker's
 
     def _close(self) -> None:
@@ -114,7 +114,7 @@ class Worker:
         status = 0
         if self.interruption.is_process_damaged:
             status = DAMAGED_STATUS
-            _thread.start_new_thread(_end_after, (END_SECONDS, status))  # not by threading, whose locks may be held
+            _thread.start_new_thread(_end_after, (END_SECONDS, status))  # not by `threading`, whose locks may be held
         self._close()
         self.output.end()
         sys.stdout.flush()
@@ -128,13 +128,13 @@ def _end_after(seconds: float, status: int) -> None:
 
 
 def run_worker(settings: WorkerSettings, page: Any) -> None:
-    """A worker process's life.
+    """Run a worker from its start to its end.
 
     Args:
-        page: where it writes what it runs: client, id, attempt, and 1 while it runs anything; anything indexable.
+        page: the worker's slot of the state page (state_page.py); None: no agent reads it.
 
     Raises:
-        PreloadError: the user's function that comes before the first task has failed.
+        PreloadError: the function of `--preload` has failed, or one of `--offer` can't be imported.
     """
     page = private_slot() if page is None else page
     worker = Worker(settings, page)
@@ -162,7 +162,7 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
 
 
 def _leave_worker() -> None:
-    """In a process that a task has forked: it is no worker, and ends by the signals that end others."""
+    """Stop being a worker, in a process that a task has forked: signals end it as they end any process."""
     task_host.host = None
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -186,7 +186,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
 
 
 def main() -> None:
-    """Where the agent can't fork: `python -m scaler_worker.worker.process SETTINGS_AS_JSON`."""
+    """Run `python -m scaler_worker.worker.process SETTINGS_AS_JSON`. An agent that can't fork starts workers so."""
     module_folders.restore(os.environ)
     settings = worker_settings_from(json.loads(sys.argv[1]))
     set_up_logging(settings.logging_level, settings.logging_paths)

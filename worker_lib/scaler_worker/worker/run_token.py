@@ -101,6 +101,8 @@ class _LockWaiter:
 
 
 class RunToken:
+    """The token of one worker. Its threads pass it to one another."""
+
     def __init__(self, wakeup: Wakeup, threads: Threads) -> None:
         self.holder = 0
         """The thread that has the token, by `threading.get_ident()`. While the token passes from one thread to another,

@@ -1,6 +1,6 @@
-"""The run loop: what the thread that has the token does, from task to task.
+"""The run loop of a worker. The thread that has the run token executes it.
 
-The running thread reads and writes the socket itself: handing every task over from an I/O thread would cost two thread
+This thread reads and writes the socket itself. To hand each task over from an I/O thread would cost two thread
 switches, a sixth of a round trip.
 """
 
@@ -28,10 +28,10 @@ from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.wakeup import Wakeup
 
 _SPECIAL_FLAGS = FLAG_PROFILE | FLAG_REPORT_START
-"""Flags that want something before the task begins."""
+"""Flags that need work before the task begins."""
 
 FLUSH_NS = 1_000_000
-"""Answers wait at most about this long for others to travel with."""
+"""The time for which an answer may wait, to go out together with others."""
 
 Store = Callable[[Any], tuple[int, Payload]]
 """Makes the outcome and its payload of a task's value."""
@@ -46,7 +46,7 @@ class Execution(Protocol):
         that the run loop looks it up once a queue."""
 
     def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
-        """The outcome of a task that was stopped outside of what it does itself, and its payload."""
+        """The outcome and payload of a task that was stopped while code of the worker ran."""
 
     def forget(self, number: int) -> None:
         """Drop a loaded function."""
@@ -55,10 +55,10 @@ class Execution(Protocol):
         """The name of a function."""
 
     def inputs(self, client: int, inputs: Any) -> Callable[[int], Any]:
-        """Find the inputs of a task that is about to begin. Returns what gives each one's value, by position."""
+        """Find the inputs of a task that begins next. Returns a function that gives the value at a position."""
 
     def store_for(self, client: int, task_id: int) -> Store:
-        """What may write a task's value to a file of the host."""
+        """The Store of a task whose value may be written to a file of the host."""
 
     def new_profile(self) -> Profile: ...
 
@@ -91,7 +91,8 @@ class TaskSlot:
 
 
 class Runner:
-    """Shared by all threads that run tasks. Only the one that has the token is ever inside the loop of `serve`."""
+    """The run loop. All threads that run tasks share it. Only the one that has the token is inside the loop of
+    `serve`."""
 
     def __init__(
         self,
@@ -123,17 +124,21 @@ class Runner:
         self._slot.threads.start(self._serve_in_thread, "runner")
 
     def stop(self) -> None:
-        """End after the task that runs."""
+        """End the worker after the running task."""
         self._is_stopping = True
         self._slot.wakeup.set()
 
     @property
     def is_over(self) -> bool:
-        """Told to stop, or refused, or unfit to run another task."""
+        """Whether the worker ends: it was told to, or was refused, or its process is damaged."""
         return self._is_stopping or self._session.refused is not None or self._slot.interruption.is_process_damaged
 
     def serve(self) -> bool:
-        """Run what comes. False when others do that by now, True when the worker is over: the caller then closes."""
+        """Run tasks until the worker is over, or until this thread is not needed.
+
+        Returns:
+            True if the worker is over: the caller closes it. False if another thread runs tasks by now.
+        """
         session, connection, wakeup = self._session, self._connection, self._slot.wakeup
         while not self.is_over:
             with connection.lock:
@@ -159,7 +164,7 @@ class Runner:
             self._end_worker()
 
     def _run_queue(self) -> None:
-        """Run what is queued; answers go out together while tasks are short, at once when they are long.
+        """Run the queued tasks. Answers of short tasks go out together, every FLUSH_NS.
 
         `WorkerSession.take` and `finish` are repeated inline here, which `make bench ONLY=submit,map` pays for.
         """
@@ -180,7 +185,7 @@ class Runner:
         while queue and not is_woken:
             try:
                 row = queue.popleft()
-            except IndexError:  # emptied by the watcher, for a retract or another scheduler
+            except IndexError:  # the watcher has emptied the queue, for a retract or at a new welcome
                 break
             if len(row) == 5:
                 client, task_id, attempt, function, payload = row
@@ -191,15 +196,15 @@ class Runner:
                 if flags & _SPECIAL_FLAGS:
                     begun = self._begin_special(row, flags)
                     if flags & FLAG_REPORT_START:
-                        flushed = 0  # its seconds are counted elsewhere: its answer does not wait for a long task's end
+                        flushed = 0  # the scheduler counts its seconds: its answer must not wait for the next task
                 if inputs:
-                    # Found before the task counts as running: from then on it may outlive what is known of objects.
-                    # They stay until the next such task's take their place: a serializer may unpickle late.
+                    # Found before the task counts as running. After that, the objects may be forgotten while it runs.
+                    # The inputs stay until those of another task replace them: a serializer may unpickle late.
                     current_inputs.values = self._execution.inputs(client, inputs)
                     is_reading = True
             page[1] = task_id
             if client != known_client or attempt != known_attempt:
-                # Written when they change only: each write costs a tenth of a no-op.
+                # Written only when they change: each write costs a tenth of a no-op task.
                 page[0], page[2], page[3] = client, attempt, 1
                 known_client, known_attempt = client, attempt
             task.begun_ns = begun
@@ -244,18 +249,18 @@ class Runner:
         return self._slot.threads.now_ns()
 
     def _finish_special(self, row: Row) -> int:
-        """The task is over, and may have been stopped, suspended or profiled, or this is a process that it has forked.
+        """Clean up after a task that may have been stopped, suspended or profiled. End a process that it has forked.
 
         Returns:
-            For how many nanoseconds it was suspended.
+            The time for which the task was suspended, in nanoseconds.
         """
         if task_host.is_forked_by_task:
-            # Before any lock: the threads that have held one are not in this process.
+            # Before any lock is taken: a thread that held it is not in this process.
             end_process(self._execution.name_of(row[3]))
         name = name_of(row)
         with self._connection.lock:
             self._slot.interruption.finish(name)
-            # It is still there when a signal handler of the task's own has raised in the middle of `resume`.
+            # The task is still there if a signal handler of its own has raised in the middle of `resume`.
             self._session.suspended.pop(name, None)
         suspended_ns, profile = self._task.end()
         if profile is not None:

@@ -1,9 +1,12 @@
-"""The points where a task can be interrupted without damage to its process.
+"""Finds the points where a task can be interrupted without damage to its process.
 
-A stop raises an exception between any two instructions of the task. An interrupted import leaves modules half loaded,
-and C extensions that can't be loaded again. Code of the standard library and of our packages that changes state of the
-whole process may leave a lock held or a table half written. All other code is the task's own, which must expect
-exceptions anyway.
+A stop raises an exception between any two instructions of the task. Two kinds of code must not be interrupted:
+
+- An import: modules stay half loaded, and some C extensions can't be loaded again. - Code of the standard library and
+of our packages that changes state of the whole process: a lock may stay held, a table
+  may stay half written.
+
+All other code is the task's own, which must expect exceptions anyway.
 """
 
 from __future__ import annotations

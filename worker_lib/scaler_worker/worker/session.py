@@ -1,17 +1,16 @@
-"""What a worker knows and says, without sockets, threads or clock: messages in, messages out.
+"""The protocol of a worker, without sockets, threads or clock: messages in, messages out.
 
-A task waits in `queue`, is `running`, is `suspended` while it waits for its children, and is done: its answer stands in
-`answers` until it is sent. `take`, `finish`, `suspend` and `resume` are these steps. The run loop (runner.py) takes and
-finishes by hand, as a call for each would cost a no-op a tenth of its time.
+The life of a task: it waits in `queue`, is `running`, is `suspended` while it waits for its children, and has an answer
+in `answers` until this is sent. `take`, `finish`, `suspend` and `resume` are the steps. The run loop (runner.py)
+repeats `take` and `finish` inline: two calls would cost a no-op task a tenth of its time.
 
-The thread that runs tasks and the watcher, which minds the connection while one runs long, share a session. What
-they share without a lock are deques, whose ends are safe to use from both, and `running`; everything else happens under
-the connection's lock.
+Two threads share a session: the thread that runs tasks, and the long-task watcher. They share without a lock the
+deques, whose ends are safe to use from both, and `running`. Everything else needs the connection's lock.
 
-With each hello the scheduler counts on nothing that it sent before, except for the tasks that the hello names. So queue
-and answers are dropped when it is made, and once more at the welcome. The run loop still holds the old deques: it finds
-nothing more in the one, and what it puts into the other goes through `keep_answers`. It reads `queue` first, so that
-one is replaced last.
+After a hello, the scheduler counts only on the tasks that the hello names. So the session replaces queue and answers
+when it makes a hello, and again at the welcome. The run loop still holds the old deques. It finds nothing more in the
+old queue. What it puts into the old answers goes through `keep_answers`. The run loop reads `queue` before `answers`,
+so the session replaces `queue` last.
 """
 
 from __future__ import annotations
@@ -38,38 +37,40 @@ class WorkerSession:
         self.running: Row | None = None
         self.suspended: dict[TaskName, Row] = {}
         self.costs: dict[TaskName, Cost] = {}
-        """Of profiled tasks among `answers`; put here first."""
+        """The costs of profiled tasks among `answers`. A cost is put here before the answer."""
         self.errors: dict[TaskName, str] = {}
-        """Likewise of those that have failed."""
+        """One line for each failed task among `answers`. Put here before the answer."""
         self.tracebacks: dict[TaskName, str] = {}
-        """Likewise."""
+        """Tracebacks of failed tasks among `answers`. Put here before the answer."""
         self.functions: dict[int, messages.Function] = {}
-        """What the scheduler has sent, by its numbers."""
+        """The functions that the scheduler has sent, by their numbers."""
         self.forgotten: deque[int] = deque()
         """Numbers whose loaded functions the executor may drop."""
         self.objects = ObjectTable()
-        """What the scheduler has sent for tasks to read, or said to be a file of the host."""
+        """The objects that tasks read: sent by the scheduler, or files of the host."""
         self.stored: deque[ObjectName] = deque()
-        """Results of which tasks have made files since the last heartbeat."""
+        """Results that tasks have written to files since the last heartbeat."""
         self._unconfirmed: deque[tuple[int, list[ObjectName]]] = deque()
-        """Earlier ones. The answer to the heartbeat of this number shows that the scheduler has been kept of them."""
+        """Results written before that, by the number of a heartbeat. Its echo shows that the scheduler knows of
+        them."""
         self.stops: list[TaskName] = []
-        """Tasks to interrupt, each of which was running or suspended when the scheduler said so; see `pop_stops`."""
+        """Tasks to interrupt. Each was running or suspended when the scheduler's Stop came."""
         self.refused: messages.Refused | None = None
         self.take_output: Callable[[], messages.Output | None] = lambda: None
-        """Called for what tasks have printed, behind everything that has ended by then."""
+        """Returns what tasks have printed. Called after the answers are taken, so that the output of their tasks is
+        whole."""
         self._hello = hello
         self._hello_tasks: frozenset[TaskName] = frozenset()
-        """What the last hello named as running: the scheduler expects an answer under that name."""
+        """The tasks that the last hello has named as running: the scheduler expects their answers."""
         self._stopped: set[TaskName] = set()
-        """Tasks that run or are suspended, or did lately, and that the scheduler has had stopped."""
+        """Stopped tasks that run or are suspended, or did so lately."""
         self._stale_stops: set[TaskName] = set()
-        """Of those that the last hello named: an earlier scheduler, or one that has forgotten it, had them stopped."""
+        """Stopped tasks that the last hello has named: the scheduler does not know that they were stopped."""
         self.frame_limit = 0
-        """Bytes of one frame that the scheduler takes; 0: any."""
+        """The largest frame that the scheduler takes, in bytes; 0: no limit."""
         self._is_joined = False
         self._rejection = ""
-        """Why it has not, as the scheduler has said last."""
+        """Why the scheduler has not accepted this worker, by its last message; empty: no reason is known."""
         self._started_row: Row | None = None
         """The last task that was kept to have started."""
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
@@ -81,14 +82,14 @@ class WorkerSession:
     # ----------------------------------------------------------------------------------------------- a task's steps
 
     def take(self) -> Row | None:
-        """Begin the task that waits longest; None when none does."""
+        """Begin the first task of the queue. Returns None if the queue is empty. The run loop does this inline."""
         if not self.queue:
             return None
         self.running = self.queue.popleft()
         return self.running
 
     def finish(self, outcome: int, payload: Payload, duration: int, cost: Cost | None = None) -> None:
-        """The running task has ended. `duration` in nanoseconds; `cost` where it is profiled."""
+        """End the running task. `duration` is in nanoseconds. The run loop does this inline."""
         assert self.running is not None
         client, task_id, attempt = name_of(self.running)
         self.running = None
@@ -97,7 +98,7 @@ class WorkerSession:
         self.answers.append((client, task_id, attempt, outcome, duration, payload))
 
     def report_failure(self, line: str, traceback: str = "") -> None:
-        """The running task has failed: one line that says why, and the traceback, for people."""
+        """Note why the running task has failed: one line, and the traceback."""
         if self.running is not None:
             name = name_of(self.running)
             self.errors[name] = line
@@ -105,29 +106,29 @@ class WorkerSession:
                 self.tracebacks[name] = traceback
 
     def suspend(self) -> TaskName:
-        """The running task waits for its children: another one may begin."""
+        """Suspend the running task, which waits for its children: another task may begin."""
         assert self.running is not None
         name = name_of(self.running)
-        # In both for a moment: that is where the task can't be interrupted (interruption.py).
+        # For a moment the task is in both places. It can't be interrupted there (interruption.py).
         self.suspended[name] = self.running
         self.running = None
         return name
 
     def resume(self, name: TaskName) -> None:
-        """A suspended task goes on."""
+        """Resume a suspended task."""
         assert self.running is None
         self._started_row = self.running = self.suspended[name]
         del self.suspended[name]
 
     def started(self, row: Row) -> None:
-        """Tell that this task runs: it was asked for, or it has been running for long enough."""
+        """Report that this task runs: the scheduler has asked for it, or the task has run for long enough."""
         if self._started_row is not row and self._is_joined:
             self._started_row = row
             client, task_id, attempt = name_of(row)
             self._outgoing.append(messages.Started([task_id], [client], [attempt]))
 
     def keep_answers(self, answers: deque[Answer]) -> None:
-        """Take what was answered into a deque that has been replaced since, as far as anybody wants it."""
+        """Take over answers from a deque that was replaced meanwhile, if the last hello has named their tasks."""
         while answers:
             answer = answers.popleft()
             if name_of(answer) in self._hello_tasks:
@@ -140,10 +141,10 @@ class WorkerSession:
     # --------------------------------------------------------------------------------------------------- the connection
 
     def handle(self, message: messages.Message) -> None:
-        """Take a message of the scheduler's."""
+        """Handle a message of the scheduler."""
         handler = _HANDLERS_JOINED.get(type(message))
         if handler is not None:
-            # Before the welcome such a message is an old one, to what this worker was before its hello.
+            # Such a message before the welcome was sent before the scheduler got the hello.
             if self._is_joined:
                 handler(self, message)
             return
@@ -152,22 +153,22 @@ class WorkerSession:
             handler(self, message)
 
     def pop_stops(self) -> Sequence[TaskName]:
-        """What is to be interrupted now."""
+        """The tasks to interrupt now; returns each once."""
         stops, self.stops = self.stops, []
         return stops
 
     def reconnected(self, now: float) -> None:
-        """The connection is a new one: find out whether the scheduler knows it."""
+        """Ask on a new connection whether the scheduler knows this worker: by a heartbeat."""
         self._next_heartbeat = now
         self.tick(now)
 
     def tick(self, now: float) -> None:
-        """Send a heartbeat when one is due: a scheduler that was started anew answers that it wants a hello."""
+        """Send a heartbeat if one is due. A restarted scheduler answers that it wants a hello."""
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._heartbeat_interval_seconds
             self._sequence += 1
             if self.stored:
-                # What was stored just now is kept behind this heartbeat.
+                # The answers of these tasks follow this heartbeat.
                 self._unconfirmed.append((self._sequence + 1, self._pop_stored()))
             self._has_heartbeat_since_hello = True
             self._outgoing.append(messages.Heartbeat(self._sequence))
@@ -177,18 +178,18 @@ class WorkerSession:
         return self._next_heartbeat
 
     def close(self) -> None:
-        # The answers first: the scheduler takes none of a worker that has left.
+        # The answers go first: the scheduler takes no answers of a worker that has left.
         self._outgoing = [*self.take_outgoing(), messages.Goodbye("the worker ends")]
 
     def take_outgoing(self) -> list[messages.Message]:
-        """What to send now, in this order."""
+        """The messages to send now, in this order."""
         outgoing, self._outgoing = self._outgoing, []
         if not self._is_joined:
             return outgoing
         answers = self.answers
         # One at a time from the left: the running thread may append to the right meanwhile.
         taken = [answers.popleft() for _ in range(len(answers))]
-        output = self.take_output()  # before the answers go, and after they were taken: so it is theirs
+        output = self.take_output()  # it goes before the answers, and was printed before they were taken
         if output is not None:
             outgoing.append(output)
         if taken:
@@ -215,8 +216,11 @@ class WorkerSession:
         return results
 
     def _without_stale(self, taken: list[Answer]) -> list[messages.Message]:
-        """The answers without those of tasks that were stopped for a scheduler that has taken them over since, and does
-        not know: it must give them out again, which it does at a hello that does not name them."""
+        """Leave out the answers of tasks that were stopped for an earlier scheduler.
+
+        The present scheduler does not know that they were stopped, and must run them again. It does so at a hello that
+        does not name them.
+        """
         stale = [answer for answer in taken if name_of(answer) in self._stale_stops]
         self._stale_stops.difference_update(map(name_of, stale))
         lost = [answer for answer in stale if answer[3] != messages.Outcome.VALUE]
@@ -228,7 +232,7 @@ class WorkerSession:
             self._outgoing = []
         return sent
 
-    # -------------------------------------------------------------------------------------- what the scheduler has said
+    # -------------------------------------------------------------------------------------- messages of the scheduler
 
     def _on_dispatch(self, message: messages.Dispatch) -> None:
         self.queue.extend(rows_of(message, self.objects))
@@ -248,14 +252,14 @@ class WorkerSession:
             self.forgotten.append(number)
 
     def _on_retract(self, message: messages.Retract) -> None:
-        """Take the tasks out of the queue, from whose left end the running thread takes as well."""
+        """Take these tasks out of the queue. The running thread takes from its left end meanwhile."""
         wanted = set(message.tasks)
         returned: set[TaskName] = set()
         kept: list[Row] = []
         queue = self.queue
         while True:
-            # Everything comes out at the right, which is safe. When the running thread finds nothing meanwhile, it
-            # comes for the connection's lock, and there waits for the rest to be back.
+            # Taking everything out at the right end is safe. If the running thread finds the queue empty meanwhile, it
+            # waits for the connection's lock, until the rest is back.
             try:
                 row = queue.pop()
             except IndexError:
@@ -276,11 +280,13 @@ class WorkerSession:
             self._unconfirmed.popleft()
 
     def _report_stored(self) -> None:
-        """Files of which the scheduler may not know: it has the agent remove those that do not count. No dispatch has
-        the attempt 0, so that these answers count for none."""
+        """Report files of which the scheduler may not know. It has the agent remove the files that no task needs.
+
+        These answers have the attempt 0, which no dispatch has: they count as the result of no task.
+        """
         running = {name[:2] for name in self._hello_tasks}
         names = [name for _, names in self._unconfirmed for name in names] + self._pop_stored()
-        self.stored.extend(name for name in names if name in running)  # they are not answered yet
+        self.stored.extend(name for name in names if name in running)  # their tasks have no answer yet
         names = [name for name in names if name not in running]
         self._unconfirmed.clear()
         if names:
@@ -302,10 +308,10 @@ class WorkerSession:
 
     def _on_welcome(self, welcome: messages.Welcome) -> None:
         self.frame_limit = welcome.message_size_limit
-        # There is something to drop where a second hello has crossed the first one's welcome.
+        # Queue and answers are not empty if a second hello has crossed the welcome to the first one.
         self._is_joined = True
         if self._rejection:
-            _log.warning("the scheduler takes worker %s now", self._hello.name)
+            _log.warning("the scheduler accepts worker %s now", self._hello.name)
             self._rejection = ""
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.forgotten.extend(self.functions)
@@ -318,17 +324,17 @@ class WorkerSession:
         self._report_stored()
 
     def _on_hello_wanted(self, _: messages.HelloWanted) -> None:
-        # Each message to a scheduler started anew is answered so. One hello is enough for all of them, unless it went
-        # the way of the connection: a heartbeat behind it shows that.
+        # A restarted scheduler answers each message so. One hello answers all of them, unless it was lost with the
+        # connection: then a heartbeat was sent after it, and is answered so again.
         if self._is_joined or self._has_heartbeat_since_hello:
             self._rejoin()
 
     def _rejoin(self) -> None:
-        """Say hello, naming what runs."""
+        """Send a hello that names the tasks which run."""
         self._is_joined = False
         self._has_heartbeat_since_hello = False
         self.queue.clear()
-        # Before the names are read: what ends between the two is not named, and so dropped by `keep_answers`.
+        # First the answers, then the names: a task that ends in between is not named, so `keep_answers` drops it.
         self.answers.clear()
         self.costs.clear()
         self.errors.clear()
@@ -349,7 +355,7 @@ class WorkerSession:
             _log.error("the scheduler refused a message: %s", message.text)
         elif message.text != self._rejection:
             self._rejection = message.text
-            text = "the scheduler does not take worker %s for now, which goes on asking: %s"
+            text = "the scheduler does not accept worker %s yet; the worker keeps trying: %s"
             _log.error(text, self._hello.name, message.text)
 
 

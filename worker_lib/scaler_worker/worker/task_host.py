@@ -1,6 +1,7 @@
-"""Tasks that wait for their children: what a client inside a task sees of this worker (scaler_client.nested.task_host).
+"""Suspends and resumes tasks that wait for their children: the worker as a nested client sees it.
 
-A task that is suspended stays in its thread, which waits; another thread goes on with the queue.
+scaler_client.nested.task_host has the protocol. A suspended task stays in its thread, which waits. Another thread goes
+on with the queue.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from scaler_worker.worker.running_task import Suspension
 
 LOOK_SECONDS = 0.25
 LOOKS_A_SECOND = 100
-"""How often suspended tasks look whether they are stopped: each so often, but all together no more than this. Nothing
-but its latch gets a thread out of its wait; mostly that is released at once, as its children are stopped too."""
+"""How often a suspended task looks whether it is stopped: every LOOK_SECONDS, but all suspended tasks of a worker
+together at most LOOKS_A_SECOND times. Only its latch ends a thread's wait. Mostly a stop releases the latch at once,
+because the children are stopped as well."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class WorkerTaskHost:
         self._current: SuspendableTask | None = None
 
     def current(self) -> SuspendableTask | None:
-        """The task that the calling thread runs."""
+        """The task that the calling thread runs; None if it runs none."""
         if threading.get_ident() != self._slot.token.holder:
             return None
         row = self._session.running
@@ -62,8 +64,8 @@ class WorkerTaskHost:
         self._output.forward(parents, output)
 
     def suspend(self, task: SuspendableTask) -> Suspension:
-        # It may be stopped up to where the session says that it is suspended, and is then as it was. Should a signal
-        # handler of the task's own raise further on, the run loop puts things right at the task's end.
+        # A stop that comes before `session.suspend` leaves the task as it was. If a signal handler of the task's own
+        # raises after that, the run loop clears up at the task's end.
         self._slot.wakeup.set()
         with self._slot.connection.lock:
             if self._interruption.is_due(task.name):
@@ -73,7 +75,7 @@ class WorkerTaskHost:
         if not self._slot.token.release():
             try:
                 self._runner.start_thread()
-            except RuntimeError:  # the system has no more threads: the slot is still held
+            except RuntimeError:  # the system has no more threads: this task keeps the slot
                 self._continue(task, suspension)
                 raise
         return suspension
@@ -96,16 +98,17 @@ class WorkerTaskHost:
     def _continue(self, task: SuspendableTask, suspension: Suspension) -> None:
         self._slot.task.resume(task.row, suspension)
         self._current = task
-        # The run loop must see at the task's end how long it was away, and give way to the first thread.
+        # The wakeup makes the run loop see, at the task's end, how long the task was suspended, and yield to the first
+        # thread.
         self._slot.wakeup.set()
         self._slot.watcher.wake()
         with self._slot.connection.lock:
-            self._session.resume(task.name)  # the last of all: from here on it can be stopped
+            self._session.resume(task.name)  # last: from here on the task can be interrupted
             self._interruption.raise_if_due(task.name)
 
 
 class SuspendableTask:
-    """The `RunningTask`; made when a client first asks for it."""
+    """The `RunningTask` of scaler_client.nested.task_host. Made when a nested client first asks for it."""
 
     def __init__(self, host: WorkerTaskHost, row: Row) -> None:
         self.row = row

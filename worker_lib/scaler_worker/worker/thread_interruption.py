@@ -1,15 +1,15 @@
 """Raises TaskStoppedError in the thread that runs a stopped task, and nowhere else.
 
-In the main thread a task is interrupted by a signal, which also ends sleeps and waits in system calls. The signal's
-handler raises only while `session.running` is this task: then only the executor and the task's code are at work.
+In the main thread, a signal interrupts the task, also in sleeps and in system calls that block. The signal's handler
+raises only while `session.running` is this task: then only the executor and the task's code run.
 
-In other threads the interpreter sets an asynchronous exception, which may be raised at any later point. The stop also
-rings the wakeup. The run loop sees it as soon as `session.running` is empty again, and clears the exception.
+In other threads, the interpreter sets an asynchronous exception, which may be raised at any later point. The run loop
+clears an exception that was not raised, when the task is over (`Interruption.finish`).
 
-A task is interrupted only at a safe point (safe_points.py). The watcher tries again every millisecond, or as soon as
-it gets the GIL. If no safe point comes, the scheduler has the process ended after its grace time. The signal's handler
-sees where it raises. An asynchronous exception may be raised later than it was set. So its traceback is examined when
-the task is over; a damaged process ends and is replaced.
+A task is interrupted only at a safe point (safe_points.py). The long-task watcher tries again every millisecond, or as
+soon as it gets the GIL. If no safe point comes, the scheduler has the process ended after its grace time. The signal's
+handler sees where it raises. An asynchronous exception may be raised later than it was set, so its traceback is
+examined when the task is over. A damaged process ends and is replaced.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ it did not interrupt."""
 
 
 class _Discarded(BaseException):
-    """Takes the place of an exception that must not come out."""
+    """Takes the place of an exception that must not be raised."""
 
 
 class ThreadInterruption(Interruption):
@@ -58,13 +58,14 @@ class ThreadInterruption(Interruption):
         self._next_signal = 0.0
         """When to send the next signal even if the handler has not ended."""
         self._seen: tuple[int, int] = (0, 0)
-        """Where the signal's handler last found the main thread in shared code: the frame's id and its instruction."""
+        """The frame's id and instruction where the signal's handler last found the main thread in shared code."""
         self._seen_at = 0.0
         self._traced: FrameType | None = None
         """The frame of the main thread that is to be interrupted at its next line."""
 
     def use_signals(self) -> None:
-        """Called by the main thread, where tasks will run. Without it nothing wakes a task that sleeps."""
+        """Interrupt the calling thread by signals: the main thread, where tasks will run. Without signals nothing wakes
+        a task that sleeps."""
         if hasattr(signal, "pthread_kill"):
             signal.signal(signal.SIGUSR2, self._on_signal)
             self._main = threading.get_ident()
@@ -73,8 +74,9 @@ class ThreadInterruption(Interruption):
         if not self._is_set:
             return
         self._is_set = False
-        # Another exception takes its place and is raised here. To set none would make Python before 3.13 look for an
-        # exception at every later check; Python 3.11 never gets past such a check at the start of a traced function.
+        # Another exception takes its place and is raised here. With no exception in its place, Python before 3.13 would
+        # look for one at every later check, and Python 3.11 never gets past such a check at the start of a traced
+        # function.
         try:
             _set_exception(threading.get_ident(), _Discarded)
             while True:
@@ -97,7 +99,7 @@ class ThreadInterruption(Interruption):
             self._is_set = True
             _set_exception(thread, self._exception)
         elif self._is_set:
-            _set_exception(thread, None)  # it was set before and not raised yet, and must not be raised here
+            _set_exception(thread, None)  # an exception that was set before must not be raised at this unsafe point
 
     def _signal(self) -> None:
         """Have the main thread check whether it may be interrupted.
@@ -121,7 +123,7 @@ class ThreadInterruption(Interruption):
         if running is None or self._token.holder != self._main:
             return
         name = name_of(running)
-        # A task that is in `suspended` too is just being suspended or resumed: `resume` raises the error then.
+        # A task that is in `suspended` as well is just being suspended or resumed: `resume` raises the error.
         if name in self._due and name not in self._session.suspended and self._is_safe(frame):
             self._end_trace()
             self._due.discard(name)
@@ -138,8 +140,8 @@ class ThreadInterruption(Interruption):
         return False
 
     def _is_blocked(self, frame: FrameType) -> bool:
-        # Signals are handled between instructions, and in system calls that block. If the instruction is still the same
-        # after this time, it is such a call, which may raise exceptions anyway.
+        # Signals are handled between instructions, and in system calls that block. If the instruction is the same after
+        # BLOCKED_SECONDS, it is such a call, which may raise exceptions anyway.
         now, seen = time.monotonic(), (id(frame), frame.f_lasti)
         if seen != self._seen:
             self._seen, self._seen_at = seen, now
@@ -173,8 +175,8 @@ class ThreadInterruption(Interruption):
             traced.f_trace = None
 
     def _on_raised(self, raised: TaskStoppedError) -> None:
-        """Called in the thread that the exception was set for, when it is raised; before Python 3.12, when it is
-        caught."""
+        """Note an exception that the interpreter raises in its thread. Before Python 3.12 this is called when the
+        exception is caught."""
         running = self._session.running
         if running is not None and threading.get_ident() == self._token.holder:
             self._due.discard(name_of(running))
@@ -187,13 +189,13 @@ def _trace_no_call(_frame: FrameType, _event: str, _: object) -> None:
 
 
 def _exception_class(note: Callable[[TaskStoppedError], None]) -> type[TaskStoppedError]:
-    """The class that the interpreter is told to raise. The interpreter makes an instance of it.
+    """Make the class that the interpreter raises. Its instances are plain TaskStoppedErrors, which can be pickled.
 
-    The instance is a plain TaskStoppedError, which can be pickled; `note` is called with it.
+    `note` is called with each instance.
     """
 
     def make(_: type[TaskStoppedError], *arguments: object) -> TaskStoppedError:
-        # Python 3.10 passes the instance when it is raised again, as its class is not this one.
+        # Python 3.10 passes the instance when it raises it again, because its class is not this one.
         if arguments and isinstance(arguments[0], TaskStoppedError):
             return arguments[0]
         made = TaskStoppedError(TEXT)
@@ -204,5 +206,5 @@ def _exception_class(note: Callable[[TaskStoppedError], None]) -> type[TaskStopp
 
 
 def _set_exception(thread: int, kind: type[BaseException] | None) -> None:
-    """Have the thread raise an exception of this class at its next instruction; None: have it raise nothing."""
+    """Make a thread raise an exception of this class at its next instruction; None: cancel the exception."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None if kind is None else ctypes.py_object(kind))

@@ -1,4 +1,4 @@
-"""How the thread that runs tasks is told that there is something to see to besides its queue."""
+"""The wakeup of the thread that runs tasks: there is something to do besides the queue."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from scaler_client.net.wakeup import WakeupFd
 
 
 class Wakeup:
-    """Rung, from any thread or signal handler, after whatever there is to see has been put where it is looked for.
+    """A flag with a descriptor. Any thread or signal handler sets it, after it has put down the reason.
 
-    The run loop looks at `is_set` once a task: one attribute for all reasons, as each further look costs a hundredth
-    of a no-op. Who answers it clears it first, and looks at every reason then.
+    The run loop reads `is_set` once a task: one attribute for all reasons, as each further look costs a hundredth of a
+    no-op task. It clears the flag first, and then looks at every reason.
     """
 
     def __init__(self) -> None:
@@ -23,15 +23,15 @@ class Wakeup:
             self._wake.set()
 
     def fileno(self) -> int:
-        """Readable when the wakeup is rung between `begin_wait` and `end_wait`."""
+        """A descriptor that is readable if the wakeup is set between `begin_wait` and `end_wait`."""
         return self._wake.fileno()
 
     def begin_wait(self) -> bool:
-        """Before a poll of `fileno`. False when the wakeup is rung already: there must be no poll then."""
+        """Call it before a poll of `fileno`. Returns False if the wakeup is set already: do not poll then."""
         self._is_waited_for = True
         return not self.is_set
 
     def end_wait(self) -> None:
-        """After the poll."""
+        """Call it after the poll."""
         self._is_waited_for = False
         self._wake.clear()
