@@ -38,7 +38,7 @@ class Ref:
     """In a task's argument, for its first input."""
 
     def __reduce__(self) -> Any:
-        return input_lookup.take, (0,)
+        return input_lookup.load_input, (0,)
 
 
 def look_at(array: Any) -> tuple[int, bool, bool, int]:

@@ -61,7 +61,7 @@ class Ref:
         self.position = position
 
     def __reduce__(self) -> Any:
-        return input_lookup.take, (self.position,)
+        return input_lookup.load_input, (self.position,)
 
 
 def frames_of(value: Any) -> list[bytes]:
@@ -342,4 +342,4 @@ def test_an_object_that_can_not_be_loaded_is_an_exception_of_the_task(store: Sto
 
 def test_outside_of_a_task_there_are_no_inputs() -> None:
     with pytest.raises(RuntimeError, match="only among the arguments of a task"):
-        input_lookup.take(0)
+        input_lookup.load_input(0)

@@ -31,7 +31,7 @@ class Ref:
         self.position = position
 
     def __reduce__(self) -> Any:
-        return input_lookup.take, (self.position,)
+        return input_lookup.load_input, (self.position,)
 
 
 def look_at(value: Any) -> tuple[str, int, int]:
