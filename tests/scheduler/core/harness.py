@@ -1,7 +1,7 @@
 """The core between its events and its effects. Runs under PyPy and CPython.
 
-Every event is followed by a recount of all tables. What comes out is compared as plain tuples, and whatever a test has
-not asked for fails it at its end.
+All tables are recounted after every event. Effects are compared as plain tuples. A test fails at its end if effects are
+left that it has not taken.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WORKER_DIED, CANCELLED, TIMED_OUT = effects.OUTCOME_WORKER_DIED, effects.OUTCOME
 
 
 def payloads(rows: effects.Rows) -> List[bytes]:
-    """Each row's payload, as the wire would have it."""
+    """Each row's payload, as on the wire."""
     large = dict(zip(rows.large_rows, rows.large_frames))
     joined = b"".join(rows.parts)
     taken = []
@@ -107,14 +107,14 @@ def plain(effect: Any) -> Sent:
 
 
 def warnings_of(core: "Core") -> List[str]:
-    """What operators were warned of since the last call."""
+    """The operator log's warnings since the last call."""
     return [text for is_warning, text in core.scheduler.operator_log.drain() if is_warning]
 
 
 def submit_event(
     route: bytes, ids: Sequence[int], functions: Sequence[int], bodies: Sequence[bytes], large: Iterable[int]
 ) -> events.Submit:
-    """`large` are the rows whose payloads travel alone."""
+    """`large` are the rows whose payloads have a frame of their own."""
     alone = {row: bodies[row] for row in large}
     small = [b"" if row in alone else body for row, body in enumerate(bodies)]
     sizes = array("I", [len(body) for body in small])
@@ -140,7 +140,7 @@ class Core:
         """Connections that are lost, which the core learns when it sends something there."""
 
     def feed(self, *fed: events.Event) -> None:
-        """Events of one turn of the daemon's loop."""
+        """Handle the events of one turn of the daemon's loop."""
         for event in fed:
             self.scheduler.handle(event, self.now)
             invariants.check(self.scheduler)
@@ -180,17 +180,17 @@ class Core:
         invariants.check_collected(self.scheduler)
 
     def take(self) -> List[Sent]:
-        """What was sent since the last call."""
+        """The effects since the last call."""
         sent, self._sent = self._sent, []
         return sent
 
     def take_one(self, *expected: Any) -> None:
-        """Take this, which must have been sent, and leave the rest."""
+        """Take this effect, which must have been sent, and leave the others."""
         assert expected in self._sent
         self._sent.remove(expected)
 
     def take_dispatched(self, route: bytes) -> List[Row]:
-        """The rows that went to this worker; there must be nothing else but functions."""
+        """The rows that went to this worker. There must be no other effects except functions."""
         rows: List[Row] = []
         for sent in self.take():
             assert sent[0] in ("dispatch", "function"), sent
@@ -222,7 +222,7 @@ class Core:
         self.feed(event)
 
     def client(self, route: bytes, incarnation: int, worker: int = 0, scheduler: int = 0) -> int:
-        """A client joins, which this scheduler has welcomed last; its incarnation."""
+        """A client joins that this scheduler has welcomed last. Returns its incarnation."""
         self.hello(route, events.CLIENT, incarnation, worker=worker, scheduler=scheduler)
         return self._welcomed(route, incarnation)
 
@@ -235,7 +235,7 @@ class Core:
         running: Sequence[Row] = (),
         kinds: Iterable[str] = (),
     ) -> int:
-        """A worker joins; its incarnation. Whatever it is sent at once stays to be taken."""
+        """A worker joins. Returns its incarnation. The effects that follow are left to be taken."""
         self.hello(route, events.WORKER, incarnation, agent, capabilities=capabilities, running=running, kinds=kinds)
         return self._welcomed(route, incarnation)
 
@@ -313,7 +313,7 @@ class Core:
     # ---------------------------------------------------------------------------------------------------------- states
 
     def tables(self) -> Dict[str, int]:
-        """How full everything is that must be empty when everybody has left."""
+        """The sizes of all containers that must be empty when all peers have left."""
         scheduler = self.scheduler
         return {
             "clients": len(scheduler.tables.clients),
@@ -332,7 +332,7 @@ class Core:
         }
 
     def teach(self, client: bytes, worker: bytes, number: int, payload: bytes, nanoseconds: int, task_id: int) -> None:
-        """Send a function and let one task of it run on the worker, so that its run time is known."""
+        """Send a function and run one task of it on the worker, so that its run time is known."""
         self.function(client, number, payload)
         self.submit(client, [task_id], number)
         self.results(worker, self.take_dispatched(worker), nanoseconds)
@@ -340,7 +340,7 @@ class Core:
 
 
 def joined(core: Core) -> int:
-    """A client with function 1, an agent with one worker of its; the client's incarnation."""
+    """A client with function 1, and an agent with one worker. Returns the client's incarnation."""
     client = core.client(C, 11)
     core.agent(A, 33)
     core.worker(W, 22, agent=33)
@@ -349,7 +349,7 @@ def joined(core: Core) -> int:
 
 
 def running(core: Core, task_id: int = 1, **options: Any) -> Row:
-    """Of `joined`: a task that the worker has said to run; its name. Takes everything."""
+    """Of `joined`: a task that the worker has reported as running. Returns its name. Takes all effects."""
     core.submit(C, [task_id], **options)
     (row,) = core.take_dispatched(W)
     core.started(W, row)
@@ -358,12 +358,12 @@ def running(core: Core, task_id: int = 1, **options: Any) -> Row:
 
 
 def resolved(*ids: int, outcome: int = VALUE, body: bytes = b"", route: bytes = C) -> Sent:
-    """What a client is sent when these tasks end alike."""
+    """The effects that a client is sent when these tasks end alike."""
     return ("resolved", route, [(task_id, outcome, body) for task_id in ids])
 
 
 def dispatched(core: Core) -> Dict[bytes, int]:
-    """How many tasks went to whom; takes everything."""
+    """How many tasks went to each worker. Takes all effects."""
     counts: Dict[bytes, int] = {}
     for sent in core.take():
         if sent[0] == "dispatch":
@@ -372,7 +372,7 @@ def dispatched(core: Core) -> Dict[bytes, int]:
 
 
 def rows_of(core: Core) -> List[Row]:
-    """The names of all dispatched tasks; takes everything."""
+    """The names of all dispatched tasks. Takes all effects."""
     return [row[:3] for sent in core.take() if sent[0] == "dispatch" for row in sent[2]]
 
 

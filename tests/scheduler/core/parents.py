@@ -13,8 +13,8 @@ def child(task_id, attempt=1):
 
 
 def nested(core):
-    """A parent runs on the worker, and its nested client, with the same function as 1: one that takes long, so that
-    nothing is given ahead."""
+    """A parent runs on the worker, and its nested client has the same function 1, which takes long, so that nothing is
+    prefetched."""
     joined(core)
     core.teach(C, W, 1, b"f", SECOND, 0)
     running(core)
@@ -23,7 +23,7 @@ def nested(core):
 
 
 def parent_waits(core, *ids):
-    """It has submitted these, and waits for them."""
+    """The parent has submitted these tasks and waits for them."""
     nested(core)
     core.submit(N, ids, depth=1)
     core.suspended(N, PARENT)

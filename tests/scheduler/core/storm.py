@@ -1,4 +1,4 @@
-"""Peers that mostly do what is right, and now and then what is not: everything from one seed."""
+"""Peers that mostly do what is right, and now and then what is wrong. A seed determines everything."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Storm:
         self.read()
 
     def feed(self, *fed: events.Event) -> None:
-        """In one turn, but for all but the first hello of a connection."""
+        """In one turn, except for the first hello of a connection."""
         turn: List[events.Event] = []
         said: Set[bytes] = set()
         for event in fed:
@@ -131,7 +131,7 @@ class Storm:
         return chance.choice(self.steps[role])(route)
 
     def some(self, rows: List[Row], limit: int = 3) -> List[Row]:
-        """A few of these, and now and then a name that is none."""
+        """A few of these names, and now and then an invalid one."""
         taken = self.chance.sample(rows, min(len(rows), self.chance.randrange(limit + 1)))
         if not taken or self.chance.random() < 0.05:
             taken.append((self.chance.randrange(10, 45), self.chance.randrange(self.next_id + 1), 1))
@@ -164,7 +164,7 @@ class Storm:
         return event
 
     def routes_of(self, worker: int) -> List[bytes]:
-        """By which connections this worker has come."""
+        """The connections by which this worker has joined."""
         return [route for route, incarnation in self.workers.items() if incarnation == worker]
 
     def beat(self, route: bytes) -> events.Event:
@@ -201,7 +201,7 @@ class Storm:
 
     @staticmethod
     def body(task_id: int) -> bytes:
-        """Each task's own, so that a mixed-up payload shows."""
+        """A payload of each task's own, so that a mixed-up payload shows."""
         return b"%d" % task_id * (task_id % 3)
 
     def cancel(self, route: bytes) -> events.Event:
@@ -215,7 +215,7 @@ class Storm:
         return events.Received(route, self.chance.randrange(1 << self.chance.randrange(10, 22)))
 
     def of_worker(self, route: bytes) -> List[Row]:
-        """What the worker of the nested client on this connection holds."""
+        """The tasks that the worker of the nested client on this connection holds."""
         client = self.core.scheduler.tables.clients.by_route.get(route)
         return [] if client is None else [row for other in self.routes_of(client.worker) for row in self.held[other]]
 
@@ -324,13 +324,13 @@ class Storm:
     # ---------------------------------------------------------------------------------------------------------- the end
 
     def join_able_workers(self) -> None:
-        """On every worker's connection a new one that can do everything."""
+        """Join a worker that can serve everything on every worker's connection."""
         able = frozenset([("gpu", 9), ("linux", 9)])
         for number, route in enumerate(ROUTES[events.WORKER]):
             self.feed(events.Hello(route, 1, events.WORKER, 90 + number, 0, "", "", "host", 1, "", 0, able))
 
     def settle(self) -> None:
-        """Workers that can do everything, and clients that read: until nothing waits."""
+        """Run workers that can serve everything, and clients that acknowledge, until no task waits."""
         core = self.core
         self.join_able_workers()
         self.read()
@@ -347,7 +347,7 @@ class Storm:
             assert core.scheduler.counts.waiting + core.scheduler.counts.dispatched < before
 
     def leave(self) -> None:
-        """Everybody goes."""
+        """All peers leave."""
         core = self.core
         tables = core.scheduler.tables
         for route in [*tables.clients.by_route]:

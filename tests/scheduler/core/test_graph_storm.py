@@ -90,7 +90,7 @@ class GraphStorm:
             self.core.goodbye(route)
 
     def submit(self, route: bytes) -> None:
-        """A small graph, some of which reads an object."""
+        """A small graph. Some of its tasks read an object."""
         if route not in self.here:
             return
         first = self.next_id
@@ -114,7 +114,7 @@ class GraphStorm:
         self.core.feed(events.ForgetObjects(route, array("q", sent)))
 
     def again(self, route: bytes, ids: Any) -> None:
-        """Submit these, and what they read, and let go of what is kept."""
+        """Submit these tasks and their inputs again, and release the kept results."""
         needed: Set[int] = set()
         stack = list(ids)
         while stack:
@@ -179,7 +179,7 @@ class GraphStorm:
                         self.open[route].discard(task_id)
 
     def settle(self) -> None:
-        """Everybody is there and answers: nothing may wait for ever."""
+        """All peers are connected and answer, so no task may wait for ever."""
         core = self.core
         for route in [*AGENTS, *CLIENTS, *WORKERS]:
             self.join(route)

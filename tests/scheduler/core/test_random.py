@@ -1,4 +1,4 @@
-"""Random events, legal and not, from seeds; the tables recounted after each; at the end everything is empty.
+"""Random events, legal and illegal, from seeds. Tables are recounted after each event; at the end all are empty.
 
 Runs under PyPy and CPython. A failing seed is named by its test.
 """
@@ -52,7 +52,7 @@ def test_storm(seed):
 
 
 def test_a_storm_is_the_same_every_time():
-    """What comes out depends on the seed alone: a failing one can be looked into."""
+    """The effects depend on the seed alone, so that a failing seed can be examined."""
     transcripts = []
     for _ in range(2):
         storm = Storm(7)
@@ -64,7 +64,7 @@ def test_a_storm_is_the_same_every_time():
 
 
 class Stay:
-    """Two clients that stay: they submit, cancel, and count their answers. Workers and agents come and go."""
+    """Two clients stay: they submit, cancel, and count their answers. Workers and agents come and go."""
 
     def __init__(self, seed: int) -> None:
         self.storm = storm = Storm(1000 + seed)
@@ -184,7 +184,7 @@ class Stay:
 
     @staticmethod
     def results(worker: bytes, rows: List[Row], outcomes: List[int]) -> events.Event:
-        """Of many outcomes in one message, each with its task's own bytes."""
+        """Many outcomes in one message, each with its task's own bytes."""
         event = results_event(worker, rows)
         bodies = [b"%d of %d" % (outcome, row[1]) for row, outcome in zip(rows, outcomes)]
         event.outcomes = array("B", outcomes)
@@ -223,8 +223,8 @@ def test_every_task_of_a_client_that_stays_is_answered_once(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_nobody_is_left_out_of_a_storm(seed):
-    """After a storm a client that was not part of it is served at once, nested ones and suspended tasks or not."""
+def test_a_new_client_is_served_at_once_after_a_storm(seed):
+    """With nested clients and suspended tasks, or without."""
     storm = Storm(2000 + seed)
     for _ in range(500):
         storm.step()

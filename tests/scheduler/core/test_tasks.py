@@ -21,7 +21,7 @@ def test_one_task(core):
     assert core.tables()["dispatched"] == core.tables()["waiting"] == 0
 
 
-def test_every_outcome_of_a_worker_goes_on_as_it_is(core):
+def test_every_outcome_of_a_worker_goes_to_the_client_unchanged(core):
     number = joined(core)
     for outcome in range(effects.WORKER_OUTCOMES - 1):  # the last one, retryable, is not for clients
         core.submit(C, [outcome])
@@ -98,7 +98,7 @@ def test_answers_for_several_clients_in_one_message(core):
     ]
 
 
-def test_results_that_nobody_waits_for(core):
+def test_late_results(core):
     number = joined(core)
     core.worker(W2, 23)
     core.submit(C, [1])
@@ -114,7 +114,7 @@ def test_results_that_nobody_waits_for(core):
     assert core.scheduler.counts.late_results == 5
 
 
-def test_started_of_what_is_not_there(core):
+def test_started_messages_for_unknown_tasks(core):
     number = joined(core)
     core.worker(W2, 23)
     core.submit(C, [1])

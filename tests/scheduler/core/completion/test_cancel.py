@@ -1,4 +1,4 @@
-"""The user's cancel, of tasks in every state, and what may cross it. Runs under PyPy and CPython."""
+"""A user's cancel of tasks in every state, and messages that cross it. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cancelled(*ids):
 
 
 def queued(core):
-    """Task 1 is held by the worker, and did not say that it runs."""
+    """Task 1 is held by the worker, which has not reported that it runs."""
     joined(core)
     core.submit(C, [1])
     assert core.take_dispatched(W) == [ROW]
@@ -71,7 +71,7 @@ def test_twice_in_one_message(core):
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_a_task_that_waits_again(core, force):
+def test_a_requeued_task(core, force):
     joined(core)
     core.submit(C, [1, 2])
     core.take()
@@ -103,7 +103,7 @@ def test_many_in_all_states_at_once(core):
     assert core.take() == [("dispatch", W, [(11, 4, 1, 1, b"x"), (11, 5, 1, 1, b"x")]), resolved(1)]
 
 
-def test_everything_without_a_worker_keeps_nothing(core):
+def test_cancelling_all_tasks_without_a_worker_keeps_nothing(core):
     core.client(C, 11)
     core.function(C, 1, b"f")
     for begin in range(0, 100, 10):
@@ -127,7 +127,7 @@ def test_a_cancelled_task_submitted_again_waits_again(core):
     assert core.tables()["waiting"] == 2
 
 
-def test_another_clients_task_of_the_same_id(core):
+def test_a_task_of_another_client_with_the_same_id(core):
     joined(core)
     core.submit(C, [1, 2])
     core.take()
@@ -175,7 +175,7 @@ def test_a_running_task_is_refused(core):
     assert core.take() == [resolved(1)]
 
 
-def test_the_task_begins_while_the_retract_is_on_its_way(core):
+def test_the_task_begins_before_the_retract_arrives(core):
     queued(core)
     core.cancel(C, 1)
     core.started(W, ROW)
@@ -199,7 +199,7 @@ def test_the_result_crosses_the_retract(core, outcome, given):
 
 @pytest.mark.parametrize("retries", [0, 1])
 def test_a_retryable_result_crosses_the_retract(core, retries):
-    """It would wait again, and is cancelled as what waits is."""
+    """The task would wait for a retry. It is cancelled as a waiting task."""
     joined(core)
     core.submit(C, [1], retries=retries)
     core.take()
@@ -244,7 +244,7 @@ def test_the_connection_is_lost_in_the_middle_of_a_retract_and_the_task_runs(cor
     assert core.take() == [resolved(1)]
 
 
-def test_a_retract_that_was_not_sent_yet_is_not_sent_to_who_left(core):
+def test_an_unsent_retract_is_not_sent_to_a_worker_that_left(core):
     queued(core)
     core.feed(events.Cancel(C, array("q", [1])), events.Goodbye(W, ""))
     assert core.take() == [cancelled(1)]
@@ -264,8 +264,8 @@ def test_a_thousand_at_once(core):
     assert core.take() == [REFUSED]
 
 
-def test_while_it_is_taken_back_to_be_run_elsewhere(core):
-    """Balance has asked for it already: one answer serves both."""
+def test_cancel_during_a_retract_for_balance(core):
+    """Balance has retracted the task already. One answer serves both."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3], 2)
@@ -282,7 +282,7 @@ def test_while_it_is_taken_back_to_be_run_elsewhere(core):
     assert core.take() == [("cancel refused", C, [2])]
 
 
-def test_what_balance_asked_for_and_has_begun(core):
+def test_cancel_of_a_task_that_began_before_the_retract_for_balance(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2], 2)
@@ -315,8 +315,8 @@ def test_one_answer_for_tasks_of_several_clients(core):
     assert core.take() == [REFUSED, ("cancel refused", C2, [1])]
 
 
-def test_a_worker_that_gives_back_what_it_said_to_run(core):
-    """Believed: what it has given back it will not run. It must not end the scheduler."""
+def test_a_worker_gives_back_a_task_that_it_reported_as_running(core):
+    """The scheduler believes the answer: the worker will not run the task. It must not end the scheduler."""
     queued(core)
     core.cancel(C, 1)
     core.started(W, ROW)
@@ -326,7 +326,7 @@ def test_a_worker_that_gives_back_what_it_said_to_run(core):
 
 
 @pytest.mark.parametrize("given", [0, 1])
-def test_answers_to_what_was_not_asked(core, given):
+def test_unexpected_retract_answers_are_ignored(core, given):
     queued(core)
     core.worker(W2, 23)
     core.retracted(W, [ROW, (11, 2, 1), (12, 1, 1), (11, 1, 2)], given)

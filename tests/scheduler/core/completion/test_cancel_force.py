@@ -1,4 +1,4 @@
-"""cancel(force=True): interrupted first, then the process is ended. Runs under PyPy and CPython."""
+"""cancel(force=True): the task is interrupted first, then its process is ended. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cancelled(*ids):
 
 
 def queued(core):
-    """Task 1 is held by the worker, and did not say that it runs."""
+    """Task 1 is held by the worker, which has not reported that it runs."""
     joined(core)
     core.submit(C, [1])
     assert core.take_dispatched(W) == [ROW]
@@ -77,7 +77,7 @@ def test_a_running_task_is_stopped(core):
     assert core.take_dispatched(W) == [(11, 2, 1)]
 
 
-def test_its_process_is_ended_after_a_grace_and_asked_for_until_it_is(core):
+def test_the_end_of_its_process_is_requested_until_it_has_ended(core):
     joined(core)
     running(core)
     core.cancel(C, 1, force=True)
@@ -98,7 +98,7 @@ def test_its_process_is_ended_after_a_grace_and_asked_for_until_it_is(core):
 
 
 def test_a_worker_that_cannot_even_answer_the_retract_is_ended(core):
-    """The task runs and holds the interpreter's lock, so that its worker has not said so."""
+    """The task runs and holds the GIL, so that its worker has not reported it."""
     queued(core)
     core.cancel(C, 1, force=True)
     assert core.take() == [RETRACT]
@@ -108,8 +108,8 @@ def test_a_worker_that_cannot_even_answer_the_retract_is_ended(core):
     assert core.take() == [cancelled(1)]
 
 
-def test_the_process_ends_while_it_runs_something_else(core):
-    """The answer is the death's: what was to be stopped is cancelled, what ran counts it."""
+def test_the_process_dies_while_it_runs_another_task(core):
+    """The cancelled task is answered as cancelled. The running task counts the death."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2], 2)
@@ -122,7 +122,7 @@ def test_the_process_ends_while_it_runs_something_else(core):
     assert core.take_dispatched(W2) == [(11, 2, 2)]
 
 
-def test_without_an_agent_nobody_can_end_the_process(core):
+def test_without_an_agent_the_process_cannot_be_ended(core):
     core.client(C, 11)
     core.function(C, 1, b"f")
     core.worker(W, 22)
@@ -137,7 +137,7 @@ def test_without_an_agent_nobody_can_end_the_process(core):
     assert core.take() == [cancelled(1)]
 
 
-def test_the_agent_comes_back_in_the_meantime(core):
+def test_the_agent_comes_back_before_the_process_is_ended(core):
     joined(core)
     running(core)
     core.cancel(C, 1, force=True)
@@ -148,7 +148,7 @@ def test_the_agent_comes_back_in_the_meantime(core):
 
 
 @pytest.mark.parametrize("is_running", [False, True])
-def test_it_was_quicker(core, is_running):
+def test_the_result_comes_before_the_stop(core, is_running):
     joined(core)
     core.submit(C, [1])
     core.take()
@@ -166,7 +166,7 @@ def test_it_was_quicker(core, is_running):
 
 @pytest.mark.parametrize("outcome", [EXCEPTION, RETRYABLE, 2, 3])
 @pytest.mark.parametrize("is_running", [False, True])
-def test_whatever_else_comes_is_the_cancel(core, outcome, is_running):
+def test_every_other_outcome_is_a_cancel(core, outcome, is_running):
     joined(core)
     core.submit(C, [1], retries=5)
     core.take()
@@ -178,7 +178,7 @@ def test_whatever_else_comes_is_the_cancel(core, outcome, is_running):
     assert core.take() == [STOP if is_running else RETRACT, cancelled(1)]
 
 
-def test_twice(core):
+def test_a_cancel_by_force_twice(core):
     joined(core)
     running(core)
     core.cancel(C, 1, 1, force=True)
@@ -200,7 +200,7 @@ def test_force_after_a_plain_cancel_that_was_refused(core):
     assert core.take() == [REFUSED, STOP]
 
 
-def test_force_while_a_plain_cancel_is_on_its_way(core):
+def test_force_after_a_plain_cancel_without_an_answer(core):
     queued(core)
     core.cancel(C, 1)
     assert core.take() == [RETRACT]
@@ -212,7 +212,7 @@ def test_force_while_a_plain_cancel_is_on_its_way(core):
     assert core.take() == [cancelled(1)]
 
 
-def test_force_while_a_plain_cancel_is_on_its_way_and_the_worker_is_stuck(core):
+def test_force_after_a_plain_cancel_that_a_stuck_worker_does_not_answer(core):
     queued(core)
     core.cancel(C, 1)
     core.wait(10)
@@ -223,7 +223,7 @@ def test_force_while_a_plain_cancel_is_on_its_way_and_the_worker_is_stuck(core):
 
 
 @pytest.mark.parametrize("is_running", [False, True])
-def test_plain_after_force(core, is_running):
+def test_a_plain_cancel_after_force(core, is_running):
     joined(core)
     core.submit(C, [1])
     core.take()
@@ -237,8 +237,8 @@ def test_plain_after_force(core, is_running):
     assert core.take() == [cancelled(1)]
 
 
-def test_it_is_interrupted_once_though_a_retract_was_on_its_way(core):
-    """Interrupted twice, a task would be hit in its own cleaning up."""
+def test_a_retract_and_a_stop_interrupt_the_task_once(core):
+    """A second interruption would hit the task in its cleanup."""
     queued(core)
     core.cancel(C, 1)
     core.started(W, ROW)
@@ -270,7 +270,7 @@ def test_the_worker_is_lost_while_it_is_stopped(core):
     assert core.tables()["timers"] == 0
 
 
-def test_who_left_is_not_told_to_stop(core):
+def test_a_worker_that_left_is_not_told_to_stop(core):
     joined(core)
     running(core)
     core.feed(events.Cancel(C, array("q", [1]), True), events.Goodbye(W, ""))
@@ -278,7 +278,7 @@ def test_who_left_is_not_told_to_stop(core):
 
 
 def test_the_connection_is_lost_and_the_task_runs_on(core):
-    """The interruption may have been lost with it. Forgotten, the task would hold its worker for ever."""
+    """The stop may be lost with the connection. Without a second one, the task would hold its worker for ever."""
     joined(core)
     running(core)
     core.cancel(C, 1, force=True)
@@ -301,8 +301,8 @@ def test_the_connection_is_lost_before_a_queued_task_was_given_back(core):
     assert core.tables()["timers"] == 0
 
 
-def test_many_of_one_worker_are_one_message(core):
-    """One runs; its parents are suspended."""
+def test_stops_of_one_worker_are_one_message(core):
+    """One task runs; its parents are suspended."""
     joined(core)
     core.client(b"nested", 99, worker=22)
     rows = []
@@ -330,7 +330,7 @@ def test_a_thousand_at_once(core):
     assert core.tables()["timers"] == 0
 
 
-def test_in_the_turn_of_the_dispatch(core):
+def test_a_cancel_in_the_turn_of_the_dispatch(core):
     joined(core)
     core.feed(submit_event(C, [1, 2], [1], [b"", b""], []))
     assert core.take_dispatched(W) == [ROW]

@@ -1,4 +1,4 @@
-"""What tasks print, on its way from workers to clients. Runs under PyPy and CPython."""
+"""Printed output on its way from workers to clients. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def output(*rows: Tuple[int, int, bytes], route: bytes = W, stream: int = 0) -> 
 
 
 def printed(*rows: Tuple[int, bytes], route: bytes = C, stream: int = 0, dropped: int = 0) -> Tuple[object, ...]:
-    """What a client is sent: rows of id and lines."""
+    """The output that a client is sent: rows of id and lines."""
     return ("output", route, [(task_id, stream, LABEL, text) for task_id, text in rows], dropped)
 
 
@@ -45,7 +45,7 @@ def outstanding(core, incarnation: int = 11) -> int:
     return client.sent_bytes - client.received_bytes
 
 
-def test_each_client_gets_what_its_tasks_print(core):
+def test_each_client_gets_the_output_of_its_tasks(core):
     core.client(C2, 12)
     core.feed(output((11, 1, b"one"), (12, 1, b"other"), (11, 2, b"two\nthree"), stream=1))
     assert core.take() == [
@@ -55,13 +55,13 @@ def test_each_client_gets_what_its_tasks_print(core):
     assert core.scheduler.counts.dropped_output_rows == 0
 
 
-def test_it_goes_before_the_results_that_follow_it(core):
+def test_output_goes_before_later_results(core):
     row = running(core)
     core.feed(output((11, 1, b"one")), results_event(W, [row]))
     assert core.take() == [printed((1, b"one")), resolved(1)]
 
 
-def test_rows_that_ask_for_it_have_a_flag_and_their_names(core):
+def test_rows_that_stream_output_have_a_flag_and_their_names(core):
     core.submit(C, [1], stream_output=True, name="fit")
     assert core.take()[-1][3:] == ({0: (effects.FLAG_STREAM_OUTPUT, 0, 0)}, {0: "fit"})
     core.results(W, [(11, 1, 1)])
@@ -80,14 +80,14 @@ def test_unknown_and_gone_clients(core):
     assert core.scheduler.counts.dropped_output_rows == 2
 
 
-def test_who_may_send_it(core):
+def test_only_workers_may_send_output(core):
     core.feed(output((11, 1, b"one"), route=C))
     assert core.take() == [("error", C, "only a worker may send this message")]
     core.feed(output((11, 1, b"one"), route=W2))
     assert core.take() == [("hello wanted", W2)]
 
 
-def test_a_client_that_takes_nothing_is_sent_half_a_window(core):
+def test_a_client_that_acknowledges_nothing_is_sent_half_a_window(core):
     line = bytes(HALF // 4 - len(LABEL))
     for _ in range(4):
         core.feed(output((11, 1, line)))
@@ -99,7 +99,7 @@ def test_a_client_that_takes_nothing_is_sent_half_a_window(core):
     assert outstanding(core) == HALF
 
 
-def test_results_go_on_beside_output_that_nobody_takes(core):
+def test_unread_output_does_not_stop_results(core):
     core.feed(output((11, 1, bytes(HALF - len(LABEL)))))
     core.take()
     for number in range(3):
@@ -109,7 +109,7 @@ def test_results_go_on_beside_output_that_nobody_takes(core):
     assert not core.scheduler.tables.clients.find(11).pause_reasons
 
 
-def test_what_was_dropped_is_told_with_the_next_output(core):
+def test_the_next_output_tells_the_dropped_bytes(core):
     core.feed(output((11, 1, bytes(HALF - len(LABEL)))))
     core.feed(output((11, 1, b"lost")))
     core.take()
@@ -120,7 +120,7 @@ def test_what_was_dropped_is_told_with_the_next_output(core):
     assert core.take() == [printed((1, b"again"))]
 
 
-def test_what_was_dropped_is_told_when_the_client_takes_something(core):
+def test_an_acknowledgement_brings_the_number_of_dropped_bytes(core):
     core.feed(output((11, 1, bytes(HALF - len(LABEL)))))
     core.feed(output((11, 1, b"lost")))
     core.take()
@@ -130,7 +130,7 @@ def test_what_was_dropped_is_told_when_the_client_takes_something(core):
     assert core.take() == []
 
 
-def test_a_new_connection_begins_anew(core):
+def test_a_new_connection_resets_the_window(core):
     core.feed(output((11, 1, bytes(HALF - len(LABEL)))))
     core.take()
     core.client(b"client again", 11)

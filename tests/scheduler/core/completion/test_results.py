@@ -1,4 +1,4 @@
-"""Results with what was measured of them. Runs under PyPy and CPython."""
+"""Results with their measurements. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_worker_is_asked_to_measure(core):
     assert core.take()[-1] == ("dispatch", W, [(11, 1, 1, 1, b"")], {0: (FLAG_PROFILE, 0, 0)})
 
 
-def test_what_was_measured_goes_to_the_client(core):
+def test_measurements_go_to_the_client(core):
     joined(core)
     core.submit(C, [1], profiling=True)
     core.feed(profiled_event(core.take_dispatched(W), [5000], [4000], [1 << 40], b"v"))
@@ -52,8 +52,8 @@ def test_a_failed_task_is_measured_too(core):
     assert core.take() == [("resolved", C, [(1, EXCEPTION, b"")], {0: (5000, 4000, 3)})]
 
 
-def test_only_those_who_asked(core):
-    """In one message for two clients; the rows of each are numbered anew."""
+def test_only_profiled_rows_have_measurements(core):
+    """One message has results for two clients. The rows of each client are numbered anew."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.client(C2, 12)
@@ -80,14 +80,14 @@ def test_a_worker_that_measured_nothing(core):
     assert core.take() == [resolved(1)]
 
 
-def test_a_worker_that_measured_what_nobody_asked_for(core):
+def test_a_worker_that_measured_without_being_asked(core):
     joined(core)
     core.submit(C, [1])
     core.feed(profiled_event(core.take_dispatched(W), [5], [4], [3]))
     assert core.take() == [resolved(1)]
 
 
-def test_what_the_scheduler_answers_itself_was_not_measured(core):
+def test_answers_of_the_scheduler_have_no_measurements(core):
     joined(core)
     core.submit(C, [1, 2], profiling=True)
     core.take()
@@ -97,7 +97,7 @@ def test_what_the_scheduler_answers_itself_was_not_measured(core):
     assert core.take() == [resolved(2, outcome=6), ("retract", W, [(11, 1, 1)]), (*resolved(1), {0: (5, 4, 3)})]
 
 
-def test_of_several_attempts_the_last_one_counts(core):
+def test_the_measurements_of_the_last_attempt_count(core):
     joined(core)
     core.submit(C, [1], profiling=True, retries=1)
     event = profiled_event(core.take_dispatched(W), [5], [4], [3])
@@ -111,8 +111,8 @@ def test_of_several_attempts_the_last_one_counts(core):
 
 
 @pytest.mark.parametrize("special", [0, 1, 2, 3])
-def test_bytes_of_rows_that_go_nowhere_are_left_out(core, special):
-    """Whichever row it is that is late, stopped, tried again or abandoned, among those that go on."""
+def test_bytes_of_rows_without_an_answer_are_left_out(core, special):
+    """The row may be late, stopped, retried or abandoned, among rows that are answered."""
     joined(core)
     core.client(C2, 12)
     core.function(C2, 1, b"f")
@@ -147,7 +147,7 @@ def test_bytes_of_rows_that_go_nowhere_are_left_out(core, special):
     assert rows_of(core) == []
 
 
-def test_answers_of_the_schedulers_own_between_others(core):
+def test_answers_of_the_scheduler_between_results(core):
     """Their bytes come in the order of their rows."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
@@ -166,7 +166,7 @@ def test_answers_of_the_schedulers_own_between_others(core):
     assert core.take() == [("resolved", C, [(1, 0, b"one"), (2, TIMED_OUT, text), (3, 0, b"three")])]
 
 
-def test_run_times_steer_the_prefetch_whatever_came_of_the_task(core):
+def test_run_times_of_all_outcomes_steer_the_prefetch(core):
     joined(core)
     core.submit(C, range(100))
     core.results(W, core.take_dispatched(W), 1000, outcome=EXCEPTION)

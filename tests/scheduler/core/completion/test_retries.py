@@ -1,4 +1,4 @@
-"""Workers that die, and tasks that ask to be tried again. Runs under PyPy and CPython."""
+"""Workers that die, and tasks with retryable results. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.scheduler.core.harness import (
 )
 
 
-def test_only_the_running_task_pays(make_core):
+def test_only_the_running_task_counts_an_attempt(make_core):
     core = make_core(task_retries=0)
     number = joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
@@ -33,7 +33,7 @@ def test_only_the_running_task_pays(make_core):
     assert core.take_dispatched(W2) == [(number, 1, 2), (number, 3, 2)]
 
 
-def test_retries_and_what_the_client_is_told(make_core):
+def test_retries_and_the_final_error(make_core):
     core = make_core(task_retries=2)
     number = joined(core)
     core.submit(C, [1])
@@ -51,7 +51,7 @@ def test_retries_and_what_the_client_is_told(make_core):
     assert core.tables()["waiting"] == core.tables()["dispatched"] == 0
 
 
-def test_a_task_that_only_waited_in_queues_never_pays(make_core):
+def test_a_queued_task_counts_no_attempt(make_core):
     core = make_core(task_retries=0)
     number = joined(core)
     core.submit(C, [1])
@@ -63,7 +63,7 @@ def test_a_task_that_only_waited_in_queues_never_pays(make_core):
 
 
 @pytest.mark.parametrize("running", [(11, 1, 2), (11, 9, 1), (99, 1, 1)])
-def test_a_death_that_names_what_the_worker_does_not_run(make_core, running):
+def test_a_death_that_names_a_task_of_another_worker(make_core, running):
     core = make_core(task_retries=0)
     joined(core)
     core.submit(C, [1])
@@ -72,7 +72,7 @@ def test_a_death_that_names_what_the_worker_does_not_run(make_core, running):
     assert core.tables()["waiting"] == 1
 
 
-def test_a_worker_dies_twice_or_was_never_known(core):
+def test_a_worker_that_dies_twice_or_is_unknown(core):
     joined(core)
     core.submit(C, [1])
     core.take()
@@ -119,7 +119,7 @@ def died_text(count, of, *deaths):
 
 
 def try_once(core, attempt, outcome=None):
-    """The attempt fails: by this outcome, else with its worker, which is replaced."""
+    """The attempt fails with this outcome, or with the death of its worker, which is replaced."""
     row = (11, 1, attempt)
     assert core.take_dispatched(W) == [row]
     if outcome is None:
@@ -163,7 +163,7 @@ def test_deaths_and_retryable_outcomes_count_together(core, failures, last):
     assert core.take() == [resolved(1, outcome=last[0], body=last[1])]
 
 
-def test_another_outcome_ends_the_tries(core):
+def test_another_outcome_ends_the_retries(core):
     joined(core)
     core.submit(C, [1], retries=5)
     core.results(W, core.take_dispatched(W), outcome=RETRYABLE, body=b"not yet")
@@ -172,7 +172,7 @@ def test_another_outcome_ends_the_tries(core):
     assert core.take() == [resolved(1, outcome=EXCEPTION, body=b"e")]
 
 
-def test_attempts_that_were_taken_back_or_lost_in_queues_do_not_count(core):
+def test_retracted_and_queued_attempts_do_not_count(core):
     joined(core)
     core.submit(C, [1], retries=0)
     assert core.take_dispatched(W) == [(11, 1, 1)]
@@ -189,7 +189,7 @@ def test_attempts_that_were_taken_back_or_lost_in_queues_do_not_count(core):
 
 
 def test_a_retryable_outcome_among_others_of_one_message(core):
-    """Its bytes are cut out of the run that goes on to the client."""
+    """Its bytes are cut out of the run of bytes for the client."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3], 2, body=b"x")
@@ -204,8 +204,8 @@ def test_a_retryable_outcome_among_others_of_one_message(core):
     ]
 
 
-def test_a_poison_task_costs_nobody_else_anything(core):
-    """Queued behind it, on each worker that it kills."""
+def test_a_poison_task_costs_other_tasks_nothing(core):
+    """The other tasks are queued behind it, on each worker that it kills."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, range(1, 11), 2)
@@ -222,8 +222,9 @@ def test_a_poison_task_costs_nobody_else_anything(core):
     assert core.take() == [resolved(*range(2, 11))]
 
 
-def test_what_the_worker_ran_is_what_it_was_given_first(make_core):
-    """Nothing was said to run when the lease ran out: the front of its queue did, not the task submitted first."""
+def test_the_oldest_task_of_a_silent_worker_counts_the_attempt(make_core):
+    """The lease ran out without a report of a running task. The first task of the worker's queue ran, not the one that
+    was submitted first."""
     core = make_core(task_retries=0, worker_timeout_seconds=10, client_timeout_seconds=1000)
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
@@ -239,7 +240,7 @@ def test_what_the_worker_ran_is_what_it_was_given_first(make_core):
     assert [row[:2] for row in sent[2]] == [(2, WORKER_DIED)]
 
 
-def test_a_suspended_task_whose_worker_dies_does_not_pay(make_core):
+def test_a_suspended_task_counts_no_attempt(make_core):
     core = make_core(task_retries=0)
     joined(core)
     core.client(b"nested", 99, worker=22)

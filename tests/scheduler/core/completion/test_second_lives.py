@@ -1,5 +1,6 @@
-"""Tasks that come again when they were over, as their answers were lost: what is still said of their first life is not
-taken for their second's. Under PyPy and CPython."""
+"""Tasks that are submitted again after their end, because their answers were lost. Late messages about the first life
+do not count for the second one. Runs under PyPy and CPython.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ AGAIN = (11, 1, 2)
 
 
 def rejoin(core):
-    """The client has a new connection, and says again what it has no answer to."""
+    """The client has a new connection and submits its open tasks again."""
     core.client(C, 11)
     core.submit(C, [1])
 
 
 def test_a_retract_that_was_not_answered_yet(core):
-    """Taken for the second's, its answer would leave the task with a worker that has given it back: for ever."""
+    """If its answer counted for the second life, the task would stay for ever with a worker that has given it back."""
     joined(core)
     core.submit(C, [1])
     assert rows_of(core) == [ROW]
@@ -52,7 +53,7 @@ def test_a_retract_that_was_not_answered_yet(core):
 
 @pytest.mark.parametrize("outcome", [EXCEPTION, 0])
 def test_a_copy_that_is_being_stopped(core, outcome):
-    """A parent that waits for its children at a worker that comes back when it has ended elsewhere."""
+    """A parent waits for its children on a worker that comes back after the task has ended elsewhere."""
     joined(core)
     core.teach(C, W, 2, b"g", SECOND, 0)
     running(core)
@@ -75,8 +76,8 @@ def test_a_copy_that_is_being_stopped(core, outcome):
     assert core.take() == [resolved(1)]
 
 
-def test_a_copy_that_an_earlier_scheduler_gave_out(core):
-    """It is known by its worker's word alone, and its number may be any."""
+def test_a_copy_that_an_earlier_scheduler_dispatched(core):
+    """Only its worker knows it, and its attempt may have any number."""
     core.client(b"nested", 99, worker=22)
     core.suspended(b"nested", (11, 1, 2))
     joined_client = core.client(C, 11)

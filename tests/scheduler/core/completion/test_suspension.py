@@ -38,8 +38,8 @@ def test_the_slot_is_free_while_the_parent_waits(core):
     assert core.take() == [resolved(1, body=b"w")]
 
 
-def test_the_children_are_known_before_the_slot_is(core):
-    """Both come by one connection, in this order: another task of another client must not get in between."""
+def test_the_children_are_known_before_the_slot_is_free(core):
+    """Both messages come by one connection, in this order. A task of another client must not get in between."""
     nested(core)
     core.submit(C, [2, 3])
     names = array("q", [11]), array("q", [1]), array("I", [1])
@@ -64,7 +64,7 @@ def test_deeper_tasks_go_first(core):
 
 @pytest.mark.parametrize("depth", [1, 10, 100])
 def test_a_chain_on_one_worker(core, depth):
-    """No number of waiting parents leaves no slot for a child."""
+    """Any number of waiting parents leaves a slot for a child."""
     nested(core)
     parent = PARENT
     for level in range(1, depth + 1):
@@ -84,7 +84,7 @@ def test_a_chain_on_one_worker(core, depth):
 
 
 def test_many_parents_that_wait_for_many_children(core):
-    """All of them begun on one worker, before the first child runs."""
+    """All parents begin on one worker, before the first child runs."""
     joined(core)
     core.client(N, 99, worker=22)
     core.function(N, 1, b"f")
@@ -103,7 +103,7 @@ def test_many_parents_that_wait_for_many_children(core):
     core.take()
 
 
-def test_a_parent_that_goes_on_has_its_slot_again(core):
+def test_a_resumed_parent_has_its_slot_again(core):
     parent_waits(core, 1)
     core.take()
     core.resumed(N, PARENT)  # it waited with a timeout; the child goes on behind it
@@ -116,7 +116,7 @@ def test_a_parent_that_goes_on_has_its_slot_again(core):
     assert core.take() == [("dispatch", W, [(11, 2, 1, 1, b"")]), resolved(1)]
 
 
-def test_a_worker_whose_parent_goes_on_is_not_idle(core):
+def test_a_worker_with_a_resumed_parent_is_not_idle(core):
     nested(core)
     core.suspended(N, PARENT)
     core.resumed(N, PARENT)
@@ -127,7 +127,7 @@ def test_a_worker_whose_parent_goes_on_is_not_idle(core):
     assert core.take() == []
 
 
-def test_what_is_queued_behind_a_parent_that_goes_on_is_balanced(core):
+def test_tasks_behind_a_resumed_parent_are_balanced(core):
     nested(core)
     core.suspended(N, PARENT)
     core.submit(C, [2])
@@ -139,7 +139,7 @@ def test_what_is_queued_behind_a_parent_that_goes_on_is_balanced(core):
     assert core.take_dispatched(W2) == [(11, 2, 2)]
 
 
-def test_said_twice(core):
+def test_a_suspension_reported_twice(core):
     parent_waits(core, 1)
     core.suspended(N, PARENT, PARENT)
     assert core.take_dispatched(W) == [child(1)]
@@ -148,7 +148,7 @@ def test_said_twice(core):
     assert held(core) == 2
 
 
-def test_names_of_tasks_that_are_not_the_workers(core):
+def test_names_of_tasks_of_other_workers(core):
     nested(core)
     core.worker(W2, 23)
     core.submit(C, [2])
@@ -160,7 +160,7 @@ def test_names_of_tasks_that_are_not_the_workers(core):
 
 
 def test_the_result_comes_before_the_resumption(core):
-    """By the worker's connection; the other is its nested client's."""
+    """The result comes by the worker's connection, the resumption by its nested client's."""
     parent_waits(core, 1)
     core.take()
     core.results(W, [PARENT, child(1)])
@@ -188,8 +188,8 @@ def test_the_start_comes_after_the_suspension(core):
     assert held(core) == 1
 
 
-def test_a_task_that_was_not_said_to_run_is_suspended(core):
-    """It was quick to."""
+def test_a_task_is_suspended_before_its_start_is_reported(core):
+    """It suspends itself quickly."""
     joined(core)
     core.client(N, 99, worker=22)
     core.function(N, 1, b"f")
@@ -212,7 +212,7 @@ def test_a_suspended_task_fails(core):
 
 
 def test_the_worker_of_suspended_parents_dies(core):
-    """What the parents had submitted goes with them: dropped where it waits, stopped where it runs."""
+    """The children go with their parents: waiting ones are dropped, running ones stopped."""
     parent_waits(core, 1, 2, 3)
     core.worker(W2, 23)
     assert sorted(rows_of(core)) == [child(1), child(2)]
@@ -228,7 +228,7 @@ def test_the_worker_of_suspended_parents_dies(core):
     assert core.tables()["clients by incarnation"] == 1
 
 
-def test_children_that_were_queued_elsewhere_are_taken_back(core):
+def test_children_queued_on_other_workers_are_retracted(core):
     nested(core)
     core.worker(W2, 23)
     core.submit(N, [1], depth=1)
@@ -262,7 +262,7 @@ def test_the_connection_of_the_worker_is_replaced_by_another_worker(core):
 
 
 def test_the_nested_client_leaves(core):
-    """Its worker lives on: tasks that nobody waits for are ended, the parent is the worker's."""
+    """Its worker lives on. Its tasks are ended, because nobody waits for them. The parent stays with the worker."""
     parent_waits(core, 1, 2)
     assert core.take_dispatched(W) == [child(1)]
     core.goodbye(N)
@@ -274,7 +274,7 @@ def test_the_nested_client_leaves(core):
 
 
 def test_the_parents_client_leaves(core):
-    """The parent is stopped wherever it waits. What it has submitted is its nested client's."""
+    """The parent is stopped while it waits. Its children belong to its nested client."""
     parent_waits(core, 1)
     core.take()
     core.goodbye(C)
@@ -297,7 +297,7 @@ def test_a_suspended_parent_and_its_child_are_cancelled_together(core):
 
 
 @pytest.mark.parametrize("said", ["suspended", "resumed"])
-def test_only_a_nested_client_says_so(core, said):
+def test_only_a_nested_client_may_report_it(core, said):
     joined(core)
     row = running(core)
     getattr(core, said)(C, row)

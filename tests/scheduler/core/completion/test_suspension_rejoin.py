@@ -1,4 +1,4 @@
-"""Suspended tasks, and connections that are lost or come in any order. Runs under PyPy and CPython."""
+"""Suspended tasks, with lost connections and joins in any order. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_worker_joins_again_while_a_parent_waits(core):
     assert core.take() == [resolved(1), resolved(1, route=N)]
 
 
-def test_the_nested_client_joins_again_and_says_so_again(core):
+def test_the_nested_client_joins_again_and_repeats_the_suspension(core):
     parent_waits(core, 1)
     core.take()
     core.client(N2, 99, worker=22)
@@ -40,7 +40,7 @@ def test_the_resumption_was_lost_with_the_nested_clients_connection(core):
 
 
 def test_suspended_before_the_worker_joins(core):
-    """After a restart of the scheduler, in any order."""
+    """After a restart of the scheduler, peers join in any order."""
     core.client(C, 11)
     core.function(C, 1, b"f")
     core.client(N, 99, worker=22)
@@ -65,7 +65,7 @@ def test_resumed_before_the_worker_joins(core):
     assert held(core) == 1
 
 
-def test_what_nobody_has_asked_for_yet_is_suspended_and_goes_on(core):
+def test_an_unclaimed_task_is_suspended_and_resumed(core):
     core.worker(W, 22, running=[PARENT])
     core.client(N, 99, worker=22)
     assert held(core) == 1

@@ -1,4 +1,4 @@
-"""options(timeout=…): a task past its limit is stopped. Runs under PyPy and CPython."""
+"""options(timeout=…): a task that exceeds its time limit is stopped. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def started(core, **options):
     assert running(core, 1, timeout_seconds=5.0, **options) == ROW
 
 
-def test_the_worker_is_asked_to_tell_the_start(core):
+def test_the_worker_is_asked_to_report_the_start(core):
     joined(core)
     core.submit(C, [1, 2], timeout_seconds=0.5)
     assert core.take()[1:] == [("dispatch", W, [(11, 1, 1, 1, b"")], {0: SPECIAL})]
@@ -44,7 +44,7 @@ def test_the_worker_is_asked_to_tell_the_start(core):
     assert core.take()[1:] == [("dispatch", W2, [(11, 2, 2, 1, b"")], {0: SPECIAL})]
 
 
-def test_a_task_that_keeps_its_limit(core):
+def test_a_task_within_its_limit(core):
     started(core)
     core.wait(4.9)
     core.results(W, [ROW], body=b"v")
@@ -53,7 +53,7 @@ def test_a_task_that_keeps_its_limit(core):
     assert core.tables()["timers"] == 0
 
 
-def test_it_counts_from_the_start_and_not_from_the_dispatch(core):
+def test_the_limit_counts_from_the_start(core):
     joined(core)
     core.submit(C, [1], timeout_seconds=5.0)
     core.take()
@@ -75,7 +75,7 @@ def test_a_task_past_its_limit_is_interrupted(core):
     assert core.tables()["timers"] == core.tables()["dispatched"] == 0
 
 
-def test_and_then_its_process_is_ended(core):
+def test_its_process_is_ended_if_the_interruption_fails(core):
     started(core, name="mine", retries=3)
     core.wait(5)
     assert core.take() == [STOP]
@@ -86,7 +86,7 @@ def test_and_then_its_process_is_ended(core):
     assert core.take() == [resolved(1, outcome=TIMED_OUT, body=text)]
 
 
-def test_a_value_that_was_quicker_counts(core):
+def test_a_value_that_comes_before_the_stop_counts(core):
     started(core)
     core.wait(5)
     core.results(W, [ROW], body=b"v")
@@ -94,8 +94,8 @@ def test_a_value_that_was_quicker_counts(core):
     core.wait(3 * GRACE_SECONDS)
 
 
-def test_a_start_that_is_said_again_changes_nothing(core):
-    """By the attendant, as with every task that takes long."""
+def test_a_repeated_start_changes_nothing(core):
+    """The long-task watcher repeats it, as for every long task."""
     started(core)
     core.wait(4)
     core.started(W, ROW)
@@ -108,7 +108,7 @@ def test_a_start_that_is_said_again_changes_nothing(core):
     assert core.take() == [END]
 
 
-def test_a_suspended_task_has_its_limit_too(core):
+def test_the_limit_holds_for_a_suspended_task(core):
     started(core)
     core.client(b"nested", 99, worker=22)
     core.suspended(b"nested", ROW)
@@ -119,7 +119,7 @@ def test_a_suspended_task_has_its_limit_too(core):
     assert core.take() == [TIMED_OUT_1]
 
 
-def test_the_start_is_told_after_the_suspension(core):
+def test_the_start_is_reported_after_the_suspension(core):
     """They come by two connections."""
     joined(core)
     core.submit(C, [1], timeout_seconds=5.0)
@@ -141,7 +141,7 @@ def test_cancelled_while_it_is_stopped(core, force):
     assert core.take() == [TIMED_OUT_1]
 
 
-def test_past_its_limit_while_it_is_being_cancelled(core):
+def test_its_limit_ends_while_it_is_being_cancelled(core):
     started(core)
     core.wait(4)
     core.cancel(C, 1, force=True)
@@ -152,8 +152,8 @@ def test_past_its_limit_while_it_is_being_cancelled(core):
     assert core.take() == [resolved(1, outcome=CANCELLED)]
 
 
-def test_it_began_while_a_cancel_was_on_its_way(core):
-    """The cancel is refused, and the limit holds all the same."""
+def test_it_begins_before_the_cancel_arrives(core):
+    """The cancel is refused, and the limit still holds."""
     joined(core)
     core.submit(C, [1], timeout_seconds=5.0)
     core.take()
@@ -165,7 +165,7 @@ def test_it_began_while_a_cancel_was_on_its_way(core):
     assert core.take() == [STOP]
 
 
-def test_its_limit_passes_before_the_retract_is_answered(core):
+def test_its_limit_ends_before_the_retract_is_answered(core):
     joined(core)
     core.submit(C, [1], timeout_seconds=5.0)
     core.take()
@@ -180,7 +180,7 @@ def test_its_limit_passes_before_the_retract_is_answered(core):
     assert core.take() == [TIMED_OUT_1]
 
 
-def test_it_began_while_balance_asked_for_it(core):
+def test_it_begins_before_the_retract_for_balance_arrives(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2], 2, timeout_seconds=5.0)

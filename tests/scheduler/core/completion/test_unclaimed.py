@@ -1,4 +1,4 @@
-"""Copies of tasks that workers run and nobody has asked for, or that are run elsewhere. Under PyPy and CPython."""
+"""Tasks that workers run and no client has submitted, or that other workers run too. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def held(core, incarnation=22):
 
 
 def given_up(core):
-    """The worker's task has been given to another one, as attempt 2; nothing goes ahead of its use."""
+    """The worker's task was given to another worker, as attempt 2. Nothing is prefetched."""
     joined(core)
     core.teach(C, W, 1, b"f", SECOND, 0)
     running(core)
@@ -31,7 +31,7 @@ def given_up(core):
 # ------------------------------------------------------------------------------------------------------------ unclaimed
 
 
-def test_two_workers_that_say_to_run_the_same(core):
+def test_two_workers_that_run_the_same_task(core):
     core.worker(W, 22, running=[ROW])
     core.worker(W2, 23, running=[(11, 1, 2)])
     client(core)
@@ -43,7 +43,7 @@ def test_two_workers_that_say_to_run_the_same(core):
     assert core.take() == [resolved(1)]
 
 
-def test_what_nobody_asks_for_takes_its_slot_until_it_ends(core):
+def test_an_unclaimed_task_occupies_its_slot_until_it_ends(core):
     core.worker(W, 22, running=[(98, 7, 1)])
     client(core)
     core.submit(C, [1])
@@ -54,8 +54,8 @@ def test_what_nobody_asks_for_takes_its_slot_until_it_ends(core):
     assert core.tables()["unclaimed"] == 0
 
 
-def test_nothing_is_queued_behind_what_nobody_asks_for(core):
-    """Nobody knows how long it runs."""
+def test_nothing_is_queued_behind_an_unclaimed_task(core):
+    """Its run time is unknown."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.worker(W2, 22, agent=33, running=[(98, 7, 1)])
@@ -64,7 +64,7 @@ def test_nothing_is_queued_behind_what_nobody_asks_for(core):
 
 
 @pytest.mark.parametrize("is_suspended", [False, True])
-def test_the_worker_is_lost_before_anybody_asks(core, is_suspended):
+def test_the_worker_is_lost_before_a_client_submits_the_task(core, is_suspended):
     if is_suspended:
         core.client(b"nested", 99, worker=22)
         core.suspended(b"nested", ROW)
@@ -77,7 +77,7 @@ def test_the_worker_is_lost_before_anybody_asks(core, is_suspended):
     assert core.take_dispatched(W2) == [(11, 1, 1)]
 
 
-def test_a_cancelled_row_is_not_taken_over(core):
+def test_a_cancelled_row_is_not_attached(core):
     client(core)
     core.submit(C, [1, 2])
     core.cancel(C, 1)
@@ -88,7 +88,7 @@ def test_a_cancelled_row_is_not_taken_over(core):
     assert rows_of(core) == [(11, 2, 2)]
 
 
-def test_the_same_name_twice_and_names_that_are_none(core):
+def test_repeated_and_invalid_names_in_a_hello(core):
     """A peer's mistakes must not bring the tables out of step."""
     client(core)
     core.submit(C, [1, 2])
@@ -101,7 +101,7 @@ def test_the_same_name_twice_and_names_that_are_none(core):
 
 
 def test_a_client_that_does_not_come(make_core):
-    """It died together with the scheduler: what it had running ends when its lease would have."""
+    """It died together with the scheduler. Its running tasks end when its lease would have run out."""
     core = make_core(client_timeout_seconds=10)
     core.worker(W, 22, running=[ROW])
     core.wait(9)
@@ -116,7 +116,7 @@ def test_a_client_that_does_not_come(make_core):
 
 
 def test_a_client_that_comes_too_late(make_core):
-    """Its task is being stopped: it runs anew."""
+    """Its task is being stopped, so it runs anew."""
     core = make_core(client_timeout_seconds=10)
     core.worker(W, 22, running=[ROW])
     core.wait(11)
@@ -129,7 +129,7 @@ def test_a_client_that_comes_too_late(make_core):
     assert core.take() == [resolved(1, body=b"v")]
 
 
-def test_a_stall_of_the_scheduler_keeps_no_client_from_coming(make_core):
+def test_a_stall_of_the_scheduler_gives_clients_more_time(make_core):
     core = make_core(client_timeout_seconds=10, worker_timeout_seconds=10)
     core.worker(W, 22, running=[ROW])
     core.now += 1000
@@ -143,7 +143,7 @@ def test_a_stall_of_the_scheduler_keeps_no_client_from_coming(make_core):
 # ---------------------------------------------------------------------------------------------------------------- over
 
 
-def test_a_host_that_comes_back_is_free_for_others(make_core):
+def test_a_returned_host_is_free_for_other_tasks(make_core):
     """Its task was given to another worker meanwhile."""
     core = make_core(worker_timeout_seconds=10, client_timeout_seconds=1000)
     joined(core)
@@ -173,7 +173,7 @@ def test_a_late_answer_of_a_worker_given_up(core):
     assert core.take() == [resolved(1, body=b"v")]
 
 
-def test_it_has_ended_elsewhere(core):
+def test_the_task_has_ended_elsewhere(core):
     given_up(core)
     core.results(W2, [(11, 1, 2)])
     assert core.take() == [resolved(1)]
@@ -183,7 +183,7 @@ def test_it_has_ended_elsewhere(core):
     assert core.tables()["unclaimed"] == held(core) == 0
 
 
-def test_it_was_cancelled_while_its_worker_was_away(core):
+def test_the_task_was_cancelled_while_its_worker_was_away(core):
     joined(core)
     running(core)
     core.cancel(C, 1, force=True)
@@ -193,7 +193,7 @@ def test_it_was_cancelled_while_its_worker_was_away(core):
     assert core.take() == [("stop", W2, [ROW])]
 
 
-def test_it_is_of_a_client_that_is_gone(core):
+def test_the_client_of_the_task_is_gone(core):
     joined(core)
     core.submit(C, [1])
     assert core.take_dispatched(W) == [ROW]
@@ -204,7 +204,7 @@ def test_it_is_of_a_client_that_is_gone(core):
     assert core.take() == [("retract", W, [ROW]), ("stop", b"worker 3", [ROW])]
 
 
-def test_its_id_is_to_come_yet(core):
+def test_the_client_has_not_submitted_this_id_yet(core):
     """The client is about to submit everything again, in the order of its ids."""
     core.worker(W, 22, running=[(11, 70, 1)])
     client(core)
@@ -217,7 +217,7 @@ def test_its_id_is_to_come_yet(core):
 
 
 def test_submitted_again_by_a_client_with_a_new_connection(core):
-    """The row is known; what its first worker still runs is not taken for it."""
+    """The row is known. The copy that its first worker still runs does not count for it."""
     given_up(core)
     core.worker(W, 22, agent=33, running=[ROW])
     assert core.take() == [STOP]
@@ -233,7 +233,7 @@ def test_submitted_again_by_a_client_with_a_new_connection(core):
 
 
 def restarted(core):
-    """After a restart the client and one worker came before the worker that runs the task."""
+    """After a restart, the client and one worker joined before the worker that runs the task."""
     core.agent(A, 33)
     client(core)
     core.submit(C, [1])
@@ -244,7 +244,7 @@ def restarted(core):
 
 
 def test_two_copies_of_one_name(core):
-    """Told apart by who says something of them."""
+    """The connection of a message tells the copies apart."""
     restarted(core)
     core.results(W, [ROW], body=b"late")
     core.started(W, ROW)
@@ -281,7 +281,7 @@ def test_the_copy_is_suspended(core):
     assert held(core) == core.tables()["unclaimed"] == 0
 
 
-def test_it_is_told_once(make_core):
+def test_the_worker_is_told_once_to_stop_the_copy(make_core):
     core = make_core(client_timeout_seconds=10)
     restarted(core)
     for _ in range(3):
@@ -292,8 +292,8 @@ def test_it_is_told_once(make_core):
     assert asked == [("end worker", A, 22, ROW, "nobody waits for it any more")] * 9
 
 
-def test_it_comes_again_by_another_connection(core):
-    """The interruption may have been lost."""
+def test_the_worker_of_the_copy_joins_again(core):
+    """The stop may have been lost."""
     restarted(core)
     core.worker(b"worker again", 22, agent=33, running=[ROW])
     assert core.take() == [("stop", b"worker again", [ROW])]

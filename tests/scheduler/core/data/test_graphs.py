@@ -19,7 +19,7 @@ KEPT, CANCELLED, LOST = effects.OUTCOME_KEPT, effects.OUTCOME_CANCELLED, effects
 
 
 def submit(core, rows):
-    """Rows of (id, ids of inputs, keep)."""
+    """Submit rows of (id, ids of inputs, keep)."""
     event = submit_event(C, [row[0] for row in rows], [1], [b"x"] * len(rows), ())
     event.inputs = array("q", [read for row in rows for read in row[1]])
     event.input_counts = array("I", [len(row[1]) for row in rows])
@@ -47,7 +47,7 @@ def run(core, worker, task_id, body=b"", outcome=0, attempt=1):
 
 
 def only(core, *kinds):
-    """What was sent of these kinds; there must be nothing else but functions."""
+    """The messages of these kinds. There must be no others except functions."""
     sent = [each for each in core.take() if each[0] != "function"]
     assert {each[0] for each in sent} <= set(kinds), sent
     return sent
@@ -62,7 +62,7 @@ def resolved(*rows):
     return ("resolved", C, [(task_id, outcome, body) for task_id, outcome, body in rows])
 
 
-def test_a_chain_runs_in_order_and_its_results_stay_here(core):
+def test_a_chain_runs_in_order_and_its_results_stay_in_the_scheduler(core):
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)])
     forget(core, 1, 2)
@@ -87,7 +87,7 @@ def test_a_target_that_others_read_is_answered_and_kept(core):
     assert core.take() == [resolved((2, 0, b""))]
 
 
-def test_a_failure_fails_what_depends_on_it_and_nothing_else(core):
+def test_a_failure_fails_only_the_tasks_that_depend_on_it(core):
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [], KEEP), (3, [1], KEEP), (4, [3, 2], NO), (5, [2], NO)])
     forget(core, 1, 2, 3)
@@ -103,7 +103,7 @@ def test_a_failure_fails_what_depends_on_it_and_nothing_else(core):
     assert core.tables()["objects"] == 0
 
 
-def test_cancelling_a_target_cancels_what_only_it_needs(core):
+def test_cancelling_a_target_cancels_the_tasks_that_only_it_needs(core):
     joined(core)
     submit(core, [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO), (4, [2], NO)])
     forget(core, 1, 2)
@@ -176,7 +176,7 @@ def test_large_objects_go_once_to_the_agent_of_a_host(core):
     assert sorted(forgotten) == [b"agent again", W, V]
 
 
-def test_an_agent_that_was_given_up_and_comes_back_is_sent_what_its_workers_are_to_find(core):
+def test_an_agent_that_comes_back_is_sent_the_files_of_its_workers(core):
     core.client(C, NAME)
     core.function(C, 1, b"f")
     core.agent(A, 31)
@@ -197,7 +197,7 @@ def test_an_agent_that_was_given_up_and_comes_back_is_sent_what_its_workers_are_
     assert [each[1] for each in core.take() if each[0] == "forget objects"] in ([A, W], [W, A])
 
 
-def test_inputs_that_are_not_there(core):
+def test_missing_inputs(core):
     joined(core, W)
     submit(core, [(2, [1], KEEP), (3, [2], NO)])
     [(_, _, rows)] = core.take()
@@ -205,7 +205,7 @@ def test_inputs_that_are_not_there(core):
     assert core.tables()["objects"] == 0
 
 
-def test_what_a_lost_worker_had_is_sent_again(core):
+def test_objects_of_a_lost_worker_are_sent_again(core):
     joined(core, W)
     send(core, 5, LONG)
     submit(core, [(6, [5], NO)])
@@ -256,7 +256,7 @@ def test_submitted_again_after_a_lost_connection(core):
 
 
 @pytest.mark.parametrize("is_plain_first", [True, False])
-def test_rows_are_told_apart_whatever_is_submitted_with_them(core, is_plain_first):
+def test_a_resubmitted_row_is_known_whatever_it_is_submitted_with(core, is_plain_first):
     joined(core)
     submits = [lambda: core.submit(C, [2], 1), lambda: submit(core, [(1, [], KEEP), (2, [], NO)])]
     for each in submits if is_plain_first else submits[::-1]:
@@ -269,7 +269,7 @@ def test_rows_are_told_apart_whatever_is_submitted_with_them(core, is_plain_firs
     core.take()
 
 
-def test_what_a_worker_can_not_read_in_a_file_is_sent_to_it(core):
+def test_an_input_that_a_worker_cannot_read_as_a_file_is_sent_to_it(core):
     core.agent(A, 31)
     core.client(C, NAME)
     core.worker(W, 21, agent=31)
@@ -294,7 +294,7 @@ def rejoined(core, *running):
 
 
 @pytest.mark.parametrize("is_worker_first", [True, False])
-def test_a_task_that_reads_objects_and_runs_already_is_taken_over(core, is_worker_first):
+def test_a_running_task_with_inputs_is_attached(core, is_worker_first):
     if is_worker_first:
         rejoined(core, 2)
     joined(core)
@@ -309,7 +309,7 @@ def test_a_task_that_reads_objects_and_runs_already_is_taken_over(core, is_worke
 
 
 @pytest.mark.parametrize("is_worker_first", [True, False])
-def test_one_that_runs_while_its_inputs_are_made_anew_is_taken_over_once_they_are_there(core, is_worker_first):
+def test_a_running_task_is_attached_once_its_inputs_are_made_again(core, is_worker_first):
     if is_worker_first:
         rejoined(core, 2)
     joined(core)
@@ -328,7 +328,7 @@ def test_one_that_runs_while_its_inputs_are_made_anew_is_taken_over_once_they_ar
 
 
 def given_up_and_back(core, task_ids):
-    """The client's lease runs out, and it comes back before its tasks have ended; returns its new connection."""
+    """The client's lease runs out, and it comes back before its tasks have ended. Returns its new connection."""
     for _ in range(12):
         core.wait(5)
         core.heartbeat(W)
@@ -340,7 +340,7 @@ def given_up_and_back(core, task_ids):
 
 
 @pytest.mark.parametrize("keeps", [NO, KEEP])
-def test_what_a_client_sends_again_that_was_given_up_is_what_its_tasks_read(core, keeps):
+def test_tasks_read_the_objects_that_a_returned_client_sends_again(core, keeps):
     joined(core, W)
     send(core, 1, b"one")
     submit(core, [(2, [1], keeps)])
@@ -360,7 +360,7 @@ def test_what_a_client_sends_again_that_was_given_up_is_what_its_tasks_read(core
     assert core.tables() == dict(core.tables(), objects=0, waiting=0, dispatched=0)
 
 
-def test_a_task_given_up_whose_input_is_made_anew_waits_for_it(core):
+def test_an_abandoned_task_waits_for_its_input_that_is_made_again(core):
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [1], NO)])
     run(core, W, 1, b"one")
@@ -378,8 +378,8 @@ def test_a_task_given_up_whose_input_is_made_anew_waits_for_it(core):
 
 
 @pytest.mark.parametrize("is_made", [True, False], ids=["made", "being made"])
-def test_what_is_made_anew_for_a_task_that_its_worker_has_still_stays_until_that_is_over(core, is_made):
-    """Its client refers to it no longer, and the worker is lost then."""
+def test_an_input_made_again_stays_until_its_held_reader_is_over(core, is_made):
+    """Its client no longer refers to it, and the worker is lost then."""
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [1, 1], NO)])
     run(core, W, 1, b"one")
@@ -403,7 +403,7 @@ def test_what_is_made_anew_for_a_task_that_its_worker_has_still_stays_until_that
     assert core.tables()["objects"] == 0
 
 
-def test_what_is_made_anew_for_a_task_that_ends_after_all_is_not(core):
+def test_an_input_is_not_made_again_if_its_reader_ends(core):
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [1], NO)])
     run(core, W, 1, b"one")
@@ -417,7 +417,7 @@ def test_what_is_made_anew_for_a_task_that_ends_after_all_is_not(core):
     assert core.tables() == dict(core.tables(), objects=0, waiting=0, dispatched=0)
 
 
-def test_a_result_that_is_needed_again_while_its_task_is_taken_back(core):
+def test_a_result_is_needed_again_while_its_task_is_retracted(core):
     joined(core, W)
     rows = [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO)]
     core.teach(C, W, 1, b"f", 1000, 0)
@@ -457,8 +457,8 @@ def test_a_task_prefers_the_idle_worker_that_has_its_inputs(core):
     assert core.take() == [("dispatch", first, [(NAME, 8, 1, 1, b"x")])]
 
 
-def test_what_goes_along_with_the_tasks_that_read_it(core):
-    """Small ones always; larger ones as long as few are left to read them; none of several frames."""
+def test_small_inputs_go_inside_the_rows_that_read_them(core):
+    """Small ones always; larger ones while few readers are left; none with several frames."""
     joined(core, W)
     some = b"5" * (INLINE_BYTES // 2)
     sent = {5: [b"s" * SMALL_BYTES], 6: [some], 7: [b"a", b"b"], 8: [LONG]}

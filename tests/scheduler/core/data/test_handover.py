@@ -1,5 +1,7 @@
-"""Agents that end, and the kept results that only their hosts have: the scheduler fetches them before. Runs under PyPy
-and CPython."""
+"""Host agents that end: the scheduler first fetches the kept results that only their hosts have.
+
+Runs under PyPy and CPython.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def leave(core, *workers, agent=A):
         core.goodbye(route)
 
 
-def test_what_only_a_retiring_host_has_is_fetched_at_once(core):
+def test_results_that_only_a_retiring_host_has_are_fetched_at_once(core):
     joined(core, W)
     assert stored_one(core, [(2, [], KEEP), (3, [1, 2], NO)])[0] == dispatch(W, 2, flagged=True)
     assert [each for each in retire(core) if each[0] != "retract"] == [("fetch objects", A, [(NAME, 1)])]
@@ -56,7 +58,7 @@ def test_the_agent_is_asked_before_its_heartbeat_is_echoed(core):
     assert kinds.index("fetch objects") < kinds.index("echo")
 
 
-def test_what_a_retiring_host_sends_is_asked_for_once(core):
+def test_a_result_of_a_retiring_host_is_requested_once(core):
     joined(core, W)
     stored_one(core, [(2, [], NO), (3, [1], NO)])
     retire(core)
@@ -66,7 +68,7 @@ def test_what_a_retiring_host_sends_is_asked_for_once(core):
     assert only(core, "object", "dispatch")[-1] == dispatch(U, 3)
 
 
-def test_what_is_fetched_for_a_task_already_is_not_asked_for_again(core):
+def test_a_result_that_is_being_fetched_is_not_requested_again(core):
     joined(core, W)
     stored_one(core, [(2, [], NO), (3, [1], NO)])
     core.worker(U, 23, agent=OTHER)
@@ -82,7 +84,7 @@ def test_a_retiring_host_whose_connection_broke_is_asked_again(core):
     assert only(core, "fetch objects") == [("fetch objects", b"again", [(NAME, 1)])]
 
 
-def test_what_a_retiring_host_does_not_send_in_time_is_lost_as_ever(core):
+def test_results_that_are_not_sent_in_time_are_lost(core):
     joined(core, W)
     stored_one(core, [(2, [], NO), (3, [1], NO)])
     retire(core)
@@ -90,7 +92,7 @@ def test_what_a_retiring_host_does_not_send_in_time_is_lost_as_ever(core):
     assert [row[:2] for each in only(core, "resolved") for row in each[2]] == [(3, LOST)]
 
 
-def test_no_more_is_taken_over_than_the_memory_limit_allows(make_core):
+def test_no_more_is_fetched_than_the_memory_limit_allows(make_core):
     core = make_core(memory_limit_bytes=SIZE)
     joined(core, W)
     assert stored_one(core, [(2, [], KEEP), (3, [1, 2], NO)])[0] == dispatch(W, 2, flagged=True)

@@ -1,4 +1,4 @@
-"""Large kept results that stay on their host: who reads them there, how they are fetched, and what is lost with it.
+"""Large kept results that stay on their host: readers there, fetches from there, and losses with the host.
 
 Runs under PyPy and CPython.
 """
@@ -38,7 +38,7 @@ AGENT, OTHER = 31, 32
 
 
 def joined(core, *workers):
-    """Two host agents, with these workers: W and V of the first, U of the second."""
+    """Two host agents with these workers: W and V of the first, U of the second."""
     core.client(C, NAME)
     core.function(C, 1, b"f")
     core.agent(A, AGENT)
@@ -48,7 +48,7 @@ def joined(core, *workers):
 
 
 def store(core, worker, task_id, size=SIZE, attempt=1):
-    """After so long that nothing is queued behind the next one."""
+    """Store a result after so long that nothing is queued behind the next task."""
     body = size.to_bytes(8, "little")
     core.results(worker, [(NAME, task_id, attempt)], 20 * SECOND, effects.OUTCOME_STORED, body)
 
@@ -66,7 +66,7 @@ def missing(core, *ids, agent=A):
 
 
 def stored_one(core, readers=((2, [1], NO),)):
-    """W has stored the result of task 1, which these read."""
+    """W has stored the result of task 1, which these tasks read."""
     submit(core, [(1, [], KEEP), *readers])
     forget(core, 1, *[row[0] for row in readers if row[2]])
     assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
@@ -87,7 +87,7 @@ def test_a_chain_stays_on_the_host_of_its_first_result(core):
     assert core.tables()["objects"] == 0
 
 
-def test_a_dispatch_says_where_the_file_is_from(core):
+def test_a_dispatch_tells_who_wrote_the_file(core):
     joined(core, W)
     big = bytes(LARGE_BYTES)
     core.feed(events.Object(C, 1, "", [big]), events.Object(C, 2, "", [big[1:]]))
@@ -100,7 +100,7 @@ def test_a_dispatch_says_where_the_file_is_from(core):
     assert sent.shared == [effects.FILE_OF_WORKER, effects.FILE_TO_COME, effects.IN_MESSAGE]
 
 
-def test_who_is_asked_to_store(core):
+def test_which_rows_may_store(core):
     joined(core, W)
     core.worker(b"alone", 29)
     submit(core, [(1, [], KEEP), (2, [], BOTH), (3, [], NO), (4, [], KEEP)])
@@ -108,7 +108,7 @@ def test_who_is_asked_to_store(core):
     assert set(flagged.values()) <= {W} and set(flagged) <= {1, 4}
 
 
-def test_it_is_not_asked_of_tasks_whose_results_are_small(core):
+def test_rows_with_small_results_may_not_store(core):
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [1], KEEP), (3, [2], KEEP), (4, [3], KEEP), (5, [4], NO)])
     assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
@@ -168,8 +168,8 @@ def test_capabilities_take_a_reader_elsewhere(core):
     assert core.take() == [("fetch objects", A if holder == W else B, [(NAME, 1)])]
 
 
-def test_one_in_the_queue_of_a_busy_host_is_better_than_bytes_on_their_way(core):
-    """As long as nobody is idle elsewhere."""
+def test_a_reader_is_queued_on_a_busy_host_instead_of_fetching(core):
+    """This holds as long as no worker is idle elsewhere."""
     joined(core, W, U)
     submit(core, [(1, [], KEEP)])
     [(_, holder, *_)] = only(core, "dispatch")
@@ -182,14 +182,14 @@ def test_one_in_the_queue_of_a_busy_host_is_better_than_bytes_on_their_way(core)
 
 
 def fetching(core):
-    """Task 3, and what reads it, wait for the bytes of 1, which W has stored; W runs task 2."""
+    """Task 3 and its readers wait for the bytes of task 1, which W has stored. W runs task 2."""
     joined(core, W)
     stored_one(core, [(2, [], NO), (3, [1], KEEP), (4, [3], NO)])
     core.worker(U, 23, agent=OTHER)
     assert core.take() == [("fetch objects", A, [(NAME, 1)])]
 
 
-def test_cancelled_while_it_is_fetched(core):
+def test_cancelled_during_the_fetch(core):
     fetching(core)
     core.cancel(C, 4)
     assert core.take() == [
@@ -201,7 +201,7 @@ def test_cancelled_while_it_is_fetched(core):
     assert core.take() == [] and core.tables()["objects"] == 0
 
 
-def test_its_client_leaves_while_it_is_fetched(core):
+def test_its_client_leaves_during_the_fetch(core):
     fetching(core)
     core.goodbye(C)
     core.take_one("forget objects", A, [(NAME, 1)])
@@ -210,7 +210,7 @@ def test_its_client_leaves_while_it_is_fetched(core):
     assert core.tables()["objects"] == 0
 
 
-def test_the_worker_that_was_to_run_it_leaves_while_it_is_fetched(core):
+def test_the_worker_of_the_reader_leaves_during_the_fetch(core):
     fetching(core)
     core.goodbye(U)
     fetched(core, 1)
@@ -220,7 +220,7 @@ def test_the_worker_that_was_to_run_it_leaves_while_it_is_fetched(core):
 
 
 @pytest.mark.parametrize("how", ["goodbye", "lease", "not there", "replaced"])
-def test_lost_while_it_is_fetched(core, how):
+def test_lost_during_the_fetch(core, how):
     fetching(core)
     if how == "goodbye":
         core.goodbye(A)
@@ -243,7 +243,7 @@ def test_lost_while_it_is_fetched(core, how):
 
 
 def test_lost_with_its_host(core):
-    """What waits and what the host's workers hold ends at once; what reads nothing of it does not."""
+    """Its readers that wait, or that workers of the host hold, end at once. Other tasks go on."""
     joined(core, V, W)
     submit(core, [(1, [], KEEP), (2, [1], NO), (3, [1], KEEP), (4, [3], NO), (5, [], NO), (6, [], NO)])
     forget(core, 1, 3)
@@ -266,7 +266,7 @@ def test_lost_with_its_host(core):
     assert core.tables()["objects"] == 2
 
 
-def test_nothing_is_lost_that_has_been_fetched(core):
+def test_fetched_results_are_not_lost(core):
     fetching(core)
     fetched(core, 1)
     core.take()
@@ -276,7 +276,7 @@ def test_nothing_is_lost_that_has_been_fetched(core):
     core.take()
 
 
-def test_an_agent_that_joins_again_still_has_it(core):
+def test_an_agent_that_joins_again_still_has_its_results(core):
     fetching(core)
     again = b"agent again"
     core.agent(again, AGENT)
@@ -294,7 +294,7 @@ def test_only_the_agent_that_has_it_is_believed(core):
     assert core.take() == []
 
 
-def test_stored_where_the_agent_is_gone_runs_again(core):
+def test_a_result_stored_without_an_agent_is_made_again(core):
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [1], NO)])
     core.take()
@@ -306,7 +306,7 @@ def test_stored_where_the_agent_is_gone_runs_again(core):
 
 
 @pytest.mark.parametrize("keep", [NO, BOTH])
-def test_what_was_not_to_be_stored(core, keep):
+def test_a_result_stored_against_the_row(core, keep):
     joined(core, W)
     submit(core, [(1, [], keep)])
     core.take()
@@ -361,7 +361,7 @@ def test_a_file_of_an_attempt_that_does_not_count_is_no_copy(core):
     assert ("object", A, NAME, 1, [bytes(LARGE_BYTES)]) in sent
 
 
-def test_nobody_needs_what_is_stored(core):
+def test_a_stored_result_that_is_not_needed(core):
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [1], NO)])
     forget(core, 1)
@@ -387,8 +387,8 @@ def test_a_worker_that_can_not_read_the_file_is_sent_the_bytes(core):
 # ------------------------------------------------------------------------------------------------------ submitted again
 
 
-def test_what_was_given_up_and_still_runs_is_wanted_again(core):
-    """A target reads what is lost and what runs: failed, it lets go of the latter."""
+def test_an_abandoned_running_task_is_wanted_again(core):
+    """A target reads a lost result and that of a running task. When it fails, it releases the latter."""
     joined(core, W)
     stored_one(core, [(2, [], KEEP), (3, [1, 2], NO)])
     core.started(W, (NAME, 2, 1))
@@ -409,7 +409,7 @@ def test_what_was_given_up_and_still_runs_is_wanted_again(core):
     assert three[2][0][1] == 3 and three[2][0][4] == b"xonetwo"
 
 
-def test_what_is_being_taken_back_is_wanted_again(core):
+def test_a_task_that_is_being_retracted_is_wanted_again(core):
     joined(core, W)
     stored_one(core, [(2, [], KEEP), (3, [1, 2], NO)])
     missing(core, 1)
@@ -424,7 +424,7 @@ def test_what_is_being_taken_back_is_wanted_again(core):
     assert [row[1] for each in core.take() if each[0] == "dispatch" for row in each[2]][-1] == 3
 
 
-def test_what_is_kept_is_referred_to_again(core):
+def test_a_kept_result_is_referenced_again(core):
     joined(core, W)
     stored_one(core)
     submit(core, [(1, [], KEEP), (2, [1], NO)])
@@ -435,7 +435,7 @@ def test_what_is_kept_is_referred_to_again(core):
     assert ("forget objects", A, [(NAME, 1)]) in core.take()
 
 
-def test_a_target_that_contradicts_what_is_stored(core):
+def test_a_resubmitted_target_whose_result_is_stored(core):
     joined(core, W)
     stored_one(core)
     submit(core, [(1, [], BOTH)])
@@ -477,13 +477,13 @@ def test_files_that_an_agent_names_after_it_was_given_up(core):
 
 
 def credit_after(core):
-    """What of its window the client can't use now. Takes everything."""
+    """The bytes of its window that the client can't use now. Takes all messages."""
     core.take()
     client = core.scheduler.tables.clients.find(NAME)
     return client.submitted_bytes - client.returned_bytes
 
 
-def test_what_is_submitted_again_comes_back_as_credit(core):
+def test_resubmitted_rows_return_their_credit(core):
     joined(core, U, W)
     rows = [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)]
     submit(core, rows)
@@ -496,7 +496,7 @@ def test_what_is_submitted_again_comes_back_as_credit(core):
     assert credit_after(core) == 0
 
 
-def test_after_a_new_welcome_it_counts_once(core):
+def test_after_a_new_welcome_a_resubmitted_row_counts_once(core):
     joined(core, U, W)
     rows = [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)]
     submit(core, rows)

@@ -1,4 +1,4 @@
-"""options(capabilities=…): who can serve what, and what waits. Runs under PyPy and CPython."""
+"""options(capabilities=…): which worker can serve which task, and which tasks wait. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_task_goes_where_it_can_run(core):
         ([GPU], [], True),
     ],
 )
-def test_every_name_with_at_least_that_amount(core, has, wanted, is_able):
+def test_a_worker_needs_every_capability_in_the_amount(core, has, wanted, is_able):
     core.client(C, 11)
     core.function(C, 1, b"f")
     core.worker(W, 22, capabilities=has)
@@ -54,7 +54,7 @@ def test_every_name_with_at_least_that_amount(core, has, wanted, is_able):
     assert core.take_dispatched(W) == ([(11, 1, 1)] if is_able else [])
 
 
-def test_what_nobody_can_serve_waits_and_does_not_block_what_is_behind(core):
+def test_an_unschedulable_task_does_not_block_others(core):
     joined(core)
     core.submit(C, [1], priority=9, **needs(GPU))
     core.submit(C, [2], **needs(GPU))
@@ -72,7 +72,7 @@ def test_what_nobody_can_serve_waits_and_does_not_block_what_is_behind(core):
 
 
 def test_the_able_worker_is_busy(core):
-    """The task waits for it; others are served meanwhile."""
+    """The task waits for this worker; other tasks run meanwhile."""
     joined(core)
     core.worker(W2, 23, capabilities=[GPU])
     core.submit(C, [1], **needs(GPU))
@@ -84,7 +84,7 @@ def test_the_able_worker_is_busy(core):
     assert rows_of(core) == [(11, 2, 1)]
 
 
-def test_of_the_idle_ones_an_able_one(core):
+def test_an_idle_worker_with_the_capability_is_chosen(core):
     core.client(C, 11)
     core.function(C, 1, b"f")
     for number in range(20):
@@ -95,7 +95,7 @@ def test_of_the_idle_ones_an_able_one(core):
     assert len(counts) == 20 and set(counts.values()) == {1}
 
 
-def test_of_the_busy_ones_an_able_one_with_room(core):
+def test_a_busy_worker_with_the_capability_and_room_is_chosen(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.worker(W2, 23, capabilities=[GPU])
@@ -106,7 +106,7 @@ def test_of_the_busy_ones_an_able_one_with_room(core):
     assert core.take_dispatched(W2) == [(11, 5, 1)]
 
 
-def test_the_notice_is_said_once_for_as_long_as_nobody_can(core):
+def test_the_notice_is_sent_once_while_no_worker_can_run_the_task(core):
     joined(core)
     core.submit(C, [1, 2], **needs(BIG, LINUX))
     core.submit(C, [3], priority=2, **needs(BIG, LINUX))
@@ -126,7 +126,7 @@ def test_the_notice_is_said_once_for_as_long_as_nobody_can(core):
     assert warnings_of(core) == [notice.replace("3", "4")]
 
 
-def test_the_notice_is_for_each_client_and_each_need(core):
+def test_each_client_and_requirement_has_a_notice(core):
     joined(core)
     core.client(C2, 12)
     core.function(C2, 1, b"f")
@@ -141,7 +141,7 @@ def test_the_notice_is_for_each_client_and_each_need(core):
     ]
 
 
-def test_no_notice_while_the_able_worker_is_busy_or_nothing_waits(core):
+def test_no_notice_while_the_able_worker_is_busy_or_no_task_waits(core):
     joined(core)
     core.worker(W2, 23, capabilities=[GPU])
     core.submit(C, [1, 2], **needs(GPU))
@@ -176,7 +176,7 @@ def test_capabilities_may_change_with_the_next_hello(core):
     assert core.tables()["waiting"] == 1
 
 
-def test_a_task_that_nobody_can_serve_is_cancelled_and_dropped_like_others(core):
+def test_an_unschedulable_task_is_cancelled_and_dropped_like_others(core):
     joined(core)
     core.submit(C, [1, 2], **needs(GPU))
     core.cancel(C, 1)
@@ -185,8 +185,8 @@ def test_a_task_that_nobody_can_serve_is_cancelled_and_dropped_like_others(core)
     assert core.tables()["ranks"] == core.tables()["waiting"] == 0
 
 
-def test_the_two_lanes_of_a_rank_have_their_turns(core):
-    """Of one client: one need must not push aside another."""
+def test_the_two_lanes_of_a_rank_take_turns(core):
+    """Both lanes are of one client. One requirement must not push aside another."""
     core.client(C, 11)
     core.function(C, 1, b"f")
     core.submit(C, range(10), **needs(GPU))
@@ -201,8 +201,8 @@ def test_the_two_lanes_of_a_rank_have_their_turns(core):
     assert {task_id >= 10 for task_id in order[:4]} == {False, True}
 
 
-def test_nobody_is_kept_free_for_those_who_need_it(core):
-    """An idle worker with a capability serves those who need none."""
+def test_no_worker_is_reserved_for_a_capability(core):
+    """An idle worker with a capability serves tasks that need none."""
     joined(core)
     running(core)
     core.worker(W2, 23, capabilities=[GPU])

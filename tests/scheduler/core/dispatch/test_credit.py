@@ -1,4 +1,4 @@
-"""What clients may submit, and may leave unread. Runs under PyPy and CPython."""
+"""How much clients may submit, and how many results may be unread. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def outstanding(core, incarnation=11):
 
 
 def stalled(core, count=1):
-    """So much is on its way to the client that nothing more of it is dispatched; so many tasks wait."""
+    """So many bytes are on their way to the client that none of its tasks is dispatched. This number of tasks waits."""
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1], 2)
     core.results(W, core.take_dispatched(W), body=bytes(WINDOW + 1))
@@ -60,7 +60,7 @@ def stalled(core, count=1):
 # --------------------------------------------------------------------------------------------------------------- credit
 
 
-def test_the_welcome_tells_the_window(core):
+def test_the_welcome_has_the_window(core):
     assert told(core) == (WINDOW, WINDOW)
     core.client(C2, 12)
     assert told(core, C2) == (WINDOW // 2, WINDOW // 2)
@@ -112,7 +112,7 @@ def test_credit_is_granted_in_steps_as_tasks_end(core):
     assert granted == [(ended, WINDOW + ended * WINDOW // 16) for ended in (4, 8, 12, 16)]
 
 
-def test_every_way_a_task_ends_gives_its_room_back(core):
+def test_every_end_of_a_task_returns_its_credit(core):
     core.submit(C, range(1, 9), body=BODY)
     core.submit(C, range(9, 17), body=BODY, large=range(8))
     client = core.scheduler.tables.clients.find(11)
@@ -137,7 +137,7 @@ def test_every_way_a_task_ends_gives_its_room_back(core):
     assert core.tables()["waiting"] == core.tables()["dispatched"] == 0
 
 
-def test_the_count_begins_anew_with_every_welcome(core):
+def test_every_welcome_resets_the_count(core):
     core.submit(C, [1, 2, 3], body=BODY)
     core.take()
     core.client(C, 11)
@@ -155,7 +155,7 @@ def test_the_count_begins_anew_with_every_welcome(core):
     assert client.returned_bytes == WINDOW
 
 
-def test_others_who_leave_make_room(core):
+def test_clients_that_leave_free_credit(core):
     core.client(C2, 12)
     core.client(b"client 3", 13)
     core.goodbye(C)
@@ -164,7 +164,7 @@ def test_others_who_leave_make_room(core):
     assert core.take() == [("credit", b"client 3", WINDOW)]
 
 
-def test_credit_is_never_taken_back(core):
+def test_credit_is_never_withdrawn(core):
     for number in range(5):
         core.client(b"another %d" % number, 50 + number)
     core.submit(C, [1], body=BODY)
@@ -183,7 +183,7 @@ def test_a_task_larger_than_the_window(core):
 # ------------------------------------------------------------------------------------------------------ results unread
 
 
-def test_a_client_that_takes_nothing_is_given_nothing(core):
+def test_tasks_of_a_client_that_acknowledges_nothing_are_not_dispatched(core):
     stalled(core, 3)
     core.worker(W2, 23)
     core.wait(2)
@@ -192,7 +192,7 @@ def test_a_client_that_takes_nothing_is_given_nothing(core):
     assert core.tables()["ranks"] == 0
 
 
-def test_what_waits_at_that_time_stays(core):
+def test_waiting_tasks_of_a_paused_client_stay(core):
     core.submit(C, [1, 2, 3])
     core.results(W, core.take_dispatched(W), 10**9, body=bytes(WINDOW + 1))
     # One more went before the answer was looked at.
@@ -204,7 +204,7 @@ def test_what_waits_at_that_time_stays(core):
     assert core.take_dispatched(W) == [(11, 3, 1)]
 
 
-def test_and_goes_on_when_it_has_taken_enough(core):
+def test_tasks_are_dispatched_again_after_enough_acknowledgements(core):
     stalled(core, 3)
     core.received(C, WINDOW // 2)
     assert core.take() == []
@@ -212,7 +212,7 @@ def test_and_goes_on_when_it_has_taken_enough(core):
     assert core.take_dispatched(W) == [(11, task_id, 1) for task_id in (2, 3, 4)]
 
 
-def test_up_to_the_window_nothing_is_stopped(core):
+def test_a_client_is_not_paused_within_its_window(core):
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1], 2)
     core.results(W, core.take_dispatched(W), body=bytes(WINDOW))
@@ -237,7 +237,7 @@ def test_results_of_both_kinds_count(core, is_large):
     assert outstanding(core) == 0
 
 
-def test_others_are_served_meanwhile(core):
+def test_other_clients_are_served_meanwhile(core):
     stalled(core, 3)
     core.client(C2, 12)
     core.function(C2, 2, b"g")
@@ -245,7 +245,7 @@ def test_others_are_served_meanwhile(core):
     assert core.take_dispatched(W) == [(12, 1, 1)]
 
 
-def test_what_workers_hold_of_it_comes_all_the_same(core):
+def test_results_of_held_tasks_are_still_sent(core):
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, range(1, 101), 2)
     rows = core.take_dispatched(W)
@@ -255,7 +255,7 @@ def test_what_workers_hold_of_it_comes_all_the_same(core):
 
 
 @pytest.mark.parametrize("is_queued", [False, True])
-def test_tasks_that_come_back_wait_as_well(core, is_queued):
+def test_requeued_tasks_wait_as_well(core, is_queued):
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2], 2)
     core.take()
@@ -267,7 +267,7 @@ def test_tasks_that_come_back_wait_as_well(core, is_queued):
     assert core.take_dispatched(W2) == [(11, 2, 2)]
 
 
-def test_a_client_that_never_says_received_is_told_so_once(core):
+def test_a_client_that_never_acknowledges_is_told_once(core):
     stalled(core, 3)
     core.wait(9)
     assert core.notices == []
@@ -313,7 +313,7 @@ def test_all_cancelled_while_it_is_stalled(core):
     assert core.take_dispatched(W) == [(11, 5, 1)]
 
 
-def test_taken_over_while_it_is_stalled(core):
+def test_attached_while_it_is_stalled(core):
     stalled(core, 2)
     core.worker(W2, 23, running=[(11, 2, 1)])
     assert core.take() == []
@@ -324,21 +324,21 @@ def test_taken_over_while_it_is_stalled(core):
 
 
 def test_a_new_connection_ends_the_stall(core):
-    """What was on its way is lost with the old one."""
+    """Messages on their way are lost with the old connection."""
     stalled(core, 3)
     core.client(C2, 11)
     assert core.take_dispatched(W) == [(11, task_id, 1) for task_id in (2, 3, 4)]
     assert outstanding(core) == 0
 
 
-def test_it_leaves_while_it_is_stalled(core):
+def test_a_stalled_client_leaves(core):
     stalled(core, 3)
     core.goodbye(C)
     assert core.tables()["waiting"] == core.tables()["clients by incarnation"] == 0
     core.take()
 
 
-def test_it_leaves_stalled_and_comes_back(core):
+def test_a_stalled_client_leaves_and_comes_back(core):
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2], 2)
     core.take()
@@ -367,7 +367,7 @@ def test_nested_clients_are_stalled_like_others(core):
     assert core.take_dispatched(W) == [(99, 3, 1)]
 
 
-def test_only_a_client_says_what_it_has_received(core):
+def test_only_a_client_may_acknowledge(core):
     core.received(W, 1)
     core.received(b"stranger", 1)
     assert core.take() == [("error", W, "only a client may send this message"), ("hello wanted", b"stranger")]

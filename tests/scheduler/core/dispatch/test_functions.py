@@ -1,4 +1,4 @@
-"""Functions: sent once, forgotten when nobody names them. Runs under PyPy and CPython."""
+"""Functions are sent once and forgotten when no client holds them. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scaler_scheduler.core import events
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 
 
-def test_a_function_goes_once_to_each_worker_whoever_brought_it(core):
+def test_a_function_goes_once_to_each_worker_for_all_clients(core):
     first = joined(core)
     core.worker(W2, 23)
     second = core.client(C2, 12)
@@ -27,7 +27,7 @@ def test_a_function_goes_once_to_each_worker_whoever_brought_it(core):
     assert core.tables()["functions"] == 1
 
 
-def test_a_function_is_forgotten_when_nobody_names_it(core):
+def test_an_unused_function_is_forgotten(core):
     joined(core)
     core.submit(C, [1])
     core.results(W, core.take_dispatched(W))
@@ -59,7 +59,7 @@ def test_a_function_forgotten_while_tasks_wait_stays_for_them(core):
     assert core.take() == [("forget", W, [1]), ("resolved", C, [(2, 0, b"")])]
 
 
-def test_a_function_of_two_numbers_is_forgotten_once(core):
+def test_a_function_with_two_numbers_is_forgotten_once(core):
     joined(core)
     core.function(C, 2, b"f")
     core.submit(C, [1], 2)
@@ -69,7 +69,7 @@ def test_a_function_of_two_numbers_is_forgotten_once(core):
     assert core.take() == [("forget", W, [1])]
 
 
-def test_a_function_dropped_and_taken_up_again_in_one_turn(core):
+def test_a_function_dropped_and_used_again_in_one_turn(core):
     joined(core)
     core.submit(C, [1])
     core.results(W, core.take_dispatched(W))
@@ -81,14 +81,14 @@ def test_a_function_dropped_and_taken_up_again_in_one_turn(core):
     assert core.take() == [("forget", W, [1])]
 
 
-def test_a_function_number_is_taken(core):
+def test_a_function_number_that_names_another_function(core):
     joined(core)
     core.function(C, 1, b"f")  # the same again is fine
     core.function(C, 1, b"another")
     assert core.take() == [("error", C, "function number 1 already names another function")]
 
 
-def test_of_a_submit_that_names_an_unknown_function_the_other_tasks_are_taken(core):
+def test_a_submit_with_an_unknown_function_is_accepted_in_part(core):
     number = joined(core)
     core.feed(submit_event(C, [1, 2, 4, 5], [7, 1, 7, 1], [b"a", b"bc", b"d" * 9, b"e"], [2]))
     sent = core.take()
@@ -101,7 +101,7 @@ def test_of_a_submit_that_names_an_unknown_function_the_other_tasks_are_taken(co
     assert client.returned_bytes == 1 + 2 + 9 + 3 * TASK_OVERHEAD, "what is not taken does not count"
 
 
-def test_of_tasks_that_read_others_none_is_taken_where_a_function_is_unknown(core):
+def test_a_graph_with_an_unknown_function_is_rejected(core):
     joined(core)
     event = submit_event(C, [1, 2], [1, 7], [b"", b""], [])
     event.inputs, event.input_counts = array("q", [1]), array("I", [0, 1])

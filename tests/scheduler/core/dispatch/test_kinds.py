@@ -10,13 +10,13 @@ PICKLE, PRICE, SIZE = "cloudpickle 3.11", "named json price", "named raw size"
 
 
 def client_with_both(core):
-    """Functions 1, of a pickle, and 2, by name."""
+    """Function 1 is a pickle, function 2 is by name."""
     core.client(C, 11)
     core.function(C, 1, b"code", PICKLE)
     core.function(C, 2, b"", PRICE)
 
 
-def test_each_goes_to_the_worker_that_can_run_it(core):
+def test_each_function_goes_to_a_worker_that_can_run_it(core):
     client_with_both(core)
     core.worker(W, 22, kinds=[PRICE, SIZE])
     core.worker(W2, 23, kinds=[PICKLE])
@@ -26,7 +26,7 @@ def test_each_goes_to_the_worker_that_can_run_it(core):
     assert core.take_dispatched(W) == [(11, 2, 1)]
 
 
-def test_what_nobody_can_run_waits_and_does_not_block_what_is_behind(core):
+def test_a_function_that_no_worker_can_run_does_not_block_others(core):
     client_with_both(core)
     core.worker(W, 22, kinds=[PICKLE])
     core.submit(C, [1, 2], function=2)
@@ -60,7 +60,7 @@ def test_the_notice_names_capabilities_and_kind(core):
 
 
 def test_one_submit_may_mix_kinds(core):
-    """Rows with payloads of their own among them; each goes where it can run, once."""
+    """Some rows have payloads with a frame of their own. Each row goes once to a worker that can run it."""
     client_with_both(core)
     core.feed(submit_event(C, [1, 2, 3, 4], [1, 2, 1, 2], [b"a", b"bb", b"ccc", b"dddd"], [1, 2]))
     core.worker(W, 22, kinds=[PRICE])
@@ -90,7 +90,7 @@ def test_rows_of_mixed_kinds_are_cancelled_and_come_again_like_others(core):
     assert core.tables()["waiting"] == core.tables()["ranks"] == 0
 
 
-def test_a_worker_that_names_none_is_sent_all(core):
+def test_a_worker_without_kinds_is_sent_all_functions(core):
     client_with_both(core)
     core.worker(W, 22)
     core.feed(submit_event(C, [1, 2], [1, 2], [b"", b""], []))
@@ -108,8 +108,8 @@ def test_kinds_may_change_with_the_next_hello(core):
     assert core.take_dispatched(W) == [(11, 1, 1)]
 
 
-def test_idle_workers_that_can_not_run_it_take_nothing_back(core):
-    """What is queued behind a long task is of a kind that the idle one can't run."""
+def test_tasks_are_not_retracted_for_idle_workers_that_cannot_run_them(core):
+    """The tasks behind a long one are of a kind that the idle worker can't run."""
     client_with_both(core)
     core.worker(W, 22, kinds=[PRICE])
     core.submit(C, [1], function=2)
@@ -126,7 +126,7 @@ def test_idle_workers_that_can_not_run_it_take_nothing_back(core):
     assert retracts == [("retract", W, [rows[2], rows[1]])]
 
 
-def test_of_many_idle_ones_the_one_that_can(core):
+def test_of_many_idle_workers_the_able_one_is_chosen(core):
     core.client(C2, 12)
     core.function(C2, 1, b"", PRICE)
     for number in range(20):
@@ -137,8 +137,8 @@ def test_of_many_idle_ones_the_one_that_can(core):
     assert core.take() == [resolved(1, route=C2)]
 
 
-def test_two_functions_of_one_name_by_two_codecs_are_two(core):
-    """By the decoder's digest; here by what it is made of."""
+def test_two_functions_with_one_name_and_two_codecs(core):
+    """The decoder's digest tells them apart; here their bytes do."""
     core.client(C, 11)
     core.worker(W, 22, kinds=[PRICE])
     core.function(C, 1, b"by json", PRICE)

@@ -1,4 +1,4 @@
-"""Objects that a client holds for as long as it likes: they must not keep its tasks waiting, nor fill the scheduler.
+"""Objects that a client holds for long must neither keep its tasks waiting nor fill the scheduler.
 
 Runs under PyPy and CPython.
 """
@@ -36,13 +36,13 @@ def forget(core, *ids):
 
 
 def granted(core):
-    """The newest credit, in bytes beyond the window of the welcome; nothing else may have been sent."""
+    """The newest credit, in bytes beyond the window of the welcome. No other message may have been sent."""
     sent = core.take()
     assert {each[0] for each in sent} <= {"credit"}, sent
     return sent[-1][2] - WINDOW if sent else None
 
 
-def test_objects_that_are_held_leave_room_for_tasks(core):
+def test_held_objects_leave_credit_for_tasks(core):
     send(core, 101)
     assert granted(core) == WINDOW // 4
     for number in range(102, 112):
@@ -54,7 +54,7 @@ def test_objects_that_are_held_leave_room_for_tasks(core):
     assert granted(core) == 12 * WINDOW // 4
 
 
-def test_beside_tasks_a_window_of_objects_is_free(core):
+def test_beside_tasks_a_window_of_objects_counts_nothing(core):
     core.submit(C, [1])
     (row,) = core.take_dispatched(W)
     for number in range(101, 109):
@@ -65,7 +65,7 @@ def test_beside_tasks_a_window_of_objects_is_free(core):
     assert credits == [WINDOW + 2 * WINDOW + TASK_OVERHEAD]
 
 
-def test_a_client_that_joins_again_holds_what_it_held(core):
+def test_a_client_that_joins_again_holds_its_objects(core):
     for number in range(101, 106):
         send(core, number)
     core.client(C, 11)
@@ -74,7 +74,7 @@ def test_a_client_that_joins_again_holds_what_it_held(core):
     assert granted(core) == 5 * WINDOW // 4
 
 
-def test_objects_have_room_within_the_limit(core):
+def test_objects_are_bounded_by_the_memory_limit(core):
     core.client(C2, 12)
     for number in range(101, 119):
         send(core, number)

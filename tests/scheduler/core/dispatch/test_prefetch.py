@@ -43,7 +43,7 @@ def test_a_worker_of_queue_size_one(make_core):
         core.take_one("resolved", C, [(task_id, 0, b"")])
 
 
-def test_a_busy_worker_is_given_more_before_it_runs_dry(core):
+def test_a_busy_worker_gets_more_before_its_queue_is_empty(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, range(1, 3001), 2)
@@ -80,7 +80,7 @@ def test_single_tasks_go_to_the_worker_that_was_busy_last(core):
         assert (kind, route) == ("dispatch", first)
 
 
-def test_no_ops_that_fit_one_message_are_not_spread(core):
+def test_no_ops_that_fit_one_message_go_to_one_worker(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.worker(W2, 23)
@@ -89,7 +89,7 @@ def test_no_ops_that_fit_one_message_are_not_spread(core):
 
 
 @pytest.mark.parametrize("large", [[], [0]])
-def test_large_payloads_are_not_piled_up_at_a_worker(core, large):
+def test_large_payloads_do_not_pile_up_at_a_worker(core, large):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     body = bytes(TARGET_BYTES // 4 + 1)
@@ -100,7 +100,7 @@ def test_large_payloads_are_not_piled_up_at_a_worker(core, large):
     assert {sent[0]: len(sent[2]) for sent in core.take()} == {"dispatch": 4, "resolved": 4}
 
 
-def test_a_worker_that_one_function_does_not_want_is_there_for_others(core):
+def test_a_worker_declined_for_one_function_serves_others(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1], 2)
@@ -111,7 +111,7 @@ def test_a_worker_that_one_function_does_not_want_is_there_for_others(core):
     assert core.take_dispatched(W) == [(11, 3, 1)]
 
 
-def test_nothing_is_queued_behind_what_is_known_to_run_for_long(core):
+def test_nothing_is_queued_behind_a_long_task(core):
     joined(core)
     core.teach(C, W, 1, b"f", 1000, 0)
     running(core)

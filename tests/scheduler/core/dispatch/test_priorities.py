@@ -1,4 +1,4 @@
-"""Who goes first: ranks, then clients in turn. Runs under PyPy and CPython."""
+"""The order of tasks: ranks first, then clients in turn. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
 
 
 def order_of(core, count):
-    """The next tasks that the worker is given, one at a time, as (client, id)."""
+    """The next tasks that the worker gets, one at a time, as (client, id)."""
     order = []
     while len(order) < count:
         rows = core.take_dispatched(W)
@@ -25,7 +25,7 @@ def lanes(core):
     return sum(len(client.lanes) for client in core.scheduler.tables.clients)
 
 
-def test_higher_priorities_start_first_whatever_came_first(core):
+def test_higher_priorities_start_first(core):
     joined(core)
     core.submit(C, [0])  # keeps the worker busy
     priorities = [0, 5, -5, 5, LOWEST, HIGHEST, 0, -5]
@@ -43,7 +43,7 @@ def test_within_a_priority_deeper_tasks_first(core):
     assert [task_id for _, task_id in order_of(core, 7)] == [0, 6, 3, 2, 4, 1, 5]
 
 
-def test_the_worker_is_told_depth_and_priority(core):
+def test_the_dispatch_has_depth_and_priority(core):
     joined(core)
     core.submit(C, [1], priority=-7, depth=2)
     assert core.take()[-1] == ("dispatch", W, [(11, 1, 1, 1, b"")], {0: (0, 2, -7)})
@@ -52,7 +52,7 @@ def test_the_worker_is_told_depth_and_priority(core):
     assert core.take()[-1] == ("dispatch", W2, [(11, 1, 2, 1, b"")], {0: (0, 2, -7)})
 
 
-def test_specials_stay_with_their_rows(core):
+def test_row_options_stay_with_their_rows(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.worker(W2, 23)
@@ -68,7 +68,7 @@ def test_specials_stay_with_their_rows(core):
     assert sent[3] == {2: (1, 0, -1), 3: (1, 0, -1), 4: (2, 0, -2), 5: (0, 0, -3)}
 
 
-def test_a_task_that_waits_again_goes_before_those_of_its_rank_only(core):
+def test_a_requeued_task_goes_first_in_its_rank_only(core):
     joined(core)
     core.submit(C, [1, 2])
     core.submit(C, [3], priority=1)
@@ -95,8 +95,8 @@ def test_two_clients_take_turns(core):
     assert first in order
 
 
-def test_thousands_of_tasks_do_not_hold_up_anothers_ten(core):
-    """Long ones: the ten start one after another, each after at most one of the other's."""
+def test_thousands_of_tasks_do_not_delay_ten_of_another_client(core):
+    """The tasks are long. The ten start one after another, each after at most one task of the other client."""
     joined(core)
     core.submit(C, range(5000))
     core.client(C2, 12)
@@ -138,7 +138,7 @@ def test_priorities_come_before_turns(core):
     assert order[5:] == [(11, 1), (11, 2), (11, 3)]
 
 
-def test_lanes_vanish_when_they_are_empty(core):
+def test_empty_lanes_are_removed(core):
     joined(core)
     core.submit(C, [0])
     for task_id in range(1, 51):
@@ -151,7 +151,7 @@ def test_lanes_vanish_when_they_are_empty(core):
     assert lanes(core) == core.tables()["ranks"] == 0
 
 
-def test_lanes_vanish_with_their_client(core):
+def test_lanes_are_removed_with_their_client(core):
     joined(core)
     core.submit(C, [0])
     core.client(C2, 12)
@@ -164,8 +164,8 @@ def test_lanes_vanish_with_their_client(core):
     assert [task_id for _, task_id in order_of(core, 6)] == [0, 5, 4, 3, 2, 1]
 
 
-def test_the_order_within_a_client_is_that_of_submission(core):
-    """Whatever batches they came in, and with others given in between."""
+def test_tasks_of_a_client_run_in_the_order_of_submission(core):
+    """In any batches, with dispatches in between."""
     joined(core)
     core.client(C2, 12)
     core.function(C2, 1, b"f")

@@ -1,5 +1,7 @@
-"""Workers that do not answer, as what they run holds the interpreter's lock or as their process is stopped, while their
-agent's heartbeats go on: what they have queued runs elsewhere. Runs under PyPy and CPython."""
+"""Workers that do not answer while their agent's heartbeats go on: their queued tasks run elsewhere.
+
+Their task holds the GIL, or their process is stopped. Runs under PyPy and CPython.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ ROW = (11, 1, 1)
 
 
 def queued(core, *runs):
-    """Short tasks are at one worker, which says nothing, and another one is idle; the agent has told what runs."""
+    """One silent worker holds short tasks, another worker is idle. The agent has told which task runs."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3, 4], 2)
@@ -28,7 +30,7 @@ def retract(*ids):
 
 
 def take_all(core):
-    """The other worker runs whatever it is given; ids and attempts."""
+    """The other worker runs all tasks that it gets. Returns ids and attempts."""
     ran = []
     while True:
         rows = [row[:3] for sent in core.take() if sent[0] == "dispatch" for row in sent[2]]
@@ -51,8 +53,8 @@ def test_its_queue_runs_elsewhere(core):
     assert core.scheduler.counts.late_results == 1
 
 
-def test_what_runs_stays_where_it_is(core):
-    """Whatever was given before it has ended, and the worker could not say so."""
+def test_the_running_task_stays_with_its_worker(core):
+    """Earlier tasks have ended, and the worker could not report it."""
     assert queued(core, (11, 3, 1))[0] == ("started", C, [3])
     core.wait(LOOKS)
     assert take_all(core) == [(1, 2), (2, 2), (4, 2)]
@@ -62,8 +64,8 @@ def test_what_runs_stays_where_it_is(core):
     assert core.take() == [resolved(3)]
 
 
-def test_nobody_has_said_what_runs(core):
-    """What keeps it from answering may be any of those."""
+def test_nothing_moves_if_the_running_task_is_unknown(core):
+    """Any of the tasks may keep the worker from answering."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3, 4], 2)
@@ -73,7 +75,7 @@ def test_nobody_has_said_what_runs(core):
     assert core.take() == []
 
 
-def test_it_is_given_nothing_more(core):
+def test_a_silent_worker_gets_no_tasks(core):
     queued(core)
     core.wait(LOOKS)
     core.take()
@@ -84,8 +86,8 @@ def test_it_is_given_nothing_more(core):
 
 
 @pytest.mark.parametrize("route", [W, A])
-def test_one_that_lives(core, route):
-    """Its own heartbeats show that, its agent's do not."""
+def test_a_worker_with_heartbeats_is_not_silent(core, route):
+    """Its own heartbeats show that it lives; its agent's do not."""
     queued(core)
     for _ in range(5):
         core.wait(1)
@@ -93,7 +95,7 @@ def test_one_that_lives(core, route):
     assert (core.take() == []) == (route == W)
 
 
-def test_nobody_is_idle(core):
+def test_nothing_moves_without_an_idle_worker(core):
     queued(core)
     core.goodbye(W2)
     core.wait(10)
@@ -104,8 +106,8 @@ def test_nobody_is_idle(core):
     core.take()
 
 
-def test_a_cancel_waits_for_its_word(core):
-    """A task that it may begin is not said to be cancelled."""
+def test_a_cancel_waits_for_the_workers_answer(core):
+    """A task that the worker may begin is not answered as cancelled."""
     queued(core)
     core.cancel(C, 4)
     core.wait(LOOKS)
@@ -123,7 +125,7 @@ def test_a_stall_of_the_scheduler_is_not_their_silence(core):
     assert take_all(core) == [(3, 2), (4, 2)]
 
 
-def test_the_death_afterwards_is_of_what_it_ran(core):
+def test_a_later_death_counts_for_the_running_task(core):
     queued(core)
     core.wait(LOOKS)
     core.take()
@@ -132,7 +134,7 @@ def test_the_death_afterwards_is_of_what_it_ran(core):
     core.take()
 
 
-def test_an_agents_word_counts_for_its_own_workers_and_what_has_not_begun(core):
+def test_an_agent_reports_only_unstarted_tasks_of_its_workers(core):
     joined(core)
     core.agent(b"another agent", 34)
     core.submit(C, [1])

@@ -1,4 +1,4 @@
-"""What can't be sent, as the connection is gone, is not lost. Runs under PyPy and CPython."""
+"""Messages that can't be sent because their connection is gone are not lost. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEASE = 8.0
 
 @pytest.fixture
 def core():
-    """A client with function 1, an agent with one worker, whose connection is lost."""
+    """A client with function 1, and an agent with one worker, whose connection is lost."""
     core = Core(Limits(worker_timeout_seconds=LEASE))
     joined(core)
     core.take()
@@ -23,7 +23,7 @@ def core():
 
 
 def let_live(core, seconds):
-    """The agent says all the while that its worker lives."""
+    """The agent reports all the time that its worker lives."""
     for _ in range(int(seconds)):
         core.wait(1.0)
         core.heartbeat(A, 22)
@@ -43,7 +43,7 @@ def test_the_worker_gets_it_when_it_is_back(core):
     assert core.take_dispatched(b"worker again") == [(11, 1, 2)]
 
 
-def test_it_is_given_nothing_while_it_is_cut_off(core):
+def test_an_unreachable_worker_gets_no_tasks(core):
     core.submit(C, [1])
     core.submit(C, [2])
     assert core.take() == []
@@ -51,7 +51,7 @@ def test_it_is_given_nothing_while_it_is_cut_off(core):
     assert worker.is_unreachable and not worker.task_count
 
 
-def test_what_it_has_is_left_to_it_for_its_lease_which_its_agent_does_not_renew(core):
+def test_an_unreachable_worker_keeps_its_tasks_for_its_own_lease(core):
     core.gone.clear()
     core.submit(C, [1])
     core.started(W, *core.take_dispatched(W))
@@ -66,7 +66,7 @@ def test_what_it_has_is_left_to_it_for_its_lease_which_its_agent_does_not_renew(
     assert rows_of(core) == [(11, 1, 2)]
 
 
-def test_a_quiet_one_that_is_there_stays(core):
+def test_a_quiet_worker_with_a_connection_stays(core):
     core.gone.clear()
     core.submit(C, [1])
     core.started(W, *core.take_dispatched(W))
@@ -76,7 +76,7 @@ def test_a_quiet_one_that_is_there_stays(core):
     assert len(core.scheduler.tables.workers) == 1
 
 
-def test_what_it_runs_goes_on_when_it_is_back(core):
+def test_its_running_task_goes_on_when_it_is_back(core):
     core.gone.clear()
     core.submit(C, [1])
     rows = core.take_dispatched(W)
@@ -90,7 +90,7 @@ def test_what_it_runs_goes_on_when_it_is_back(core):
     assert resolved(1) in core.take()
 
 
-def test_the_log_says_so_now_and_then(core):
+def test_the_log_reports_it_now_and_then(core):
     core.scheduler.operator_log.drain()
     core.submit(C, [1])
     core.worker(W2, 22, agent=33)
@@ -101,14 +101,14 @@ def test_the_log_says_so_now_and_then(core):
     assert not is_warning
 
 
-def test_what_was_cancelled_meanwhile_is_over(core):
+def test_tasks_cancelled_meanwhile_are_over(core):
     core.submit(C, [1])
     core.cancel(C, 1)
     assert core.take() == [resolved(1, outcome=CANCELLED)]
 
 
 @pytest.mark.parametrize("route", [C, A, b"nobody"])
-def test_nobody_else_is_cut_off(core, route):
+def test_other_workers_stay_reachable(core, route):
     core.gone.clear()
     core.scheduler.undelivered(effects.HeartbeatEcho(route, 1))
     core.submit(C, [1])

@@ -1,4 +1,4 @@
-"""Queued tasks are taken back from workers that turn out to be busy for long. Runs under PyPy and CPython."""
+"""Queued tasks are retracted from workers that turn out to be busy for long. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GPU = frozenset([("gpu", 1)])
 
 
 def queued(core, count, **options):
-    """So many tasks are at the one worker, and it has said that the first one runs."""
+    """So many tasks are on the one worker, which has reported that the first one runs."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, range(1, count + 1), 2, **options)
@@ -80,7 +80,7 @@ def test_they_all_join_at_once(core):
     assert core.scheduler.counts.retracted == 7
 
 
-def test_what_is_taken_is_the_end_of_the_queue_and_a_fair_share(core):
+def test_a_fair_share_of_the_end_of_the_queue_is_retracted(core):
     queued(core, 8)
     core.worker(W2, 23)
     assert core.take() == [retract(8, 7, 6, 5)]
@@ -100,8 +100,8 @@ def test_it_is_asked_once_until_it_has_answered(core):
     assert core.take() == []
 
 
-def test_the_worker_keeps_what_it_has_begun(core):
-    """It was quicker than the question."""
+def test_the_worker_keeps_a_task_that_it_has_begun(core):
+    """It began the task before the retract arrived."""
     queued(core, 2)
     core.worker(W2, 23)
     assert core.take() == [retract(2)]
@@ -112,7 +112,7 @@ def test_the_worker_keeps_what_it_has_begun(core):
     assert core.take() == [resolved(2)]
 
 
-def test_the_result_crosses_the_question(core):
+def test_the_result_crosses_the_retract(core):
     queued(core, 2)
     core.worker(W2, 23)
     core.results(W, [(11, 1, 1), (11, 2, 1)])
@@ -121,7 +121,7 @@ def test_the_result_crosses_the_question(core):
     assert core.tables()["dispatched"] == core.tables()["waiting"] == 0
 
 
-def test_nothing_from_workers_that_are_not_known_to_run_long(core):
+def test_nothing_is_retracted_without_a_reported_long_task(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, range(1, 101), 2)
@@ -131,21 +131,21 @@ def test_nothing_from_workers_that_are_not_known_to_run_long(core):
     assert core.take() == []
 
 
-def test_nothing_when_the_long_one_has_ended(core):
+def test_nothing_is_retracted_after_the_long_task_has_ended(core):
     queued(core, 8)
     core.results(W, [(11, 1, 1)])
     core.worker(W2, 23)
     assert core.take() == [resolved(1)]
 
 
-def test_workers_without_a_queue_are_not_looked_at_again(core):
+def test_workers_without_a_queue_are_not_checked_again(core):
     queued(core, 1)
     core.worker(W2, 23)
     assert not core.scheduler.dispatcher.long_running
 
 
-def test_nothing_while_others_are_busy(core):
-    """There is nobody to give it to."""
+def test_nothing_is_retracted_without_an_idle_worker(core):
+    """There is no worker to give it to."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.worker(W2, 23)
@@ -160,8 +160,8 @@ def test_nothing_while_others_are_busy(core):
     assert core.take()[1:] == [("retract", first[1], last[::-1])]
 
 
-def test_one_after_the_other_joins(core):
-    """Repeated balancing, of the same task among others."""
+def test_workers_join_one_after_another(core):
+    """Tasks are balanced repeatedly, some of them several times."""
     queued(core, 4)
     core.worker(W2, 23)
     assert core.take() == [retract(4, 3)]
@@ -205,7 +205,7 @@ def test_the_idle_worker_dies_in_the_middle_of_it(core):
     assert core.take() == [("dispatch", W, [(11, 3, 2, 2, b"")]), resolved(1)]
 
 
-def test_what_an_idle_worker_cannot_serve_is_left(core):
+def test_tasks_that_the_idle_worker_cannot_run_stay(core):
     core.client(C, 11)
     core.worker(W, 22, capabilities=GPU)
     core.teach(C, W, 2, b"g", 1000, 0)
@@ -225,7 +225,7 @@ def test_what_an_idle_worker_cannot_serve_is_left(core):
     assert core.take() == [retract(3, 2)]
 
 
-def test_a_task_that_nobody_can_serve_does_not_keep_others_from_being_balanced(core):
+def test_an_unschedulable_task_does_not_stop_balancing(core):
     queued(core, 3)
     core.submit(C, [4], 2, capabilities=GPU)
     core.worker(W2, 23)
@@ -280,7 +280,7 @@ def test_several_busy_workers_and_one_idle(core):
     assert core.scheduler.counts.dispatched + core.scheduler.counts.waiting == 400
 
 
-def test_a_failing_task_says_as_little_about_its_queue_as_a_good_one(core):
+def test_a_failed_task_does_not_list_its_worker(core):
     queued(core, 2)
     core.results(W, [(11, 1, 1)], outcome=EXCEPTION)
     core.worker(W2, 23)
@@ -288,8 +288,8 @@ def test_a_failing_task_says_as_little_about_its_queue_as_a_good_one(core):
     assert core.take() == [resolved(1, outcome=EXCEPTION), resolved(2)]
 
 
-def test_a_worker_with_room_is_not_asked_for_the_sake_of_another_with_room(core):
-    """Partly busy workers are no reason: only idle ones are."""
+def test_tasks_are_not_moved_between_partly_busy_workers(core):
+    """Only idle workers are a reason to move tasks."""
     queued(core, 5)
     core.submit(C, [6])
     core.worker(W2, 23)

@@ -1,5 +1,4 @@
-"""What a key is good for: roles, whose an incarnation is, and what becomes of those whose key was revoked. Runs under
-PyPy and CPython."""
+"""Keys: their roles, the incarnations that they own, and peers whose key was revoked. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ def cut_off(core: Core, *users: str) -> int:
         (MONITOR, events.AGENT, 0, "this key is neither a client's nor a worker's"),
     ],
 )  # fmt: skip
-def test_what_a_key_is_not_for(core, user, role, worker, text):
+def test_hellos_that_a_key_does_not_allow(core, user, role, worker, text):
     core.hello(C, role, 11, user=user, worker=worker)
     assert core.take() == [refused(C, text)]
     assert not any(core.tables().values())
@@ -49,7 +48,7 @@ def test_what_a_key_is_not_for(core, user, role, worker, text):
     assert core.take() == [("hello wanted", C)]
 
 
-def test_what_a_key_is_for(core):
+def test_hellos_that_a_key_allows(core):
     join(core, C, events.CLIENT, 11, ALICE)
     join(core, A, events.AGENT, 33, HOST)
     join(core, W, events.WORKER, 22, HOST, agent=33)
@@ -58,8 +57,8 @@ def test_what_a_key_is_for(core):
 
 
 @pytest.mark.parametrize("role, name", [(events.CLIENT, "client"), (events.WORKER, "worker"), (events.AGENT, "agent")])
-def test_an_incarnation_is_the_first_keys(core, role, name):
-    """Replaying a hello takes nothing over: its owner goes on, and may come again by another connection."""
+def test_an_incarnation_belongs_to_its_first_key(core, role, name):
+    """A replayed hello takes nothing over. The owner goes on, and may join again by another connection."""
     first, second = (ALICE, BOB) if role == events.CLIENT else (HOST, HOST2)
     join(core, b"first", role, 11, first)
     core.hello(b"second", role, 11, user=second)
@@ -68,8 +67,8 @@ def test_an_incarnation_is_the_first_keys(core, role, name):
     join(core, b"third", role, 11, first)
 
 
-def test_a_gone_client_is_still_its_own(core):
-    """Tasks that run on are its: nobody else resumes it."""
+def test_a_gone_client_still_belongs_to_its_key(core):
+    """Its running tasks are its own. No other key resumes it."""
     join(core, C, events.CLIENT, 11, ALICE)
     join(core, W, events.WORKER, 22, HOST)
     core.function(C, 1, b"f")
@@ -83,8 +82,8 @@ def test_a_gone_client_is_still_its_own(core):
     assert core.take() == [("forget", W, [1])]
 
 
-def test_tasks_of_others_are_not_to_be_named(core):
-    """Ids are a client's own: what Bob cancels under Alice's ids is nobody's."""
+def test_ids_of_another_client_have_no_effect(core):
+    """Ids belong to a client. A cancel of Bob with Alice's ids cancels nothing."""
     join(core, C, events.CLIENT, 11, ALICE)
     join(core, C2, events.CLIENT, 12, BOB)
     core.function(C, 1, b"f")
@@ -95,7 +94,7 @@ def test_tasks_of_others_are_not_to_be_named(core):
     assert core.take() == [resolved(1, outcome=CANCELLED)]
 
 
-def test_workers_and_agents_of_another_key_are_not_to_be_named(core):
+def test_a_hello_may_not_name_workers_and_agents_of_another_key(core):
     join(core, A, events.AGENT, 33, HOST)
     join(core, W, events.WORKER, 22, HOST, agent=33)
     core.hello(W2, events.WORKER, 23, agent=33, user=HOST2)
@@ -104,7 +103,7 @@ def test_workers_and_agents_of_another_key_are_not_to_be_named(core):
     assert core.take() == [refused(C, ANOTHERS.format("worker"))]
 
 
-def test_who_claimed_to_live_in_a_worker_goes_when_it_comes(core):
+def test_a_false_nested_client_is_removed_when_the_worker_joins(core):
     join(core, C, events.CLIENT, 99, HOST2, worker=22)
     join(core, C2, events.CLIENT, 98, HOST, worker=22)
     core.hello(W, events.WORKER, 22, user=HOST)
@@ -149,7 +148,7 @@ def test_a_revoked_hosts_tasks_run_elsewhere(core):
     assert dispatched(core) == {}
 
 
-def test_without_keys_nobody_is_refused(core):
+def test_without_keys_no_peer_is_refused(core):
     core.client(C, 11, worker=22)
     core.worker(W, 22)
     core.client(C2, 11)

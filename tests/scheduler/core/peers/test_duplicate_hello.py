@@ -1,4 +1,7 @@
-"""A hello in the name of a peer that is here: taken at once, after some seconds, or not at all."""
+"""A hello with the incarnation of a connected peer: accepted at once, after some seconds, or rejected.
+
+Runs under PyPy and CPython.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ TEXT = "incarnation 11 is already connected by another connection"
 
 
 class Connected(Core):
-    """A core that is told which connections are there."""
+    """A core that is told which connections exist."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,14 +39,14 @@ def core() -> Connected:
     return Connected()
 
 
-def test_a_peer_that_has_lost_its_connection_is_welcome_at_once(core: Connected) -> None:
+def test_a_peer_that_has_lost_its_connection_is_accepted_at_once(core: Connected) -> None:
     core.connections.discard(C)
     core.client(NEW, 11)
     assert core.at() == NEW
 
 
 @pytest.mark.parametrize("role, incarnation, old", [(0, 11, C), (1, 22, W), (2, 33, A)])
-def test_the_name_of_who_is_here_and_speaks_is_not_given_away(
+def test_a_hello_is_rejected_while_the_old_connection_is_alive(
     core: Connected, role: int, incarnation: int, old: bytes
 ) -> None:
     core.hello(NEW, role, incarnation, agent=33)
@@ -60,7 +63,7 @@ def test_the_name_of_who_is_here_and_speaks_is_not_given_away(
     assert core.take() == []
 
 
-def test_a_peer_whose_old_connection_is_dead_and_unnoticed_comes_in_after_some_seconds(core: Connected) -> None:
+def test_a_hello_is_accepted_after_some_seconds_of_silence(core: Connected) -> None:
     core.hello(NEW, events.CLIENT, 11)
     core.wait(3)
     assert core.take() == [] and core.at() == C
@@ -68,7 +71,7 @@ def test_a_peer_whose_old_connection_is_dead_and_unnoticed_comes_in_after_some_s
     assert core.take() == [("welcome", NEW)] and core.at() == NEW
 
 
-def test_or_as_soon_as_it_is_noticed(core: Connected) -> None:
+def test_a_hello_is_accepted_as_soon_as_the_old_connection_is_gone(core: Connected) -> None:
     core.hello(NEW, events.CLIENT, 11)
     core.wait(1)
     core.connections.discard(C)
@@ -76,7 +79,7 @@ def test_or_as_soon_as_it_is_noticed(core: Connected) -> None:
     assert core.take() == [("welcome", NEW)]
 
 
-def test_what_the_old_connection_has_said_before_proves_nothing(core: Connected) -> None:
+def test_earlier_messages_of_the_old_connection_prove_nothing(core: Connected) -> None:
     core.hello(NEW, events.CLIENT, 11)
     core.submit(C, [1])
     core.take()
@@ -84,14 +87,14 @@ def test_what_the_old_connection_has_said_before_proves_nothing(core: Connected)
     assert ("welcome", NEW) in core.take()
 
 
-def test_who_leaves_meanwhile_leaves_the_name(core: Connected) -> None:
+def test_a_goodbye_of_the_old_connection_frees_the_incarnation(core: Connected) -> None:
     core.hello(NEW, events.CLIENT, 11)
     core.goodbye(C)
     core.wait(1)
     assert core.take() == [("welcome", NEW)]
 
 
-def test_of_two_who_want_the_name_one_waits(core: Connected) -> None:
+def test_of_two_duplicate_hellos_one_waits(core: Connected) -> None:
     core.hello(NEW, events.CLIENT, 11)
     core.hello(OTHER, events.CLIENT, 11)
     core.hello(NEW, events.CLIENT, 11)
@@ -100,6 +103,6 @@ def test_of_two_who_want_the_name_one_waits(core: Connected) -> None:
     assert core.take() == [("welcome", NEW)]
 
 
-def test_a_hello_on_its_own_connection_is_taken_at_once(core: Connected) -> None:
+def test_a_repeated_hello_on_its_own_connection_is_accepted_at_once(core: Connected) -> None:
     core.client(C, 11)
     assert core.at() == C

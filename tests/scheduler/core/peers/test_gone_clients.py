@@ -1,4 +1,4 @@
-"""Clients that leave with tasks at workers, and may come back. Runs under PyPy and CPython."""
+"""Clients that leave with tasks on workers, and may come back. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def is_empty(core):
     return not (tables["clients by incarnation"] or tables["functions"] or tables["timers"] or tables["dispatched"])
 
 
-def test_all_tasks_of_a_client_that_has_left_are_counted_and_noted(core):
-    """Those that wait as rows of a batch, and one at a worker."""
+def test_all_tasks_of_a_client_that_has_left_are_counted_and_recorded(core):
+    """Some wait as rows of a batch, and one is on a worker."""
     joined(core)
     core.submit(C, [1])
     core.submit(C, range(10, 40), capabilities=frozenset({("gpu", 1)}))
@@ -120,13 +120,13 @@ def test_the_lease_runs_out(make_core):
     assert is_empty(core)
 
 
-def test_the_worker_goes_too(core):
+def test_the_worker_leaves_too(core):
     left(core, True)
     core.goodbye(A)
     assert is_empty(core)
 
 
-def test_two_that_leave_and_one_that_stays(core):
+def test_two_clients_leave_and_one_stays(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.client(C2, 12)
@@ -147,7 +147,7 @@ def test_two_that_leave_and_one_that_stays(core):
 
 
 @pytest.mark.parametrize("intent", ["cancel", "force", "time limit"])
-def test_something_was_wanted_of_the_task_already(core, intent):
+def test_the_task_has_an_intent_already(core, intent):
     joined(core)
     core.submit(C, [1], timeout_seconds=1.0)
     core.take()
@@ -170,7 +170,7 @@ def test_something_was_wanted_of_the_task_already(core, intent):
 # ------------------------------------------------------------------------------------------------------- it comes back
 
 
-def test_it_comes_back_and_the_task_is_wanted_again(core):
+def test_it_comes_back_and_the_task_runs_again(core):
     left(core, False)
     came_back(core)
     core.submit(C2, [1])
@@ -192,7 +192,7 @@ def test_it_comes_back_while_the_task_is_stopped(core):
     assert core.take() == [resolved(1, route=C2)]
 
 
-def test_it_comes_back_and_the_value_was_quicker(core):
+def test_it_comes_back_and_the_value_comes_before_the_stop(core):
     left(core, True)
     came_back(core)
     core.results(W, [ROW], body=b"v")
@@ -200,7 +200,7 @@ def test_it_comes_back_and_the_value_was_quicker(core):
 
 
 def test_the_worker_kept_the_task(core):
-    """It had begun when it was asked: it is stopped all the same, and runs again."""
+    """The task had begun before the retract. It is stopped all the same, and runs again."""
     left(core, False)
     came_back(core)
     core.retracted(W, [ROW], 0)
@@ -209,7 +209,7 @@ def test_the_worker_kept_the_task(core):
     assert core.take() == [AGAIN]
 
 
-def test_a_death_that_the_scheduler_asked_for_does_not_count(make_core):
+def test_a_requested_death_does_not_count(make_core):
     core = make_core(task_retries=0)
     left(core, True)
     came_back(core)
@@ -221,7 +221,7 @@ def test_a_death_that_the_scheduler_asked_for_does_not_count(make_core):
 
 
 def test_gone_and_back_and_gone_again(core):
-    """It must not be run for a client that is not there."""
+    """The task must not run for a client that is gone."""
     left(core, True)
     came_back(core)
     core.submit(C2, [1])
@@ -261,7 +261,7 @@ def test_back_and_cancelled_while_it_is_retracted(core, force):
     assert core.take() == [resolved(1, outcome=CANCELLED, route=C2)]
 
 
-def test_back_and_a_start_is_told(core):
+def test_back_and_a_start_is_reported(core):
     left(core, False)
     core.started(W, ROW)
     assert core.take() == []
@@ -278,7 +278,7 @@ def test_back_and_its_worker_is_lost(core):
     assert core.take_dispatched(W2) == [(11, 1, 2)]
 
 
-def test_what_waited_is_submitted_again(core):
+def test_waiting_tasks_are_submitted_again(core):
     """Rows that were dropped when it left are new ones."""
     joined(core)
     core.submit(C, [1, 2, 3], body=b"x")
@@ -292,7 +292,7 @@ def test_what_waited_is_submitted_again(core):
 
 
 def test_the_worker_joins_again_with_a_task_of_a_client_that_is_gone(core):
-    """It is stopped on the new connection too, and counted by nobody."""
+    """The task is stopped on the new connection too, and no attempt is counted."""
     left(core, True)
     core.worker(W2, 22, agent=33, running=[ROW])
     assert core.take() == [("stop", W2, [ROW])]

@@ -8,7 +8,7 @@ from tests.scheduler.core.harness import C2, W2, A, C, W, joined, results_event,
 from scaler_scheduler.core import effects, events
 
 
-def test_everybody_joins_and_leaves(core):
+def test_all_peers_join_and_leave(core):
     core.client(C, 11)
     core.worker(W, 11)  # incarnations are of their role
     core.agent(A, 11)
@@ -21,7 +21,7 @@ def test_everybody_joins_and_leaves(core):
 
 
 @pytest.mark.parametrize("role, lease", [(events.CLIENT, 5500), (events.WORKER, 2000), (events.AGENT, 2000)])
-def test_everybody_is_told_its_own_lease(make_core, role, lease):
+def test_each_role_is_told_its_own_lease(make_core, role, lease):
     core = make_core(client_timeout_seconds=5.5, worker_timeout_seconds=2)
     core.scheduler.handle(events.Hello(C, 1, role, 11, 0, "", "", "", 1, ""), core.now)
     (welcome,) = core.scheduler.collect()
@@ -37,13 +37,13 @@ def test_another_protocol_version_is_refused_with_both_named(core):
 
 
 @pytest.mark.parametrize("incarnation", [0, 1 << 63, (1 << 64) - 1])
-def test_an_incarnation_that_is_none_is_refused(core, incarnation):
+def test_an_invalid_incarnation_is_refused(core, incarnation):
     core.hello(C, events.CLIENT, incarnation)
     text = f"incarnation {incarnation} is not between 1 and 2^63"
     assert core.take() == [("refused", C, effects.REFUSED_MALFORMED_HELLO, text)]
 
 
-def test_whoever_is_unknown_is_asked_for_a_hello(core):
+def test_an_unknown_peer_is_asked_for_a_hello(core):
     core.feed(events.Heartbeat(C, 1, []))
     core.function(C, 1, b"f")
     core.forget(C, 1)
@@ -75,7 +75,7 @@ def test_messages_of_another_role_are_errors(core):
             assert core.take() == [("error", route, "only a host agent may send this message")]
 
 
-def test_a_heartbeat_of_a_client_or_worker_renews_nobody_elses_lease(make_core):
+def test_a_heartbeat_of_a_client_or_worker_renews_only_its_own_lease(make_core):
     core = make_core(client_timeout_seconds=10, worker_timeout_seconds=10)
     joined(core)
     core.wait(6)
@@ -115,7 +115,7 @@ def test_leases_run_out(make_core):
     assert core.scheduler.counts.late_results == 1
 
 
-def test_a_lease_that_runs_out_counts_as_an_attempt_of_what_ran(make_core):
+def test_a_lease_that_runs_out_counts_an_attempt_of_the_running_task(make_core):
     core = make_core(worker_timeout_seconds=10, client_timeout_seconds=1000, task_retries=0)
     number = joined(core)
     core.teach(C, W, 2, b"g", 1000, 1)
@@ -169,7 +169,7 @@ def test_a_client_leaves_with_requeued_tasks(core):
     assert not any(core.tables().values())
 
 
-def test_results_in_the_turn_in_which_the_client_leaves_go_nowhere(core):
+def test_results_in_the_turn_in_which_the_client_leaves_are_dropped(core):
     number = joined(core)
     core.submit(C, [1])
     core.take_dispatched(W)
@@ -274,7 +274,7 @@ def test_a_connection_has_one_role(core, first, second):
 
 
 def test_peers_that_left_are_not_kept_anywhere(core):
-    """With no work the dispatcher comes by never: what stood in its lists shared the next tasks, and stayed."""
+    """Without work the dispatcher does not run. A peer that stayed in its lists would share the next tasks."""
     for number in range(50):
         core.worker(b"idle", 100 + number)
         core.client(b"asking", 100 + number)
@@ -286,7 +286,7 @@ def test_peers_that_left_are_not_kept_anywhere(core):
         assert not any(core.tables().values())
 
 
-def test_an_agent_that_leaves_takes_its_workers_along(core):
+def test_workers_leave_with_their_agent(core):
     number = joined(core)
     core.submit(C, [1])
     assert core.take_dispatched(W) == [(number, 1, 1)]
@@ -296,7 +296,7 @@ def test_an_agent_that_leaves_takes_its_workers_along(core):
     assert core.take_dispatched(W2) == [(number, 1, 2)]
 
 
-def test_farewell(core):
+def test_goodbyes_when_the_scheduler_stops(core):
     joined(core)
     told = [(effect.kind, effect.route) for effect in core.scheduler.goodbyes("the end")]
     assert sorted(told) == sorted((effects.GOODBYE, route) for route in (C, W, A))
@@ -308,7 +308,7 @@ def test_submit_before_the_hello_changes_nothing(core):
     assert not any(core.tables().values())
 
 
-def test_a_stall_of_the_scheduler_costs_nobody_its_lease(make_core):
+def test_a_stall_of_the_scheduler_extends_leases(make_core):
     core = make_core(worker_timeout_seconds=10, client_timeout_seconds=10)
     joined(core)
     core.now += 1000

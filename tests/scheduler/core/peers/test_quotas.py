@@ -1,4 +1,4 @@
-"""Limits on what one peer may ask for: at each the answer is one error that names it, and others notice nothing."""
+"""Quotas of one peer. Beyond a quota the peer gets one error that names the limit, and others notice nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def core_with(**limits: Any) -> Core:
 
 
 def the_error(core: Core, route: bytes) -> str:
-    """What was sent must be one error to this connection; its text."""
+    """The text of the one error that was sent to this connection. No other message may have been sent."""
     [(kind, to, text)] = core.take()
     assert (kind, to) == ("error", route)
     return str(text)
@@ -50,7 +50,7 @@ def test_too_many_rows_of_results_and_cancels():
     assert the_error(core, C) == "a batch of 3 rows exceeds the limit of 2 (--batch-limit)"
 
 
-def test_a_client_that_does_not_count_is_refused_once_it_is_far_beyond_its_credit():
+def test_a_submit_far_beyond_the_credit_is_rejected():
     core = core_with(memory_limit_bytes=MEGABYTE)
     core.client(C, 11)
     core.function(C, 1, b"f")
@@ -71,7 +71,7 @@ def test_a_client_that_does_not_count_is_refused_once_it_is_far_beyond_its_credi
     assert core.scheduler.counts.waiting == waiting + 1, "another client is not touched"
 
 
-def test_what_is_submitted_again_is_taken_whatever_the_credit_is():
+def test_resubmitted_tasks_are_accepted_with_any_credit():
     core = core_with(memory_limit_bytes=MEGABYTE)
     joined(core)
     core.submit(C, [1])
@@ -83,7 +83,7 @@ def test_what_is_submitted_again_is_taken_whatever_the_credit_is():
     assert [sent[0] for sent in core.take()] == ["dispatch"]
 
 
-def test_a_nested_client_has_an_end_too():
+def test_a_nested_client_has_a_limit_too():
     core = core_with(memory_limit_bytes=MEGABYTE)
     joined(core)
     core.client(C2, 12, worker=22)
@@ -97,7 +97,7 @@ def test_a_nested_client_has_an_end_too():
     assert the_error(core, C2).startswith("tasks 2 to 2 are rejected: they are beyond")
 
 
-def test_past_the_limit_of_open_tasks_as_much_is_granted_as_are_done():
+def test_at_the_task_limit_credit_is_granted_as_tasks_end():
     core = core_with(client_tasks=1000, memory_limit_bytes=1 << 30)
     core.client(C, 11)
     core.function(C, 1, b"f")
@@ -116,7 +116,7 @@ def test_past_the_limit_of_open_tasks_as_much_is_granted_as_are_done():
     assert credits_of(core.take()) == [credit + 800 * 128]
 
 
-def test_far_past_the_limit_of_open_tasks_they_are_refused():
+def test_tasks_far_beyond_the_task_limit_are_rejected():
     core = core_with(client_tasks=10, batch_rows=10)
     core.client(C, 11)
     core.function(C, 1, b"f")
@@ -181,7 +181,7 @@ def test_too_many_functions():
     assert core.take() == []
 
 
-def test_of_refused_functions_some_names_are_kept():
+def test_some_names_of_rejected_functions_are_kept():
     core = core_with(client_functions=1)
     joined(core)
     for number in range(2, 3 * quotas.REMEMBERED_FUNCTIONS):
@@ -211,7 +211,7 @@ def test_too_many_hellos_in_a_second():
     core.client(C, 11)
 
 
-def test_a_limit_of_one_is_singular():
+def test_texts_for_a_limit_of_one():
     core = core_with(peers=1)
     core.client(C, 11)
     core.hello(C2, events.CLIENT, 12)

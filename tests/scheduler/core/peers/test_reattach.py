@@ -1,4 +1,4 @@
-"""Workers that join with tasks running: taken over, not run again. Runs under PyPy and CPython."""
+"""Workers that join with running tasks: the tasks are attached and not run again. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_client_comes_first(core, name):
 
 @pytest.mark.parametrize("is_worker_first", [False, True])
 def test_single_rows_out_of_the_middle_of_a_batch(core, is_worker_first):
-    """Their bytes are found again when they are dispatched anew, whether they travel alone or not."""
+    """Their bytes are found again when they are dispatched again, with or without a frame of their own."""
     names = [(11, 2, 1), (11, 3, 1), (11, 5, 1), (11, 6, 1)]
     bodies = [b"a", b"bb", b"LARGE", b"dddd", b"e", b""]
     if is_worker_first:
@@ -94,8 +94,8 @@ def test_single_rows_out_of_the_middle_of_a_batch(core, is_worker_first):
     ]
 
 
-def test_a_task_that_waits_again_is_taken_over(core):
-    """Its worker was given up, and comes back before the task was dispatched again."""
+def test_a_requeued_task_is_attached(core):
+    """Its worker was given up, and comes back before the task is dispatched again."""
     joined(core)
     running(core)
     core.goodbye(W)
@@ -108,7 +108,7 @@ def test_a_task_that_waits_again_is_taken_over(core):
 
 
 def test_a_broken_connection(core):
-    """What runs goes on under its name, what was queued is given out anew."""
+    """Running tasks go on under their names, queued ones are dispatched again."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3], 2)
@@ -131,7 +131,7 @@ def test_the_same_task_through_several_connections(core):
     assert core.take() == [resolved(1)]
 
 
-def test_lanes_of_what_was_taken_over_vanish_though_nobody_has_room(core):
+def test_lanes_of_attached_tasks_are_removed_without_free_workers(core):
     joined(core)
     core.teach(C, W, 2, b"g", 10 * MILLISECOND, 0)
     core.client(b"nested", 99, worker=22)
@@ -144,7 +144,7 @@ def test_lanes_of_what_was_taken_over_vanish_though_nobody_has_room(core):
     assert not core.scheduler.tables.clients.find(11).lanes
 
 
-def test_the_worker_is_lost_after_it_was_taken_over(make_core):
+def test_the_worker_is_lost_after_its_task_was_attached(make_core):
     core = make_core(task_retries=0)
     core.agent(A, 33)
     core.worker(W, 22, agent=33, running=[LATER])
@@ -164,8 +164,8 @@ def test_the_next_attempt_is_one_more(core):
     assert rows_of(core) == [(11, 1, 4)]
 
 
-def test_the_time_limit_goes_on(core):
-    """From when it is known again: how long the task ran before nobody remembers."""
+def test_the_time_limit_counts_from_the_attachment(core):
+    """It is not known how long the task ran before."""
     core.agent(A, 33)
     core.worker(W, 22, agent=33, running=[ROW])
     core.wait(20)
@@ -180,7 +180,7 @@ def test_the_time_limit_goes_on(core):
 
 
 @pytest.mark.parametrize("is_suspended", [False, True])
-def test_the_time_limit_goes_on_of_one_that_waited(core, is_suspended):
+def test_the_time_limit_of_an_attached_task_that_waited(core, is_suspended):
     client(core)
     core.submit(C, [1], timeout_seconds=5.0)
     if is_suspended:
@@ -191,7 +191,7 @@ def test_the_time_limit_goes_on_of_one_that_waited(core, is_suspended):
     assert core.take() == [("stop", W, [ROW])]
 
 
-def test_it_is_cancelled(core):
+def test_an_attached_task_is_cancelled(core):
     core.agent(A, 33)
     core.worker(W, 22, agent=33, running=[ROW])
     client(core)
@@ -203,7 +203,7 @@ def test_it_is_cancelled(core):
     assert core.take() == [resolved(1, outcome=6)]
 
 
-def test_a_repeated_submit_does_not_take_over_twice(core):
+def test_a_repeated_submit_does_not_attach_twice(core):
     core.worker(W, 22, running=[ROW])
     client(core)
     core.submit(C, [1])
@@ -216,7 +216,7 @@ def test_a_repeated_submit_does_not_take_over_twice(core):
     assert core.tables()["dispatched"] == core.tables()["waiting"] == 0
 
 
-def test_the_client_leaves_after_the_takeover(core):
+def test_the_client_leaves_after_its_task_was_attached(core):
     core.worker(W, 22, running=[ROW])
     client(core)
     core.submit(C, [1])
@@ -227,7 +227,7 @@ def test_the_client_leaves_after_the_takeover(core):
 
 
 def test_several_running_parents_and_their_children(core):
-    """A worker with a chain of suspended tasks and one that runs."""
+    """A worker with a chain of suspended tasks and a running one."""
     client(core)
     core.submit(C, [1, 2])
     core.client(b"nested", 99, worker=22)
@@ -247,7 +247,7 @@ def test_several_running_parents_and_their_children(core):
 
 
 def test_a_whole_restart(core):
-    """A hundred tasks in flight on ten workers; workers and the client join in turn: each task runs once."""
+    """A hundred tasks are in flight on ten workers. Workers and the client join in turn. Each task runs once."""
     routes = [b"worker %d" % number for number in range(10)]
     for number, route in enumerate(routes[:5]):
         core.worker(route, 100 + number, running=[(11, number, 1)])
@@ -272,8 +272,8 @@ def test_a_whole_restart(core):
     assert core.scheduler.counts.late_results == 0
 
 
-def test_what_was_queued_behind_it_is_balanced(core):
-    """The connection was lost just when tasks had been queued; the one that runs turns out to be long."""
+def test_tasks_queued_behind_an_attached_task_are_balanced(core):
+    """The connection was lost just after tasks had been queued. The running task turns out to be long."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.client(b"nested", 99, worker=22)

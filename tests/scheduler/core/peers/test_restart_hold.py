@@ -23,7 +23,7 @@ def back(core, route=C, incarnation=11, scheduler=BEFORE, worker=0):
 
 
 def settle(core):
-    """Let the time of those that come back be over."""
+    """Let the hold end."""
     core.wait(HOLD_SECONDS)
 
 
@@ -49,8 +49,8 @@ def test_the_free_worker_comes_first(core):
     assert core.take() == [resolved(1)]
 
 
-def test_it_is_given_out_where_the_busy_one_stays_away(core):
-    """By the timer alone, at the very time."""
+def test_held_tasks_are_dispatched_when_the_hold_ends(core):
+    """By the timer alone, exactly at the deadline."""
     back(core)
     core.submit(C, [1])
     core.worker(W2, 23)
@@ -63,8 +63,8 @@ def test_it_is_given_out_where_the_busy_one_stays_away(core):
 
 
 @pytest.mark.parametrize("scheduler", [0, EPOCH])
-def test_whoever_is_new_or_was_here_does_not_wait(core, scheduler):
-    """A lost connection is no restart; nor is one that has outlived its lease."""
+def test_tasks_of_new_and_known_clients_are_not_held(core, scheduler):
+    """A lost connection is no restart, even one that has outlived its lease."""
     back(core, scheduler=scheduler)
     core.worker(W, 22)
     core.submit(C, [1])
@@ -72,7 +72,7 @@ def test_whoever_is_new_or_was_here_does_not_wait(core, scheduler):
 
 
 def test_a_new_connection_of_a_client_that_is_known(core):
-    """What ran runs on, and what waited behind it is given out at once."""
+    """Running tasks go on, and the tasks behind them are dispatched at once."""
     back(core, scheduler=0)
     core.worker(W, 22)
     core.submit(C, [1])
@@ -86,7 +86,7 @@ def test_a_new_connection_of_a_client_that_is_known(core):
 
 
 def test_a_second_hello_behind_a_lost_welcome(core):
-    """It names the scheduler before once more, behind the time as well."""
+    """It names the earlier scheduler once more, also after the hold has ended."""
     back(core)
     core.submit(C, [1])
     core.worker(W, 22)
@@ -103,8 +103,8 @@ def test_a_second_hello_behind_a_lost_welcome(core):
     assert core.take_dispatched(W) == [(11, 2, 1)]
 
 
-def test_others_are_not_kept_waiting(core):
-    """Neither new clients, nor those who come back later."""
+def test_other_clients_are_not_held(core):
+    """Neither new clients, nor clients that come back later."""
     back(core)
     core.submit(C, [1])
     back(core, C2, 12, scheduler=0)
@@ -122,7 +122,7 @@ def test_others_are_not_kept_waiting(core):
     assert core.take_dispatched(W) == [(13, 1, 1)]
 
 
-def test_several_that_come_back_wait_from_the_first_on(core):
+def test_the_hold_of_several_clients_begins_with_the_first(core):
     back(core)
     core.submit(C, [1])
     core.wait(HOLD_SECONDS / 2)
@@ -135,7 +135,7 @@ def test_several_that_come_back_wait_from_the_first_on(core):
 
 
 @pytest.mark.parametrize("before", [[1], [1, 2]], ids=["all", "some"])
-def test_what_is_cancelled_meanwhile(core, before):
+def test_tasks_cancelled_during_the_hold(core, before):
     back(core)
     core.submit(C, before)
     core.worker(W, 22)
@@ -147,7 +147,7 @@ def test_what_is_cancelled_meanwhile(core, before):
     assert core.take_dispatched(W) == [(11, 2, 1)]
 
 
-def test_a_client_that_leaves_meanwhile(core):
+def test_a_client_that_leaves_during_the_hold(core):
     back(core)
     core.submit(C, [1])
     core.worker(W, 22)
@@ -158,7 +158,7 @@ def test_a_client_that_leaves_meanwhile(core):
 
 
 def test_a_client_that_leaves_and_is_back_before_its_worker_is_done(core):
-    """Its record is still there, with what it waits for."""
+    """Its record still exists, with its waiting tasks."""
     core.worker(W, 22, running=[ROW])
     back(core)
     core.submit(C, [1])
@@ -172,7 +172,7 @@ def test_a_client_that_leaves_and_is_back_before_its_worker_is_done(core):
     assert core.take_dispatched(W2) == [(11, 2, 1)]
 
 
-def test_what_comes_back_from_a_worker_waits_as_well(core):
+def test_retracted_tasks_are_held_as_well(core):
     back(core)
     core.submit(C, [1, 2])
     core.worker(W, 22, running=[ROW])
@@ -183,7 +183,7 @@ def test_what_comes_back_from_a_worker_waits_as_well(core):
     assert core.take_dispatched(W2) == [(11, 1, 2)]
 
 
-def test_a_graphs_rows_wait_and_are_taken_over(core):
+def test_rows_of_a_graph_are_held_and_attached(core):
     back(core)
     core.worker(W2, 23)
     graph(core, [(1, []), (2, [1]), (3, [1])])
@@ -198,8 +198,8 @@ def test_a_graphs_rows_wait_and_are_taken_over(core):
     core.take_one(*resolved(2, body=b"2"))
 
 
-def test_a_nested_client_waits_for_its_childrens_workers(core):
-    """A child runs elsewhere; and nobody waits for ever."""
+def test_tasks_of_a_nested_client_are_held(core):
+    """A child runs elsewhere, and no task waits for ever."""
     back(core, N, 99, worker=22)
     core.submit(N, [1, 2], depth=1)
     core.suspended(N, PARENT)
@@ -217,8 +217,8 @@ def test_a_nested_client_waits_for_its_childrens_workers(core):
     assert core.take() == [resolved(1, route=N), resolved(2, route=N), resolved(1)]
 
 
-def test_whoever_takes_no_results_waits_on(make_core):
-    """Of two reasons to wait only one is gone."""
+def test_the_pause_of_a_slow_consumer_outlasts_the_hold(make_core):
+    """Only one of two reasons to wait is gone."""
     core = make_core(memory_limit_bytes=1)
     back(core)
     window = core.welcomes[C].result_window
@@ -232,7 +232,7 @@ def test_whoever_takes_no_results_waits_on(make_core):
     assert core.take_dispatched(W) == [(11, 2, 1)]
 
 
-def test_whoever_takes_results_again_waits_on(make_core):
+def test_the_hold_outlasts_the_pause_of_a_slow_consumer(make_core):
     core = make_core(memory_limit_bytes=1)
     back(core)
     window = core.welcomes[C].result_window
@@ -245,7 +245,7 @@ def test_whoever_takes_results_again_waits_on(make_core):
     assert core.take_dispatched(W) == [(11, 2, 1)]
 
 
-def test_it_may_submit_as_much_as_any_other(make_core):
+def test_a_held_client_has_its_usual_credit(make_core):
     core, other = make_core(), make_core()
     back(core)
     other.client(C, 11)

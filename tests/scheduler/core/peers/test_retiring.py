@@ -1,5 +1,7 @@
-"""Agents that retire: their workers get nothing new, end what they have begun, and others run the rest. Runs under PyPy
-and CPython."""
+"""Host agents that retire: their workers get no new tasks and finish running ones, and other workers run the rest.
+
+Runs under PyPy and CPython.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ AGENT_OF_W2 = 8
 
 
 def beat(core, is_retiring=True):
-    """A heartbeat of the agent's that retires; whether the echo says that it is drained, and what else was sent."""
+    """A heartbeat of the retiring agent. Returns whether the echo says that it is drained, and all other messages."""
     core.feed(events.Heartbeat(A, 5, [], is_retiring=is_retiring))
     sent = core.take()
     (echo,) = [each for each in sent if each[0] == "echo"]
@@ -34,7 +36,7 @@ def retract(rows):
     return ("retract", W, [row[:3] for row in rows])
 
 
-def test_what_is_queued_goes_to_others_and_what_runs_goes_on(core):
+def test_queued_tasks_move_and_the_running_task_goes_on(core):
     rows = busy(core)
     is_drained, sent = beat(core)
     assert not is_drained and sent == [retract(rows[1:])]
@@ -47,7 +49,7 @@ def test_what_is_queued_goes_to_others_and_what_runs_goes_on(core):
     assert beat(core) == (True, [])
 
 
-def test_its_workers_get_nothing_new(core):
+def test_its_workers_get_no_new_tasks(core):
     joined(core)
     assert beat(core) == (True, [])
     core.submit(C, [1, 2], 1)
@@ -57,7 +59,7 @@ def test_its_workers_get_nothing_new(core):
     assert [row[1] for row in core.take_dispatched(W2)] == [1]
 
 
-def test_workers_that_join_later_get_nothing_either(core):
+def test_workers_that_join_later_get_no_tasks(core):
     joined(core)
     beat(core)
     core.worker(W, 22, agent=33)
@@ -66,7 +68,7 @@ def test_workers_that_join_later_get_nothing_either(core):
     assert beat(core, is_retiring=False) == (True, []), "whoever retires does not come back"
 
 
-def test_what_had_begun_already_is_answered_as_usual(core):
+def test_results_of_running_tasks_are_answered_as_usual(core):
     rows = busy(core)
     beat(core)
     core.retracted(W, rows[1:], 0)  # the retract came too late: all of them have begun

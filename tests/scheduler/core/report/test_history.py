@@ -1,4 +1,4 @@
-"""What happens to tasks, as it is noted for whoever watches. Runs under PyPy and CPython."""
+"""The history of tasks, as monitors read it. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows_of(runs: List[history_rows.Rows]) -> List[Row]:
 
 
 class Reading:
-    """A core with a client, 11, an agent and its worker, 22, and somebody who reads its history."""
+    """A core with client 11, an agent and its worker 22, and a reader of its history."""
 
     def __init__(self, core: Core) -> None:
         joined(core)
@@ -119,7 +119,7 @@ def test_runs_of_results_are_cut_where_functions_change(watched, happened):
     assert happened() == [(ENDED, *row, name, 22, 0) for row, name in zip(rows, names)]
 
 
-def test_what_comes_back_and_is_dispatched_again(watched, happened):
+def test_a_retracted_task_is_dispatched_again(watched, happened):
     row = running(watched, 5)
     happened()
     watched.died(A, 22, row)
@@ -129,7 +129,7 @@ def test_what_comes_back_and_is_dispatched_again(watched, happened):
     assert happened() == [(DISPATCHED, 11, 5, 2, "function 1", 23, 0)]
 
 
-def test_an_attempt_that_is_tried_again(watched, happened):
+def test_an_attempt_that_is_retried(watched, happened):
     row = running(watched, 5, retries=1, name="fit")
     happened()
     event = results_event(W, [row], 1500, effects.OUTCOME_RETRYABLE, b"pickled")
@@ -143,7 +143,7 @@ def test_an_attempt_that_is_tried_again(watched, happened):
     assert [(row.errors, [*row.durations]) for row in returned] == [(["OSError: not yet"], [1500])]
 
 
-def test_results_of_tasks_with_names_of_their_own(watched, happened):
+def test_results_of_tasks_with_user_given_names(watched, happened):
     watched.submit(C, [100])
     watched.results(W, [(11, 100, 1)])
     watched.take()
@@ -162,8 +162,8 @@ def test_results_of_tasks_with_names_of_their_own(watched, happened):
     assert function.task_names == ("task 9", "task 8", "task 7", "task 6")
 
 
-def test_what_a_worker_has_that_joins_again(watched, happened):
-    """As after a restart of the scheduler, of which the client has submitted again and the worker tells."""
+def test_running_tasks_of_a_worker_that_joins_again(watched, happened):
+    """As after a restart of the scheduler: the client has submitted the task again, and the worker names it."""
     watched.hello(W2, events.WORKER, 23, agent=33, running=[(11, 5, 3)])
     watched.submit(C, [5], name="fit")
     happened()
@@ -171,7 +171,7 @@ def test_what_a_worker_has_that_joins_again(watched, happened):
     assert rows_of(rows) == [(SUBMITTED, 11, 5, 0, "fit", 0, 0), (REATTACHED, 11, 5, 3, "fit", 23, 0)]
 
 
-def test_what_the_scheduler_itself_ends(watched, happened):
+def test_tasks_that_the_scheduler_ends(watched, happened):
     row = running(watched, 5)
     watched.submit(C, [6], capabilities=frozenset({("gpu", 1)}), name="never")
     watched.now += 1
@@ -183,7 +183,7 @@ def test_what_the_scheduler_itself_ends(watched, happened):
     assert happened() == [(ENDED, 11, 5, 1, "function 1", 0, effects.OUTCOME_CANCELLED)]
 
 
-def test_a_graphs_nodes_have_their_worker(watched, happened):
+def test_nodes_of_a_graph_have_their_worker(watched, happened):
     event = submit_event(C, [30, 31], [1], [b"", b""], ())
     event.keep = array("B", [events.KEEP_YES] * 2)
     watched.feed(event)
@@ -195,7 +195,7 @@ def test_a_graphs_nodes_have_their_worker(watched, happened):
 
 
 def noted(limit: int) -> Any:
-    """A history of its own, and how to note that tasks are dispatched."""
+    """A history, and a function that records dispatches in it."""
     core = Core()
     joined(core)
     kept = history.History(Clock(0.0), limit)
@@ -216,7 +216,7 @@ def test_the_newest_rows_are_kept_and_the_others_counted(size):
     assert begin == kept.first_row and [row[2] for row in rows_of(runs)] == list(range(kept.first_row, kept.next_row))
 
 
-def test_any_part_of_what_is_kept_can_be_read():
+def test_any_part_of_the_kept_rows_can_be_read():
     kept, dispatched = noted(1000)
     first = 0
     for size in (1, 20, 3, 1, 50, 100, 1, 1):
@@ -228,7 +228,7 @@ def test_any_part_of_what_is_kept_can_be_read():
             assert (found, [row[2] for row in rows_of(runs)]) == (begin, list(range(begin, min(begin + limit, 177))))
 
 
-def test_one_run_larger_than_what_is_kept():
+def test_one_run_larger_than_the_limit():
     kept, dispatched = noted(50)
     dispatched(range(500))
     assert (kept.first_row, kept.next_row) == (450, 500)
@@ -255,7 +255,7 @@ def test_a_submit_of_many_functions(watched, happened):
     ]  # fmt: skip
 
 
-def test_of_what_tasks_failed(watched, happened):
+def test_the_error_lines_of_failed_tasks(watched, happened):
     row = running(watched, 5)
     event = results_event(W, [row, (11, 77, 1)], 1500, effects.OUTCOME_EXCEPTION, b"pickled")
     event.errors = ["ValueError: no such curve", "nobody waits for this"]
@@ -295,7 +295,7 @@ def test_the_traceback_of_each_attempt_that_failed(watched, happened):
     assert tables.history.tracebacks.find(11, 77, 1) == ""
 
 
-def test_tracebacks_have_bounds():
+def test_tracebacks_are_bounded():
     kept = Tracebacks(kept_bytes=10_000)
     kept.add(1, 1, 1, b"x" * 5_000 + b"end")
     assert len(kept.find(1, 1, 1)) == TRACEBACK_BYTES and kept.find(1, 1, 1).endswith("end")
@@ -306,7 +306,7 @@ def test_tracebacks_have_bounds():
     assert kept.bytes <= 10_000 and 30 < len(kept) < 60
 
 
-def test_nodes_that_read_what_has_failed(watched, happened):
+def test_nodes_whose_inputs_have_failed(watched, happened):
     event = submit_event(C, [30, 31], [1], [b"", b""], ())
     event.keep, event.inputs = array("B", [events.KEEP_YES] * 2), array("q", [30])
     event.input_counts = array("I", [0, 1])

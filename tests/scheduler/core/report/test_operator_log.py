@@ -1,4 +1,4 @@
-"""What operators read in the log of who comes and goes. Runs under PyPy and CPython."""
+"""The lines of the operator log about peers. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_tasks_without_any_worker(core):
     assert warnings_of(core) == ["2 task(s) wait: no worker is connected"]
 
 
-def test_who_leaves(core):
+def test_peers_that_leave(core):
     core.client(C, 11)
     core.agent(A, 33)
     core.goodbye(C)
@@ -36,7 +36,7 @@ def test_who_leaves(core):
     assert core.scheduler.operator_log.drain() == [(False, "client name has left"), (False, "agent name has left")]
 
 
-def test_who_is_given_up(make_core):
+def test_peers_that_are_given_up(make_core):
     limits = Limits()
     core = make_core(client_timeout_seconds=10 * limits.worker_timeout_seconds)
     core.client(C, 11)
@@ -55,8 +55,8 @@ def test_who_is_given_up(make_core):
     core.take()
 
 
-def test_what_ran_when_its_worker_died(make_core):
-    """Once for each death."""
+def test_the_task_of_a_worker_that_died(make_core):
+    """One line for each death."""
     core = make_core(task_retries=1)
     joined(core)
     core.submit(C, [7])
@@ -73,7 +73,7 @@ def test_what_ran_when_its_worker_died(make_core):
     assert warnings_of(core) == [], "it was told"
 
 
-def test_deaths_that_were_asked_for(core):
+def test_requested_deaths(core):
     joined(core)
     row = running(core)
     core.cancel(C, 1, force=True)

@@ -1,4 +1,4 @@
-"""Waiting tasks are found by id, whatever order they came in. Runs under PyPy and CPython."""
+"""Waiting tasks are found by id, in any order of their batches. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_index_is_empty_when_the_queue_is():
     assert not queue._blocks
 
 
-def test_a_row_taken_out_of_turn_keeps_its_bytes_and_leaves_the_others_theirs():
+def test_a_row_taken_out_of_turn_has_its_own_bytes():
     function = Function(1, b"digest", "f", "cloudpickle", b"")
     sizes = array("I", [1, 2, 0, 3, 1])
     batch = Batch(array("q", range(5)), [function], sizes, b"abbdddE", {2: b"LARGE"}, DEFAULT_OPTIONS, 0.0)

@@ -1,4 +1,4 @@
-"""What is due when. Runs under PyPy and CPython."""
+"""Timers of tasks, and the check of leases. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def names(tasks):
     return [task.name for task in tasks]
 
 
-def test_they_come_in_the_order_of_their_deadlines():
+def test_timers_are_due_in_the_order_of_their_deadlines():
     queue = TimerQueue()
     assert queue.next_deadline == float("inf")
     for name, deadline in (("c", 3.0), ("a", 1.0), ("b", 2.0), ("d", 2.0)):
@@ -32,7 +32,7 @@ def test_they_come_in_the_order_of_their_deadlines():
     assert queue.next_deadline == float("inf")
 
 
-def test_a_cancelled_one_never_comes():
+def test_a_cancelled_timer_is_never_due():
     queue = TimerQueue()
     first, second = Due("first"), Due("second")
     queue.set(first, 1.0)
@@ -59,7 +59,7 @@ def test_one_task_has_one_timer():
     assert len(queue) == 0
 
 
-def test_a_cancelled_one_lets_go_of_its_task_at_once():
+def test_a_cancelled_timer_drops_its_task_at_once():
     queue = TimerQueue()
     task = Due("task")
     queue.set(task, 1.0)
@@ -68,8 +68,8 @@ def test_a_cancelled_one_lets_go_of_its_task_at_once():
     assert timer.task is None
 
 
-def test_cancelled_ones_do_not_pile_up():
-    """Tasks with long limits that end early: a million in a day, each with an hour."""
+def test_cancelled_timers_do_not_pile_up():
+    """Tasks with a limit of an hour that end early: a million in a day."""
     queue = TimerQueue()
     kept = Due("kept")
     queue.set(kept, 1e6)
@@ -83,7 +83,7 @@ def test_cancelled_ones_do_not_pile_up():
     assert not queue._heap and not queue._stale
 
 
-def test_the_heap_is_one_after_it_was_cleared():
+def test_the_heap_is_valid_after_it_was_rebuilt():
     chance = random.Random(7)
     queue = TimerQueue()
     tasks = [Due(chance.random() * 1000) for _ in range(6000)]
@@ -97,7 +97,7 @@ def test_the_heap_is_one_after_it_was_cleared():
 
 
 def test_a_storm_of_timers():
-    """Against a plain list."""
+    """Compared with a plain list."""
     chance = random.Random(8)
     queue = TimerQueue()
     tasks = [Due(number) for number in range(50)]
@@ -123,7 +123,7 @@ def test_a_storm_of_timers():
             assert queue.next_deadline <= min(deadlines.values())
 
 
-def test_leases_are_looked_at_once_a_second():
+def test_leases_are_checked_once_a_second():
     timer = LeaseTimer(100.0)
     assert not timer.is_due(100.9)
     assert timer.is_due(100.0 + LEASE_CHECK_SECONDS)
