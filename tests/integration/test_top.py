@@ -285,7 +285,7 @@ def test_no_scheduler_is_heard(tmp_path: Path) -> None:
     file = f"{tmp_path}/file"
     assert (done.returncode, done.stderr) == (2, f"scaler_top: ipc://{file}: {file} is not a socket\n")
     done = run_once([*TOP, f"ipc://{tmp_path}/x"])
-    assert done.returncode == 2 and "no terminal" in done.stderr
+    assert done.returncode == 2 and "not a terminal" in done.stderr
 
 
 def test_closed_pipe(busy: SchedulerCommand) -> None:

@@ -113,8 +113,8 @@ class FunctionTotals:
         known = self._last_counts.pop(number, None)  # inserted again at the end: forgotten last
         if known is not None:
             return known
-        # This function may have been counted before it was forgotten. Counting starts anew: too few is better than
-        # twice.
+        # This function may have been counted before it was forgotten. Counting continues from its present counts:
+        # to miss some is better than to count them twice.
         return now if number <= self._highest_forgotten else (0, 0, 0)
 
     def _make_room(self, needed: int, idle_since: float) -> None:

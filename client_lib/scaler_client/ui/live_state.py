@@ -151,9 +151,8 @@ class LiveState:
 
     def _message(self, kind: str, view: SnapshotView) -> dict[str, Any]:
         if kind == "graphs":
-            graphs = self._graphs or Graphs(
-                0, 0, *([] for _ in range(8))
-            )  # the subscription has ended, or the scheduler was replaced
+            # There are none if the subscription has ended, or the scheduler was replaced.
+            graphs = self._graphs or Graphs(0, 0, *([] for _ in range(8)))
             return tables.graphs_message(graphs, view.snapshot.unix_seconds, self._started / MICROSECONDS)
         if kind == "functions":
             return tables.functions_message(view, self.executions.durations)

@@ -26,7 +26,7 @@ export class GraphCanvas {
       zoom: (factor, x, y) => this.#zoom(factor, x, y),
       tap: (x, y) => this.#tap(x, y),
     });
-    new ResizeObserver(() => this.isMoved || this.begin()).observe(this.element);
+    new ResizeObserver(() => this.isMoved || this.resetView()).observe(this.element);
   }
 
   clear() {
@@ -35,14 +35,14 @@ export class GraphCanvas {
     this.size = null;
   }
 
-  /** Draw a diagram at the places of a layout. `anew` also resets the user's position. */
-  draw(diagram, layout, anew) {
+  /** Draw a diagram at the places of a layout. `isNewGraph` also resets the user's position. */
+  draw(diagram, layout, isNewGraph) {
     this.size = layout;
     const edges = layout.lines.map((points) => drawing("path", { class: "edge", d: curve(points) }));
     this.nodes = diagram.nodes.map((node, number) => this.#node(node, layout.places[number]));
     this.space.replaceChildren(...edges, ...this.nodes.map((node) => node.element));
     this.paint(diagram);
-    if (anew || !this.isMoved) this.begin();
+    if (isNewGraph || !this.isMoved) this.resetView();
   }
 
   /** Update the states of the nodes. */
@@ -60,7 +60,7 @@ export class GraphCanvas {
   }
 
   /** Show the whole graph, or its beginning if the whole would be illegible. */
-  begin() {
+  resetView() {
     this.fit();
     if (!this.size || this.scale >= MIN_LEGIBLE_SCALE) return;
     const { clientWidth, clientHeight } = this.element;

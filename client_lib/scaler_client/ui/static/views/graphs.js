@@ -121,7 +121,7 @@ class Graphs {
       if (this.isLaidOut) this.canvas.paint(diagram);
       return;
     }
-    this.isAnew = graph.key !== this.graph;
+    this.isNewGraph = graph.key !== this.graph;
     Object.assign(this, { layoutOf, diagram, graph: graph.key, isLaidOut: false });
     const sizes = diagram.nodes.map((node) => [node.width, node.height]);
     this.worker.postMessage({ job: ++this.job, sizes, edges: diagram.edges });
@@ -130,7 +130,7 @@ class Graphs {
   #laidOut(layout) {
     if (layout.job !== this.job || !this.layoutOf) return;
     this.isLaidOut = true;
-    this.canvas.draw(this.diagram, layout, this.isAnew);
+    this.canvas.draw(this.diagram, layout, this.isNewGraph);
   }
 
   #openNode(node) {
