@@ -100,7 +100,9 @@ def test_no_file_contains_the_build_folder(installed: Path) -> None:
     naming = [path for path in installed.rglob("*") if path.is_file() and made in path.read_bytes()]
     assert naming == []
     compiled = installed / PREFIX / "lib/scaler/python/lib"
-    assert list(compiled.rglob("scaler_worker/agent/__pycache__/process.*.pyc")), "a service could not write that"
+    assert list(compiled.rglob("scaler_worker/agent/__pycache__/process.*.pyc")), (
+        "services cannot compile modules later"
+    )
 
 
 def test_installed_commands_run(installed: Path, tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_install_keeps_a_changed_configuration(installed: Path, documents: Path)
     assert (folder / "scheduler.toml").read_text() == MINE
     assert (folder / "cluster.toml").read_bytes() == (documents / "configuration/cluster.toml").read_bytes()
     said = run("uninstall", installed, documents)
-    assert "scheduler.toml was changed" not in said, "it was never ours"
+    assert "scheduler.toml was changed" not in said, "install did not make it"
     assert files(installed) == {"etc/scaler/scheduler.toml"}
     assert (folder / "scheduler.toml").read_text() == MINE
     assert not (installed / "usr").exists()

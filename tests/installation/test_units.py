@@ -90,7 +90,7 @@ def test_notify_unit(name: str) -> None:
 def test_monitor_unit_takes_its_options_from_its_file(name: str, command: Command) -> None:
     unit = settings(name)
     assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["WatchdogSec"]
-    assert unit["ExecStart"] == ["/usr/bin/" + name.replace("-", "_")], "arguments would go before the file"
+    assert unit["ExecStart"] == ["/usr/bin/" + name.replace("-", "_")], "arguments would override the file"
     assert command.default_file == f"/etc/scaler/{name.removeprefix('scaler-')}.toml"
     assert not [line for line in unit.get("Environment", []) if "SCALER" in line]
     assert settings("scaler-scheduler")["RuntimeDirectory"] == [Path(SERVICE_MONITOR.path).parent.name]

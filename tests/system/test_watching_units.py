@@ -81,7 +81,7 @@ def test_monitor_shows_the_scheduler_and_is_restarted(service: Service, watching
     machine, unit = watching.machine, watching.unit
     watching.configure()
     watching.start()
-    assert "\nscaler_up 0.0\n" in watching.page("/metrics"), "it listens, and waits for a scheduler"
+    assert "\nscaler_up 0.0\n" in watching.page("/metrics"), "it serves metrics while it waits for a scheduler"
     service.start()
     watching.await_metric("scaler_up 1.0")
     watching.await_status("the scheduler at ipc:///run/scaler/monitor is there")

@@ -157,7 +157,7 @@ def test_lost_rows_are_visible_by_their_numbers(scene: Scene) -> None:
         for frame in scene.turns(0.01):
             reader.feed(frame, 0)
     sent = scene.turns(3)
-    assert rows_of(sent)[-1][0] + rows_of(sent)[-1][1] == scene.next_id, "and the newest come"
+    assert rows_of(sent)[-1][0] + rows_of(sent)[-1][1] == scene.next_id, "the newest rows arrive"
     for frame in sent:
         reader.feed(frame, 0)
     rows = sum(len(history.ids) for history in reader.drain_history())
@@ -192,7 +192,7 @@ def test_many_new_subscribers_do_not_delay_others(scene: Scene) -> None:
         for frame in scene.turns(0.1):
             reader.feed(frame, 0)
             size += frame.startswith(HISTORY_TOPIC)
-    assert size <= 10 * ((kept.next_row - kept.first_row) // HISTORY_ROWS + 2), "all of it once a second at most"
+    assert size <= 10 * ((kept.next_row - kept.first_row) // HISTORY_ROWS + 2), "all rows at most once a second"
     scene.submit(3)
     for frame in scene.turns(3):
         reader.feed(frame, 0)
@@ -216,7 +216,7 @@ def story_of(scene: Scene, task_id: int, client: int = 11) -> History:
     scene.monitor.subscribe(story_topic(client, task_id))
     for frame in scene.turns(0.3):
         assert reader.feed(frame, 0)
-    assert scene.turns(1.5) == [], "it is answered once"
+    assert scene.turns(1.5) == [], "a request is answered once"
     return reader.stories[client, task_id]
 
 
@@ -248,7 +248,7 @@ def test_stories_of_all_tasks_with_an_id(scene: Scene) -> None:
     scene.core.function(C2, 1, b"f")
     scene.core.submit(C2, [number, number + 1], capabilities=frozenset({("gpu", 1)}))
     story = story_of(scene, number, client=ANY_CLIENT)
-    assert set(story.ids) == {number} and sorted(story.clients) == [11, 12], "the tables know of the first one"
+    assert set(story.ids) == {number} and sorted(story.clients) == [11, 12], "the tables still have the first task"
     assert story_of(scene, number + 1, client=ANY_CLIENT).clients == [12]
 
 
@@ -294,7 +294,7 @@ def test_graphs(scene: Scene) -> None:
     core.submit(C, [0])
     core.results(W, [(11, 0, 1)])
     scene.monitor.subscribe(GRAPHS_TOPIC)
-    assert (graphs_of(scene).ids, graphs_of(scene).total) == ([], 0), "a plain task is no node"
+    assert (graphs_of(scene).ids, graphs_of(scene).total) == ([], 0), "a plain task is not a node"
     core.feed(events.Object(C, 7, "table", [b"x"]))
     core.feed(graph([10, 11, 12, 13, 14], [7, 10, 10, 11, 13], [1, 1, 1, 1, 1]))
     core.results(W, [(11, 10, 1)], body=b"value")

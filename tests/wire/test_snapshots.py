@@ -185,7 +185,7 @@ def test_dispatch_latency_and_bytes_of_tasks(core: Core) -> None:
     core.submit(C, [1, 2], body=b"12345678")
     core.submit(C, [2, 3], body=b"12345678", large=[0])
     before = taken(core)
-    assert (before.waiting_bytes, sum(before.dispatch_latencies)) == (24, 0), "what is known counts once"
+    assert (before.waiting_bytes, sum(before.dispatch_latencies)) == (24, 0), "a known function counts once"
     assert before.memory_limit_bytes == core.scheduler.limits.memory_limit_bytes > 0
     core.now += 0.001
     core.worker(W, 22)

@@ -12,6 +12,7 @@ from .bound_socket import EVENTS, IS_CFFI, POLLIN, BindError, BoundSocket, metad
 from .rate_limit import RateLimits
 
 _REBIND_SECONDS = 2.0
+"""The longest time that `rebind` tries."""
 
 _MESSAGES_PER_READ = 1000
 """The most messages of subscribers that one call reads, so that the loop is not delayed."""
@@ -77,11 +78,11 @@ class MonitorSocket(BoundSocket):
                 return found
             frame: Any = self._socket.recv(zmq.NOBLOCK, copy=False)
             message = frame.bytes
-            # ZeroMQ has stored the subscription already, and stores any number of them.
+            # ZeroMQ has stored the subscription already, and its number is not limited.
             if message[:1] == b"\1":
-                whose = self._descriptor_of(frame)
-                if self._subscription_rates.exceeds(whose, time.monotonic()):
-                    self._cut(int(whose))
+                descriptor = self._descriptor_of(frame)
+                if self._subscription_rates.exceeds(descriptor, time.monotonic()):
+                    self._cut(int(descriptor))
             if IS_CFFI:
                 frame.close()
             subscription = message[1:]
@@ -104,6 +105,8 @@ class MonitorSocket(BoundSocket):
         return False
 
     def publish(self, topic: bytes, frame: bytes) -> None:
-        """Publish a message in one frame: ZeroMQ keeps only the newest of these. A subscriber that does not read misses
-        it."""
+        """Publish a message in one frame, so that subscribers can keep only the newest (ZMQ_CONFLATE).
+
+        A subscriber that does not read misses messages.
+        """
         self._socket.send(topic + frame, zmq.NOBLOCK)

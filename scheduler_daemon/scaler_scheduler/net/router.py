@@ -58,7 +58,8 @@ class ZmqContext:
     """ZeroMQ's context with its threads, and the factory of bound sockets.
 
     Args:
-        limits: of connections.
+        io_threads: the number of ZeroMQ's I/O threads.
+        limits: the limits of connections.
         access: the authorized keys; None: peers have no keys.
     """
 

@@ -85,7 +85,7 @@ class Publisher:
         is_due = now >= self._next_snapshot
         if is_due or now >= self._next_check or self._monitor.has_more:
             self._next_check = now + CHECK_SECONDS
-            self._read_subscriptions(is_due, now)
+            self._serve_subscribers(is_due, now)
         if is_due:
             # Not `now` plus a second: an idle loop wakes up late, and the delays would add up.
             self._next_snapshot = max(self._next_snapshot + SNAPSHOT_SECONDS, now)
@@ -97,7 +97,8 @@ class Publisher:
             self.next = min(self.next, now + PAUSE_SECONDS)
         self._status.monitor_seconds += time.thread_time() - began
 
-    def _read_subscriptions(self, is_due: bool, now: float) -> None:
+    def _serve_subscribers(self, is_due: bool, now: float) -> None:
+        """Read subscriptions, publish what is due, and decide which rows of history go out next."""
         has_new_subscriber = False
         for subscription in self._monitor.read_subscriptions(TOPICS, STORY_TOPIC):
             if subscription.startswith(STORY_TOPIC):
@@ -151,8 +152,10 @@ class Publisher:
         self._sent_at, self._sent_thread_time = now, after
 
     def _send_history(self) -> None:
-        """Send one message. If enough rows for another message are there, continue with them: the history keeps less
-        than a second of a burst."""
+        """Send one message. If the rows fill another message, it goes out next.
+
+        The history keeps less than a second of a burst.
+        """
         self._next_row, frame = self._status.history(self._next_row, HISTORY_ROWS)
         if frame:
             self._monitor.publish(HISTORY_TOPIC, frame)

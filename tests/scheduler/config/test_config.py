@@ -603,7 +603,7 @@ def test_changed_options_are_logged(tmp_path, caplog):
     file.write_text(f'address = "{ADDRESS}"\nio_threads = 3\nmemory_limit = "1G"\ntask_retries = 2\n')
     pending.log_changes()
     wanted = "changed options take effect at the next start (no task is lost): io_threads, memory_limit"
-    assert caplog.messages == [wanted], "what an argument says goes before the file"
+    assert caplog.messages == [wanted], "arguments override the file"
     file.write_text("io_threads = 0\n")
     pending.log_changes()
     assert caplog.messages[1:] == [

@@ -32,7 +32,7 @@ def passes(networks: List[bytes], source: str, flags: int) -> bool:
 
 def lets_through(program: List[syn_filter.Instruction], header: bytes, segment: bytes) -> bool:
     """Run the program on a packet: IP header and TCP segment."""
-    assert len(program) <= 4096, "more the system does not take"
+    assert len(program) <= 4096, "the system accepts no longer programs"
     position = accumulator = index = 0
     while True:
         code, if_true, if_false, value = program[position]
@@ -82,7 +82,7 @@ HELD = [network(each) for each in ("10.0.0.1", "2001:db8:1:2::7", "192.168.7.9",
 )
 def test_first_packets_of_held_networks_are_dropped(source: str, is_held: bool) -> None:
     assert passes(HELD, source, SYN) is not is_held
-    assert passes(HELD, source, ACK), "what stands goes on"
+    assert passes(HELD, source, ACK), "established connections are not affected"
 
 
 def test_too_many_networks_hold_all() -> None:
@@ -108,6 +108,6 @@ def test_limited_connection_passes_packets_that_begin_within_the_limit(first: in
         return lets_through(program, bytes(20), segment)
 
     assert [comes(offset, 1) for offset in (0, 1, 999, 1000, 1 << 20, 0x7FFFFFFF)] == [True] * 3 + [False] * 3
-    assert comes(-1, 1) and comes(-5000, 100), "sent again"
+    assert comes(-1, 1) and comes(-5000, 100), "a repeated packet"
     assert comes(0, 60_000) and comes(500, 60_000, options=10)
     assert comes(2000, 0) and comes(2000, 0, options=0), "an acknowledgement"

@@ -35,10 +35,10 @@ def test_when_memory_is_released():
         for _ in range(IDLE_CHECKS - 1):
             trim.check(True)
         trim.check(False)
-    assert not process.released, "it has had something to do"
+    assert not process.released, "it was not idle for long enough"
     for _ in range(10 * IDLE_CHECKS):
         trim.check(True)
-    assert process.released == 1, "once in an idle time"
+    assert process.released == 1, "only once while idle"
     for grown, released in ((LEAST_GROWTH_BYTES, 1), (1, 2)):
         process.size += grown
         trim.check(False)
