@@ -172,7 +172,8 @@ class Dispatch(Effect):
 
     `row_options` maps a row to its flags, depth and priority, for rows that have any. `inputs`, `shared` and `inlined`
     have one element for each object that a row reads; `input_counts` maps a row to its number of inputs. `names` maps a
-    row to the name that the user gave the task."""
+    row to the name that the user gave the task.
+    """
 
     __slots__ = (
         "attempts",

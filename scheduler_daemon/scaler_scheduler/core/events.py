@@ -57,7 +57,8 @@ class Options:
     """The options of a Submit, which hold for every row.
 
     `retries` -1: the scheduler's default. `timeout_seconds` 0: no limit. `graph` 0: the rows belong to no graph. `keys`
-    name the graph's nodes for people."""
+    name the graph's nodes for people.
+    """
 
     __slots__ = (
         "capabilities",
@@ -110,10 +111,9 @@ class Hello(Event):
     """A peer joins.
 
     `worker` is a nested client's: the incarnation of the worker that it lives in, else 0. `running` names the tasks
-    that a
-    worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the scheduler that
-    welcomed
-    this peer last, or 0."""
+    that a worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the scheduler that
+    welcomed this peer last, or 0.
+    """
 
     __slots__ = (
         "agent",
@@ -185,10 +185,9 @@ class Heartbeat(Event):
     """A peer is alive.
 
     `workers` are the workers whose leases a host agent renews beside its own. `usage` is what the sender uses, and
-    `usages`
-    what each of these workers uses: resident bytes, and milliseconds of processor time. `is_retiring`: the agent is
-    about
-    to end; its workers finish running tasks and get no new ones."""
+    `usages` what each of these workers uses: resident bytes, and milliseconds of processor time. `is_retiring`: the
+    agent is about to end; its workers finish running tasks and get no new ones.
+    """
 
     __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "workers")
     kind = HEARTBEAT
@@ -279,7 +278,8 @@ class Results(Event):
     """A worker's results.
 
     `durations` and `cpu_times` are in nanoseconds, `peaks` in bytes. `cpu_times` and `peaks` are empty when no row is
-    profiled; `errors` is empty when no row has an error line. `tracebacks` has UTF-8 text for each row, or is empty."""
+    profiled; `errors` is empty when no row has an error line. `tracebacks` has UTF-8 text for each row, or is empty.
+    """
 
     __slots__ = (
         "attempts",
@@ -377,7 +377,8 @@ class Retracted(Event):
 class Object(Event):
     """An object's bytes, from a client, or from a host agent that was asked for it.
 
-    `client` is the incarnation of the object's client; only a host agent sets it."""
+    `client` is the incarnation of the object's client; only a host agent sets it.
+    """
 
     __slots__ = ("client", "frames", "id", "name")
     kind = OBJECT
@@ -397,7 +398,8 @@ class Object(Event):
 class ForgetObjects(Event):
     """Objects that a client no longer refers to, or that a host agent does not have.
 
-    Only a host agent sets `clients`: one element a row. Else it is empty."""
+    Only a host agent sets `clients`: one element a row. Else it is empty.
+    """
 
     __slots__ = ("clients", "ids")
     kind = FORGET_OBJECTS

@@ -42,7 +42,7 @@ from scaler_scheduler.core.submissions import Submissions
 LONG_TASK_NS = 10_000_000
 """If a worker says that a task has begun without being asked, the task runs for at least this long."""
 
-CUT_OFF_LINE_SECONDS = 10.0
+UNREACHABLE_LOG_SECONDS = 10.0
 """The least time between two log lines about unreachable workers. Such workers may disconnect again and again."""
 
 
@@ -107,7 +107,7 @@ class Scheduler:
         self._hellos = Hellos(core, admission, duplicate_hellos, peer_loss, welcomes)
         self._leases = Leases(core, peer_loss, cancellation, reattach, evacuation)
         self._lease_timer = LeaseTimer(now)
-        self._next_cut_off_line = now
+        self._next_unreachable_log = now
         self.last_rejection: Optional[Exception] = None
         """Why the last event was rejected. The daemon logs it and sets it to None."""
         self.is_shut_down = False
@@ -212,14 +212,14 @@ class Scheduler:
         """Take back an effect whose connection no longer exists.
 
         The tasks of such a worker go to other workers. Its agent's heartbeats no longer renew its lease: the worker
-        might
-        live on and never come back."""
+        might live on and never come back.
+        """
         worker = self.tables.workers.by_route.get(effect.route)
         if worker is None:
             return
         now = self._clock.now
-        if not worker.is_unreachable and now >= self._next_cut_off_line:
-            self._next_cut_off_line = now + CUT_OFF_LINE_SECONDS
+        if not worker.is_unreachable and now >= self._next_unreachable_log:
+            self._next_unreachable_log = now + UNREACHABLE_LOG_SECONDS
             text = f"worker {worker.name} on {worker.host} (process {worker.pid}) is unreachable"
             self.operator_log.info(f"{text}: it gets no tasks until it reconnects")
         worker.is_unreachable = True

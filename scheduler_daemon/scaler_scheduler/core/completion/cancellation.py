@@ -1,8 +1,8 @@
 """Takes tasks back from workers and stops them: for a cancel, a time limit, a client that is gone, or balance.
 
-A task that a worker holds is retracted first, unless it is known to have begun. The worker answers whether it gives
-the task back. If the task has begun and the intent is FORCE or higher, the worker is told to stop it. If the task has
-not ended after GRACE_SECONDS, its host agent is asked to end the worker's process, if this process runs the task.
+A task that a worker holds is retracted first, unless it is known to have begun. The worker answers whether it gives the
+task back. If the task has begun and the intent is FORCE or higher, the worker is told to stop it. If the task has not
+ended after GRACE_SECONDS, its host agent is asked to end the worker's process, if this process runs the task.
 """
 
 from array import array
@@ -176,8 +176,8 @@ class Cancellation:
         """Run these queued tasks of one unresponsive worker elsewhere.
 
         The worker is asked again not to begin them. It reads this before it begins another task. Its answers about them
-        no
-        longer count."""
+        no longer count.
+        """
         worker = tasks[0].worker
         assert worker is not None
         for task in tasks:

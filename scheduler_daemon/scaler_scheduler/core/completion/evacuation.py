@@ -1,7 +1,7 @@
 """Fetches the kept results that only one host has, when this host's agent is about to end.
 
-Otherwise these results would be lost with the host, and the client would have to submit their tasks again. Results
-that exceed the scheduler's memory limit, and results that the agent can't send before it ends, are still lost.
+Otherwise these results would be lost with the host, and the client would have to submit their tasks again. Results that
+exceed the scheduler's memory limit, and results that the agent can't send before it ends, are still lost.
 """
 
 from typing import List

@@ -128,7 +128,8 @@ class Graphs:
     def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
         """Whether the row is known: the client submits again what it has no answer to, and the inputs of that.
 
-        A known row is not accepted twice. The client refers to its result again."""
+        A known row is not accepted twice. The client refers to its result again.
+        """
         task = client.tasks.get(task_id)
         if task is not None:
             if task.keep:
@@ -202,7 +203,8 @@ class Graphs:
     def _rebind_held(self, task: Task) -> None:
         """Bind a held task to inputs that its returned client sends again.
 
-        The new inputs stay until the task is over, because the task may have to run again."""
+        The new inputs stay until the task is over, because the task may have to run again.
+        """
         find = self._tables.objects.find
         now = [find(task.client, stored.id) for stored in task.inputs]
         if all(there is not None and there is not stored for there, stored in zip(now, task.inputs)):

@@ -52,7 +52,8 @@ class HostResults:
     def lose_objects(self, lost: Iterable[StoredObject]) -> None:
         """Fail the waiting readers of objects whose bytes are lost. The client can have them made again.
 
-        Tasks on workers go on, because a worker may have a copy."""
+        Tasks on workers go on, because a worker may have a copy.
+        """
         gone = dict.fromkeys(lost)
         for client in dict.fromkeys(stored.client for stored in gone):
             for task in list(client.tasks.values()):
@@ -82,7 +83,8 @@ class HostResults:
     def discard_file(self, worker: Worker, client_name: int, task_id: int) -> None:
         """Have a host agent remove a file of this worker that does not count, or may exist.
 
-        The file is removed once no other attempt can have written the one that is there."""
+        The file is removed once no other attempt can have written the one that is there.
+        """
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
             self._discard_file(agent, client_name, task_id)

@@ -38,7 +38,8 @@ def _unreturnable_bytes(client: Client, window: int) -> int:
     """Return the bytes of objects in the client's count that the client may hold for as long as it likes.
 
     Its tasks must not wait for them. Beside open tasks this is at most a window. Without open tasks it is all objects,
-    because no end of a task might free any."""
+    because no end of a task might free any.
+    """
     return client.object_bytes if not client.tasks and not client.waiting else min(client.object_bytes, window)
 
 

@@ -1,7 +1,7 @@
 """Which peers may join: what a key allows, and which user an incarnation belongs to.
 
-With keys, a hello has its connection's user, `role:key`, which the peer did not choose. Everything else in the hello
-is the peer's own claim. Without keys all users are empty, and no peer is refused here.
+With keys, a hello has its connection's user, `role:key`, which the peer did not choose. Everything else in the hello is
+the peer's own claim. Without keys all users are empty, and no peer is refused here.
 """
 
 from typing import Optional, Union

@@ -1,8 +1,8 @@
 """Leases: heartbeats renew them, and peers whose lease runs out are given up.
 
-Peers also leave by a goodbye, by a revoked key, or because their host agent retires. Workers of a retiring agent
-finish their running tasks, queued tasks go to other workers, and the scheduler fetches the kept results that only this
-agent's host has.
+Peers also leave by a goodbye, by a revoked key, or because their host agent retires. Workers of a retiring agent finish
+their running tasks, queued tasks go to other workers, and the scheduler fetches the kept results that only this agent's
+host has.
 """
 
 from typing import Container, Iterator, List, Union

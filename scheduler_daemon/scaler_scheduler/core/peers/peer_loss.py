@@ -109,7 +109,8 @@ class PeerLoss:
     def _end_readers(self, worker: Worker, gone: Set[StoredObject]) -> None:
         """Take the readers of lost objects from a worker whose host agent is gone.
 
-        The worker's own lease may run for longer. This way the client is told of all lost tasks at once."""
+        The worker's own lease may run for longer. This way the client is told of all lost tasks at once.
+        """
         for serial in sorted(worker.tasks):
             task = worker.tasks[serial]
             if not gone.isdisjoint(task.inputs):

@@ -76,7 +76,7 @@ class Welcomes:
         known = self._tables.workers.find(event.incarnation)
         for client in self._tables.clients.nested_in(event.incarnation):
             if client.user != event.user:  # it joined before the worker and named the worker as its own
-                self._cut_off_client(client, "it is not a client of the worker that it named", now)
+                self._remove_client(client, "it is not a client of the worker that it named", now)
         # A known worker has a new connection. Messages on their way to it are lost, and nothing says which ones
         # arrived.
         intents = {} if known is None else self._peer_loss.connection_lost(known, event.running)
@@ -136,7 +136,7 @@ class Welcomes:
         limit = self._limits.message_size
         self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window, limit))
 
-    def _cut_off_client(self, client: Client, text: str, now: float) -> None:
+    def _remove_client(self, client: Client, text: str, now: float) -> None:
         self._operator_log.warning(f"client {client.name} is removed: {text}")
         self._peer_loss.client_left(client, now)
         self._outbox.add(effects.Refused(client.route, effects.REFUSED_NOT_AUTHORIZED, text))

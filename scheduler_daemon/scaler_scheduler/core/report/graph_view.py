@@ -45,7 +45,8 @@ class Node(NamedTuple):
 def graph_nodes(tables: Tables, limit: int = NODE_LIMIT) -> Tuple[int, List[Node]]:
     """Return the number of all nodes, and at most `limit` of them: running nodes, then a share of each other state.
 
-    If a client has more than SCAN_LIMIT tasks, every further task is counted as a node. The same holds for objects."""
+    If a client has more than SCAN_LIMIT tasks, every further task is counted as a node. The same holds for objects.
+    """
     found: List[List[Node]] = [[], [], [], [], []]
     names: Set[Name] = set()
     total = sum([_find_tasks(client, found, names, limit) for client in tables.clients])

@@ -1,7 +1,7 @@
 """Printed output on its way from workers to clients: forwarded at once or dropped, never kept.
 
-Output counts in the client's result window and may fill a part of it. A client that acknowledges nothing still gets
-its results, and a task that prints without end costs the scheduler no more memory than this part.
+Output counts in the client's result window and may fill a part of it. A client that acknowledges nothing still gets its
+results, and a task that prints without end costs the scheduler no more memory than this part.
 """
 
 from typing import Dict

@@ -23,7 +23,8 @@ ROW_LIMIT = 10_000
 def story(tables: Tables, client_name: int, task_id: int) -> List[Rows]:
     """Return the history rows of this task, one by one, the oldest first. Empty if the task is not known.
 
-    ANY_CLIENT: rows of the tasks with this id of all clients."""
+    ANY_CLIENT: rows of the tasks with this id of all clients.
+    """
     rows = tables.history.rows_of_task(client_name, task_id)
     known = {(each.clients[0], each.kinds[0], each.attempts[0]) for each in rows}
     for client in _clients(tables, client_name):

@@ -84,7 +84,8 @@ class History:
     def rows(self, begin: int, limit: int) -> Tuple[int, List[Rows]]:
         """Return at most `limit` rows, beginning with row number `begin`, and the number of the first one returned.
 
-        Rows that are no longer kept are left out."""
+        Rows that are no longer kept are left out.
+        """
         begin = max(begin, self.first_row)
         end = min(begin + limit, self.next_row)
         found: List[Rows] = []
@@ -169,7 +170,8 @@ class History:
     ) -> None:
         """Record tasks that are cancelled because their client has left. `functions` has one element a row.
 
-        Each function's rows are one run, so that a million waiting tasks cost no more than their ids."""
+        Each function's rows are one run, so that a million waiting tasks cost no more than their ids.
+        """
         clients = (client.incarnation,)
         begin, rows = 0, len(ids)
         for row in range(1, rows + 1):
@@ -195,7 +197,8 @@ class History:
     ) -> None:
         """Record results of one function and one task name, in the rows from `begin` up to `end`.
 
-        Rows in `skipped` are left out, and the list is emptied."""
+        Rows in `skipped` are left out, and the list is emptied.
+        """
         own, function_name = name or function.name, function.name
         if not skipped and end - begin == len(event.ids):
             clients, attempts, outcomes = event.short

@@ -16,8 +16,8 @@ class Rows:
     """Rows by column.
 
     A column has one element for all rows, or one a row. `ids` always has one a row, and `errors` may be empty.
-    `seconds`
-    are of the monotonic clock. `names` are the user-given names of the tasks, or those of their `functions`."""
+    `seconds` are of the monotonic clock. `names` are the user-given names of the tasks, or those of their `functions`.
+    """
 
     __slots__ = (
         "attempts",

@@ -79,7 +79,8 @@ class ObjectTable:
     def reconnect_agent(self, agent: Agent) -> List[StoredObject]:
         """Note that a host agent has a new connection. Objects on their way to it may be lost.
 
-        Returns the objects whose files its workers made, which it still has."""
+        Returns the objects whose files its workers made, which it still has.
+        """
         for stored in agent.objects:
             if stored.home is not agent:
                 _copies_of(stored).agents.discard(agent)

@@ -37,7 +37,8 @@ class EndedNode(NamedTuple):
 class UnclaimedTask:
     """A task that a worker runs and that is not in the worker's table.
 
-    Its client has not submitted it again yet, or the task is over, or another worker has it."""
+    Its client has not submitted it again yet, or the task is over, or another worker has it.
+    """
 
     __slots__ = ("attempt", "deadline", "is_over", "is_suspended", "worker")
 

@@ -19,7 +19,8 @@ _FEWEST_STALE = 1000
 class Clock:
     """The core's time: when the event or tick that is being handled came in.
 
-    Only the scheduler sets `now`. All parts of the core that handle one event read the same time."""
+    Only the scheduler sets `now`. All parts of the core that handle one event read the same time.
+    """
 
     __slots__ = ("now",)
 

@@ -1,6 +1,5 @@
 """Tasks that are submitted again after their end, because their answers were lost. Late messages about the first life
-do not count for the second one. Runs under PyPy and CPython.
-"""
+do not count for the second one. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
