@@ -1,8 +1,8 @@
-"""Pickles of small calls that refer to objects, put together by hand.
+"""Writes the pickles of small calls with references by hand. benchmarks/graph_rate.py pays for it.
 
-Pickle calls a reference's `__reduce__` and looks up what it names: 3 us a call where a plain one takes 0.4, which is
-most of what a node of a large graph costs. What is written here is what pickle would have written, less its frames and
-memo: references become `load_input(k)`, and values of simple types the opcodes that pickle itself makes of them.
+For a reference, pickle calls `__reduce__` and looks up the name of the returned function: 3 us per call, where a plain
+call takes 0.4. That would be most of the cost of a node in a large graph. This module writes what pickle would write,
+without frames and memo: references become calls of `load_input(k)`, values of simple types pickle's own opcodes.
 """
 
 from __future__ import annotations
@@ -16,38 +16,39 @@ from .input_lookup import LOAD_INPUT_CODE
 from .references import REFERENCES, Reference
 
 SIMPLE_TYPES = frozenset({int, float, str, bytes, bool, type(None)})
-"""Types whose pickles name nothing and refer to nothing."""
+"""Types whose pickles have no names and no references."""
 
 _dumps = pickle.dumps
 _FRAMELESS = 3
-"""The newest protocol whose pickles have no frames, which would not fit behind one another."""
+"""The newest protocol without frames. Pickles with frames can't be concatenated."""
 
 _LOAD_INPUT = pickle.EXT4 + pack("<I", LOAD_INPUT_CODE)
 
 
 def _load_input_pickle(position: int) -> bytes:
-    """What pickle writes for `load_input(position)`."""
+    """Return what pickle writes for `load_input(position)`."""
     return _LOAD_INPUT + _dumps(position, _FRAMELESS)[2:-1] + pickle.TUPLE1 + pickle.REDUCE
 
 
 CALL_BEGIN = pickle.PROTO + b"\x05" + pickle.MARK
 CALL_END = pickle.TUPLE + pickle.STOP
-"""What stands around the parts of a call's arguments."""
+"""What stands before and after the parts of a call's arguments."""
 
 INPUT_PICKLES = tuple(map(_load_input_pickle, range(256)))
-"""The parts of arguments that are inputs, for the first positions."""
+"""The parts of arguments that are inputs, by position, for the first positions."""
 
 
 def simple_pickle(value: Any) -> bytes:
-    """The part of an argument of a simple type."""
+    """Return the part of an argument of a simple type."""
     return _dumps(value, _FRAMELESS)[2:-1]
 
 
 def dump_simple_call(args: Iterable[Any], position: Callable[[Reference], int]) -> bytes | None:
-    """The payload of a call whose arguments are references and values of simple types; None where they aren't.
+    """Return the payload of a call with references and values of simple types; None: there are other arguments.
 
     Args:
-        position: which input a reference is. What it raises, this raises.
+        args: the arguments of the call.
+        position: returns the number of a reference's input. Its errors are passed on.
     """
     parts = [CALL_BEGIN]
     for value in args:

@@ -1,11 +1,13 @@
-"""What a function takes along when it is pickled by value, and whether that has changed since.
+"""The values that travel with a function that is pickled by value, and whether they have changed since.
 
-A function of `__main__` travels with the globals that it names, its closure, defaults and attributes, and so do the
-functions and classes among these. `submit` pickles it once. So that it is pickled again when one of them has another
-value, their identities are compared at each submit (`make bench`, submit: a few hundred ns; functions that are found by
-name have no captures and cost nothing). Built-in containers, dataclass instances and SimpleNamespaces are compared by
-their elements, at any depth, up to 256 elements of each value. A container beyond that is compared by its length: to
-pickle a large one at each submit would cost far more than the submit. A change within any other object is not seen.
+A function of `__main__` travels with the globals that it names, its closure, defaults and attributes. So do the
+functions and classes among these. `submit` pickles the function once, and again if one of these values was replaced.
+To see that, each submit compares their identities, which takes a few hundred ns (benchmarks/submit_rate.py). Functions
+that are pickled by name have no captures and cost nothing.
+
+Built-in containers, dataclass instances and SimpleNamespaces are compared by their elements, at any depth, up to 256
+elements of each value. A larger container is compared by its length: pickling it at each submit would cost far more
+than the submit. A change inside any other object is not seen.
 """
 
 from __future__ import annotations
@@ -23,47 +25,49 @@ from .cloudpickle_ext import CachedFunction, is_importable, is_pickled_by_value
 _GLOBAL_INSTRUCTIONS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _CONTAINERS = frozenset({list, set, deque, bytearray, dict, OrderedDict, defaultdict, Counter})
 _IMMUTABLE = frozenset({tuple, frozenset})
-"""They don't change themselves, but what is in them may."""
+"""Containers that can't change, but whose elements may."""
 _MAX_ELEMENTS = 256
-"""So many are compared of one value with all that is in it. A longer bytearray has a limit of its own."""
+"""The most elements that are compared of one value, with everything in it. A bytearray has its own limit."""
 _MAX_BYTES = 1024
 _FIELDS = "__dataclass_fields__"
 
 _ABSENT = object()
 
 Owner = Callable[[], Any]
-"""A weak reference to a function or class other than the root, which captures must not keep alive by way of it."""
+"""A weak reference to a function or class other than the root. A strong one could keep the root alive."""
 
 Values = tuple[tuple[Any, Any], ...]
-"""Names, or places in a closure, and what they stood for."""
+"""Names, or positions in a closure, with their values."""
 
 References = tuple[tuple[Any, Callable[[], Any]], ...]
-"""The same for objects that can be referred to weakly: large ones are not kept, nor is the root."""
+"""Names, or positions in a closure, with weak references to their values. Captures keep neither large objects nor the
+root alive."""
 
 
 class Captures:
-    """Of one function or class, its root."""
+    """The values that travel with one function or class, the root."""
 
     __slots__ = ("_closures", "_containers", "_functions", "_lengths", "_mappings", "_namespaces", "_parts")
 
     def __init__(self) -> None:
         self._namespaces: list[tuple[Owner | None, Values, References, tuple[str, ...]]] = []
-        """Functions' globals, and the names that are none."""
+        """The globals of functions, and the names that are not defined."""
         self._functions: list[tuple[Owner | None, Any, Any, Any, int]] = []
-        """Code, defaults, keyword defaults, number of attributes."""
+        """Of functions: code, defaults, keyword defaults, number of attributes."""
         self._closures: list[tuple[Owner | None, Values, References]] = []
         self._mappings: list[tuple[Owner | None, Values, References, int]] = []
-        """Attributes of functions, classes and modules, and their number."""
+        """The attributes of functions, classes and modules, and the number of attributes."""
         self._containers: list[tuple[Any, Any]] = []
-        """Containers with copies of them. The comparison goes no deeper while each element is the same object."""
+        """Containers with copies. Their comparison goes no deeper while each element is the same object."""
         self._parts: list[tuple[Callable[[], Any], list[Any]]] = []
-        """Containers and instances, and what they had; weak references to what can be large."""
+        """Containers and instances with their elements; weak references to elements that may be large."""
         self._lengths: list[tuple[Any, int]] = []
 
     def are_unchanged(self, root: Any) -> bool:
-        """Whether everything is what it was."""
+        """Whether all values are the same as before."""
         try:
-            # On the way of each submit, so the loops are written out: calls would cost more than what they do.
+            # Each submit runs this, so the three loops over names are written out: a call would cost more than its work
+            # (benchmarks/submit_rate.py).
             for owner, values, references, absent in self._namespaces:
                 namespace = (root if owner is None else owner()).__globals__
                 for name, value in values:
@@ -118,13 +122,13 @@ class Captures:
             for container, length in self._lengths:
                 if len(container) != length:
                     return False
-        except Exception:  # a name or function is gone, or values that can't be compared
+        except Exception:  # a name or function is gone, or a comparison failed
             return False
         return True
 
     def add_namespace(self, owner: Owner | None, namespace: dict[str, Any], names: Iterable[str]) -> list[Any]:
-        """Globals by these names; returns the values of those that are there."""
-        # Another thread may change it meanwhile.
+        """Record globals by name; return the values of the defined ones."""
+        # A copy first: another thread may change the namespace.
         found = {name: namespace.get(name, _ABSENT) for name in names}
         present = {name: value for name, value in found.items() if value is not _ABSENT}
         absent = tuple(name for name in names if name not in present)
@@ -133,7 +137,7 @@ class Captures:
         return list(present.values())
 
     def add_function(self, owner: Owner | None, function: types.FunctionType) -> list[Any]:
-        """Returns its defaults, what it closes over, and its attributes."""
+        """Record a function; return its defaults, the contents of its closure, and its attributes."""
         defaults, keyword_defaults, attributes = function.__defaults__, function.__kwdefaults__, function.__dict__
         self._functions.append((owner, function.__code__, defaults, keyword_defaults, len(attributes)))
         filled = [place for place, cell in enumerate(function.__closure__ or ()) if _is_filled(cell)]
@@ -144,27 +148,27 @@ class Captures:
         return [*given, *contents.values(), *(self.add_mapping(owner, attributes) if attributes else ())]
 
     def add_mapping(self, owner: Owner | None, mapping: Any) -> list[Any]:
-        """The attributes of a function, class or module; returns them."""
+        """Record the attributes of a function, class or module; return them."""
         attributes = dict(mapping)
         count = len(attributes)
-        attributes.pop("__builtins__", None)  # of a module; cloudpickle leaves it out too
+        attributes.pop("__builtins__", None)  # of a module; cloudpickle leaves it out, too
         self._mappings.append((owner, *self._held(attributes), count))
         return list(attributes.values())
 
     def add_container(self, root: Any) -> list[Any]:
-        """A container with those in it, widest first; returns what else is in them."""
+        """Record a container and the containers in it, breadth first; return the other values in them."""
         others = []
         left = _MAX_ELEMENTS
         found = [root]
         seen = set()
-        for value in found:  # it grows
+        for value in found:  # the list grows
             if not _is_container(value):
                 others.append(value)
             elif id(value) not in seen:
                 seen.add(id(value))
                 try:
                     parts = self._add_one(value, left)
-                except RuntimeError:  # another thread has just changed it
+                except RuntimeError:  # another thread changed the container
                     self._lengths.append((value, -1))
                     continue
                 left -= _size_of(value) if parts else 0
@@ -172,7 +176,7 @@ class Captures:
         return others
 
     def _add_one(self, value: Any, most: int) -> Sequence[Any]:
-        """Returns what is in it, or nothing where that is more than `most`."""
+        """Record one container; return its elements, or nothing if there are more than `most`."""
         kind = type(value)
         size = _size_of(value)
         if size > (_MAX_BYTES if kind is bytearray else most):
@@ -204,18 +208,22 @@ class Captures:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can change."""
+        """Whether no recorded value can change."""
         return not any(getattr(self, name) for name in self.__slots__ if name != "_closures")
 
 
 def captures_of(root: Any) -> Captures | None:
-    """What this callable takes along if it is pickled now; None where it is found by name, or takes nothing along."""
+    """Return the captures of a callable, as if it were pickled now.
+
+    Returns:
+        None: the callable is pickled by name, or no values travel with it.
+    """
     captures = Captures()
     seen: dict[int, Any] = {}
     names: dict[int, tuple[Owner | None, dict[str, Any], set[str]]] = {}
     stack = [root]
     while stack or names:
-        if not stack:  # all functions that are known by now: those of one module are looked at together
+        if not stack:  # now the globals of all functions found so far, together for each module
             for owner, namespace, wanted in names.values():
                 stack += captures.add_namespace(owner, namespace, wanted)
             names.clear()
@@ -250,7 +258,7 @@ def captures_of(root: Any) -> Captures | None:
 
 @functools.lru_cache(maxsize=4096)
 def _global_names(code: types.CodeType) -> frozenset[str]:
-    """The globals that this code, or a function within it, names."""
+    """Return the names of the globals that this code, or a function inside it, uses."""
     names = {each.argval for each in dis.get_instructions(code) if each.opname in _GLOBAL_INSTRUCTIONS}
     for constant in code.co_consts:
         if type(constant) is types.CodeType:
@@ -267,13 +275,13 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 class _Weak(weakref.ref[Any]):
-    """Stands for an object that the captures do not keep alive, so that none is taken for a reference of the user's."""
+    """A weak reference of the captures. Its type tells it from weak references that the user's values contain."""
 
     __slots__ = ()
 
 
 def _weak(value: Any) -> Any:
-    """A weak reference, or the value itself where it can't have one or is a container."""
+    """Return a weak reference to the value, or the value itself if it is a container or can't have one."""
     if type(value) in _CONTAINERS or _is_immutable(value):
         return value
     try:
@@ -287,7 +295,7 @@ def _itself(value: Any) -> Any:
 
 
 def _is_immutable(value: Any) -> bool:
-    """Whether it does not change itself, though what is in it may. A named tuple is one."""
+    """Whether the value is a container that can't change, though its elements may. A named tuple is one."""
     kind = type(value)
     return kind in _IMMUTABLE or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
 
@@ -305,7 +313,7 @@ def _size_of(value: Any) -> int:
 
 
 def _parts_of(value: Any) -> list[Any]:
-    """The elements of a container, with the keys of a mapping, or the fields of an instance."""
+    """Return the elements of a container, with the keys of a mapping, or the fields of an instance."""
     kind = type(value)
     if hasattr(kind, _FIELDS):
         return [getattr(value, name, _ABSENT) for name in getattr(kind, _FIELDS)]

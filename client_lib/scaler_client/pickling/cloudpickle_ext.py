@@ -1,7 +1,7 @@
-"""cloudpickle, which pickles what only this program has by value, with what it leaves out.
+"""cloudpickle with support for cached functions.
 
-It names functions behind `functools.lru_cache`, also those of `__main__` and of other functions, which no
-worker has.
+cloudpickle pickles by value what only this program has. But it pickles functions behind `functools.lru_cache` by name,
+even if they are defined in `__main__` or within another function, where no worker finds them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,19 @@ CachedFunction: type = type(functools.lru_cache(len))
 
 
 BY_VALUE_MODULES: set[str] = cloudpickle.cloudpickle._PICKLE_BY_VALUE_MODULES
-"""Names of the modules that the user has registered to be pickled by value. The set itself, not the copy that
-`list_registry_pickle_by_value` makes: it is compared at each submit."""
+"""The names of the modules that the user has registered to be pickled by value. This is cloudpickle's own set, not the
+copy of `list_registry_pickle_by_value`, because it is compared at each submit."""
 
 
 def dumps(value: Any, buffer_callback: Callable[[Any], Any] | None = None) -> bytes:
-    """The value as a pickle. Raises whatever pickling raises."""
+    """Return the value's pickle.
+
+    Args:
+        buffer_callback: takes out-of-band buffers, as in `pickle.Pickler`.
+
+    Raises:
+        Exception: any error of the pickling.
+    """
     with io.BytesIO() as file:
         Pickler(file, protocol=PROTOCOL, buffer_callback=buffer_callback).dump(value)
         return file.getvalue()
@@ -39,7 +46,7 @@ def _reduce_cached(function: Any) -> Any:
 
 
 def is_importable(function: Any) -> bool:
-    """Whether a worker that imports the module of this function or class finds it there by its name."""
+    """Whether a worker that imports the module of this function or class finds it there by name."""
     name = function.__module__ or "__main__"
     if not isinstance(name, str):
         return False
@@ -47,22 +54,24 @@ def is_importable(function: Any) -> bool:
         return False
     try:
         found: bool = attrgetter(function.__qualname__)(sys.modules[name]) is function
-    except Exception:  # there is no such module or name, or the module's own `__getattr__` fails
+    except Exception:  # no such module or name, or an error in the module's `__getattr__`
         return False
     return found
 
 
 def is_pickled_by_value(name: str) -> bool:
-    """Whether the module of this name, or a package that it is in, is pickled by value."""
+    """Whether the user has registered this module, or a package around it, to be pickled by value."""
     return any(name == module or name.startswith(module + ".") for module in tuple(BY_VALUE_MODULES))
 
 
 def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[..., Any]:
-    """The same function with a cache of its own, an empty one."""
+    """Return the function with a new, empty cache."""
     cached: Callable[..., Any] = functools.lru_cache(**parameters)(function)
     return cached
 
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+    """cloudpickle's pickler with support for cached functions."""
+
     _tables = cloudpickle.Pickler.dispatch_table.maps
     dispatch_table = ChainMap({**_tables[0], CachedFunction: _reduce_cached}, *_tables[1:])

@@ -1,7 +1,7 @@
-"""A user's own serializer: for the function, each argument and each result.
+"""A user's own serializer, for functions, arguments and results.
 
-Nothing but the client knows of it. What is submitted is a `RemoteCall`, which carries the serializer to the workers and
-turns bytes into objects and back around the call; on the wire there is an ordinary function of bytes.
+Only the client knows about it. The client submits a `RemoteCall`, which carries the serializer to the workers and
+converts arguments and result around the call. For the protocol this is an ordinary function of bytes.
 """
 
 from __future__ import annotations
@@ -19,26 +19,32 @@ from .references import NodeRef, ObjectRef
 
 @runtime_checkable
 class Serializer(Protocol):
-    """What a serializer has: a class with these as static methods, or an object. It is shipped to the workers."""
+    """A user's serializer, which is sent to workers: an object with these methods, or a class with static methods."""
 
     def serialize(self, obj: Any, /) -> bytes:
-        """The object as bytes."""
+        """Return the object as bytes."""
 
     def deserialize(self, payload: bytes, /) -> Any:
-        """The object that `serialize` made these bytes of."""
+        """Return the object that `serialize` turned into these bytes."""
 
 
 Serialized = tuple[str, bytes]
-"""An object's type, for errors, and its bytes."""
+"""The name of an object's type, for errors, and the object's bytes."""
 
 
 def check_serializer(given: Any) -> None:
-    """Raise TypeError where this is no serializer, or can't be shipped."""
+    """Check that an object is a serializer and can be sent to workers.
+
+    Raises:
+        TypeError: a method is missing or not static, or the serializer can't be pickled.
+    """
     for name in ("serialize", "deserialize"):
         if not callable(getattr(given, name, None)):
             raise TypeError(f"serializer {given!r} has no method {name}")
         if isinstance(given, type) and inspect.isfunction(inspect.getattr_static(given, name)):
-            raise TypeError(f"serializer {given!r}: its {name} is no static method, which takes an instance instead")
+            raise TypeError(
+                f"serializer {given!r}: its {name} must be a static method, or pass an instance of the class"
+            )
     try:
         cloudpickle.dumps(given)
     except Exception as error:
@@ -46,7 +52,7 @@ def check_serializer(given: Any) -> None:
 
 
 class RemoteCall:
-    """A function as bytes of a user's serializer; called with serialized arguments, it returns what is serialized."""
+    """A function in the bytes of a user's serializer. It takes serialized arguments and returns a serialized result."""
 
     def __init__(self, serializer: Serializer, name: str, function: bytes) -> None:
         self._serializer = serializer
@@ -72,7 +78,7 @@ class RemoteCall:
 
 
 class Direct:
-    """In the place of an argument's bytes: one that is an object already, as it was sent by itself."""
+    """An argument that is not serialized, because its object was sent before (`send_object`)."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -82,10 +88,14 @@ class Direct:
 
 
 def dump(serializer: Serializer, value: Any, what: str, side: str) -> Serialized:
-    """The value as bytes, and its type.
+    """Serialize a value; return the name of its type and its bytes.
+
+    Args:
+        what: names the value in errors.
+        side: where this happens, for errors: "in the client" or "on the worker".
 
     Raises:
-        SerializerError: the serializer raised or returned something else; the text names the value's type and the side.
+        SerializerError: the serializer raised, or returned something else than bytes.
     """
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     try:
@@ -98,10 +108,14 @@ def dump(serializer: Serializer, value: Any, what: str, side: str) -> Serialized
 
 
 def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
-    """The value in the bytes.
+    """Deserialize a value.
+
+    Args:
+        what: names the value in errors.
+        side: where this happens, for errors: "in the client" or "on the worker".
 
     Raises:
-        SerializerError: the serializer raised; the text is `what` it is, and the side.
+        SerializerError: the serializer raised.
     """
     try:
         return serializer.deserialize(payload)
@@ -112,7 +126,12 @@ def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
 def call_dumper(
     serializer: Serializer | None, io_thread: object
 ) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
-    """What makes calls' payloads with this serializer; None: as `serializer.call_dumper` does."""
+    """Return a function that turns the arguments of a call into bytes.
+
+    Args:
+        serializer: the user's own serializer; None: cloudpickle, as in `serializer.call_dumper`.
+        io_thread: the I/O thread of the client that calls.
+    """
     dump_bytes = default.call_dumper(io_thread)
     if serializer is None:
         return dump_bytes
@@ -120,7 +139,7 @@ def call_dumper(
     def dump_argument(value: Any, name: object) -> Any:
         if type(value) is ObjectRef:
             return Direct(value)
-        if type(value) is NodeRef:  # what nodes return is serialized
+        if type(value) is NodeRef:  # the value of a node is serialized already
             return value
         return dump(serializer, value, f"argument {name!r}", "in the client")
 

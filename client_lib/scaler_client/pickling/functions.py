@@ -1,9 +1,9 @@
-"""Functions that a client has submitted: each is pickled and sent once.
+"""The functions that a client has submitted. Each is pickled and sent once.
 
-A plain function, class, builtin, partial or cached function is pickled when it is first submitted, and again when what
-it takes along by value has changed (`captures.py`), or cloudpickle's registry of modules that are pickled by value.
-Anything else that is callable (a bound method, an object with `__call__`) has state that changes between calls and is
-pickled each time; equal bytes are still sent once.
+A plain function, class, builtin, partial or cached function is pickled when it is first submitted. It is pickled again
+if values that travel with it have changed (`captures.py`), or cloudpickle's registry of modules that are pickled by
+value. Any other callable (a bound method, an object with `__call__`) has state that may change between calls, so it is
+pickled at each submit. Equal bytes are sent once in any case.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .retry_policy import RetryingFunction, RetryOn
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
 _RECENT_FUNCTIONS = 64
-"""Functions kept after their last use, so that a bound method called again and again is not sent again and again."""
+"""The functions kept after their last use, so that a bound method is not sent again with every call."""
 
 _TEXT_ERRORS: dict[int, type[Exception]] = {
     Outcome.RESULT_FAILED: ResultPickleError,
@@ -53,11 +53,11 @@ _TEXT_ERRORS: dict[int, type[Exception]] = {
 
 
 _NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
-"""Whether tracebacks show an exception's notes by themselves."""
+"""Whether Python prints an exception's notes in tracebacks."""
 
 
 class Function:
-    """One function as the scheduler knows it. Once nothing refers to it any more, the scheduler may forget it."""
+    """A function as the scheduler knows it. When nothing refers to it any more, the scheduler forgets it."""
 
     __slots__ = ("__weakref__", "kind", "name", "named_function", "number", "payload", "sent_in_join", "serializer")
 
@@ -70,25 +70,27 @@ class Function:
         named_function: NamedFunction | None = None,
     ) -> None:
         self.serializer = own_serializer
-        """The user's own, where there is one: results are then its bytes."""
+        """The user's own serializer, whose bytes the results are; None: cloudpickle."""
         self.named_function = named_function
-        """What it is where workers offer it by name."""
+        """The function's name, if workers offer it by name; None: the function itself is sent."""
         self.kind = serializer.CLOUDPICKLE_KIND if named_function is None else named_function.kind
-        """Which workers can run it, as the protocol says it."""
+        """The kind that workers must offer, as in the protocol."""
         self.number = number
         self.name = name
         self.payload = payload
         self.sent_in_join = 0
-        """The session's join in which it was sent last: an earlier one's scheduler may be another."""
+        """The number of the session's join in which it was sent last. After another join it is sent again."""
 
     def read_answer(
         self, outcome: int, answer: Payload, function_name: str = "", place: str = ""
     ) -> tuple[Any, BaseException | None]:
-        """Result and exception from an answer's bytes.
+        """Return result and exception of a task from the bytes of its answer. One of them is None.
 
         Args:
-            function_name: of the function that has failed, where it is another one.
-            place: where that was, for the exception's text or its cause's, which is the one that is free to be changed.
+            outcome: a value of `Outcome`.
+            answer: the payload of that outcome.
+            function_name: the function that has failed, if that is a different one.
+            place: where it has failed. The text of the exception or of its cause names this place.
         """
         text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
@@ -122,7 +124,7 @@ class Function:
 
     @property
     def answers_pickles(self) -> bool:
-        """Whether what it returns is a pickle, and nothing else around it."""
+        """Whether the payload of a value is its plain pickle."""
         return self.serializer is None and self.named_function is None
 
     def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
@@ -156,7 +158,7 @@ def _with_place(text: str, place: str) -> str:
 
 
 class FunctionTable:
-    """Finds a callable's Function. Used by any thread."""
+    """Finds the Function of a callable. Any thread may use it."""
 
     def __init__(
         self,
@@ -167,27 +169,27 @@ class FunctionTable:
         """
         Args:
             forgotten: called, in any thread, with the number of each function that nothing refers to any more.
-            serializer: the user's own, where there is one.
-            numbers: where functions' numbers come from; tables of one connection share it.
+            serializer: the user's own serializer; None: cloudpickle.
+            numbers: the source of the functions' numbers. The tables of a connection share it.
         """
         self._forgotten = forgotten
         self._serializer = serializer
         self._large = LargePayloads()
         self._numbers = itertools.count(1) if numbers is None else numbers
         self._by_identity: dict[object, tuple[weakref.ref[Any], Function]] = {}
-        """Those that never change."""
+        """Functions whose pickles never change, by the id of the callable."""
         self._capturing: dict[object, tuple[weakref.ref[Any], Function, Captures]] = {}
-        """Those that are pickled by value. Apart, so that a look at these is not on the way of the others."""
+        """Functions that are pickled by value. In a table of their own, so that other functions skip the comparison."""
         self._by_value_modules = frozenset(BY_VALUE_MODULES)
-        """For which the pickles in these two were made."""
+        """The registered modules for which the pickles in these two tables were made."""
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
         self._recent: deque[Function] = deque(maxlen=_RECENT_FUNCTIONS)
 
     def get(self, fn: Callable[..., Any]) -> Function:
-        """The Function of this callable.
+        """Return the Function of a callable. `get_retrying` repeats this inline (benchmarks/submit_rate.py).
 
         Raises:
-            TypeError: it isn't callable or can't be pickled.
+            TypeError: `fn` isn't callable or can't be pickled.
         """
         if self._by_value_modules != BY_VALUE_MODULES:
             self._forget_pickles()
@@ -200,7 +202,14 @@ class FunctionTable:
         return self._pickled(fn, id(fn), ())
 
     def get_retrying(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
-        """The Function of this callable whose tasks are tried again on these exceptions. Raises as `get` does."""
+        """Return the Function of a callable whose tasks are tried again after certain exceptions.
+
+        Args:
+            retry_on: these exceptions.
+
+        Raises:
+            TypeError: `fn` isn't callable or can't be pickled.
+        """
         if self._by_value_modules != BY_VALUE_MODULES:
             self._forget_pickles()
         key = id(fn), retry_on
@@ -213,7 +222,7 @@ class FunctionTable:
         return self._pickled(fn, key, retry_on)
 
     def _forget_pickles(self) -> None:
-        """The user has registered a module to be pickled by value, or no longer: other functions change with it."""
+        """Forget all pickles, because the registry of modules that are pickled by value has changed."""
         self._by_value_modules = frozenset(BY_VALUE_MODULES)
         self._by_identity.clear()
         self._capturing.clear()
@@ -227,7 +236,7 @@ class FunctionTable:
             raise TypeError(f"{_name_of(fn)} is a coroutine function: submit a plain one that runs it")
         if not isinstance(fn, _PICKLED_ONCE) or _is_builtin_method(fn):
             return self._by_content(fn, retry_on)
-        captures = captures_of(fn)  # before it is pickled: what another thread changes meanwhile is then seen later
+        captures = captures_of(fn)  # before the pickling, so that a change by another thread in between is seen later
         function = self._by_content(fn, retry_on)
         if captures is None:
             self._by_identity[key] = weakref.ref(fn, lambda gone: _drop(self._by_identity, key, gone)), function
@@ -273,7 +282,7 @@ def _drop(known: dict[object, Any], key: object, gone: weakref.ref[Any]) -> None
 
 
 def _is_builtin_method(fn: Callable[..., Any]) -> bool:
-    """Whether it is bound to an object whose state may change, as `some_list.count` is."""
+    """Whether a builtin is bound to an object whose state may change, for example `some_list.count`."""
     return isinstance(fn, types.BuiltinFunctionType) and not isinstance(fn.__self__, (types.ModuleType, type))
 
 

@@ -11,14 +11,18 @@ from typing import Any
 
 class _CurrentInputs(threading.local):
     values: Callable[[int], Any] | None = None
-    """Gives the inputs' values, by position, of the task that the thread runs."""
+    """Returns the value of an input, by position, of the task that this thread runs."""
 
 
 current_inputs = _CurrentInputs()
 
 
 def load_input(position: int) -> Any:
-    """The value of an input; called by the unpickling of a task's arguments, in the thread that runs the task."""
+    """Return the value of an input. The unpickling of a task's arguments calls this, in the task's thread.
+
+    Raises:
+        RuntimeError: the thread runs no task.
+    """
     if current_inputs.values is None:
         raise RuntimeError("a reference to an object has a value only among the arguments of a task, on a worker")
     return current_inputs.values(position)
@@ -26,7 +30,11 @@ def load_input(position: int) -> Any:
 
 @contextmanager
 def with_inputs(values: Callable[[int], Any]) -> Iterator[None]:
-    """What the calling thread unpickles has these inputs."""
+    """Set the inputs for what the calling thread unpickles in this block.
+
+    Args:
+        values: returns the value of an input, by position.
+    """
     before, current_inputs.values = current_inputs.values, values
     try:
         yield
@@ -36,4 +44,4 @@ def with_inputs(values: Callable[[int], Any]) -> Iterator[None]:
 
 LOAD_INPUT_CODE = 0x5CA1E501
 copyreg.add_extension(__name__, "load_input", LOAD_INPUT_CODE)
-"""Pickles name `load_input` by this number: to find it by its name takes longer than all else about a small call."""
+"""Pickles refer to `load_input` by this number. Finding it by name would take longer than the rest of a small call."""

@@ -1,4 +1,4 @@
-"""Warns once about large data that travels with many tasks. `send_object` would send it once."""
+"""Warns once about large data that travels with many tasks. `send_object` would send it a single time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LargePayloads:
             )
 
     def note_function(self, name: str, size: int) -> None:
-        """Look at the size of a function that was pickled."""
+        """Check the size of a pickled function, in bytes."""
         if size >= LARGE_FUNCTION and not self._has_warned_of_function:
             self._has_warned_of_function = True
             _log.warning(

@@ -1,4 +1,4 @@
-"""Error texts: a function, argument or result can't be unpickled; the place where a task failed."""
+"""Error texts for functions, arguments and results that can't be unpickled, and notes that name the failed task."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..protocol.utf8_text import escaped
 
 
 def this_process() -> str:
-    """Host and interpreter of this process, for errors."""
+    """Return host and interpreter of this process, for error texts."""
     return escaped(f"host {socket.gethostname()}, {interpreter()}, {sys.executable}")
 
 
 def load_failure(what: str, place: str, error_text: str, error: BaseException) -> str:
-    """The text of an error that something can't be unpickled: what, where, why, and what to do.
+    """Return the text of an unpickling error: what, where, why, and what to do.
 
     Args:
         what: for example "the arguments of f".
@@ -39,30 +39,34 @@ def _advice(error: BaseException) -> str:
 
 
 RAISED_BY = "raised by"
-"""How a worker's note begins: behind it are the word "task", the task's name, its worker and host."""
+"""The beginning of a worker's note. The word "task", the task's name, its worker and host follow."""
 
 
 def with_note(text: str, note: str) -> str:
-    """A failure's text as it travels: the note is its last line."""
+    """Return a failure's text with the note as its last line, as it travels."""
     return f"{text.rstrip()}\n{note}" if note else text
 
 
 def split_note(text: str) -> tuple[str, str]:
-    """Text and note of what `with_note` has made; the note is empty where there is none."""
+    """Split a text of `with_note` into text and note. The note is empty if there is none."""
     before, _, last = text.rpartition("\n")
     return (before, last) if last.startswith(f"{RAISED_BY} task ") else (text, "")
 
 
 def name_task(error: BaseException, task: str) -> None:
-    """Note which task has failed, as in "square#3", where its worker has not."""
+    """Add a note with the failed task, unless its worker has added one.
+
+    Args:
+        task: the task's name, for example "square#3".
+    """
     notes = getattr(error, "__notes__", ())
     if not (isinstance(notes, list) and any(str(note).startswith(f"{RAISED_BY} task ") for note in notes)):
         add_note(error, f"of task {task}")
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Add a note (PEP 678) to an exception, also if its class refuses attributes."""
-    # Python 3.10 has no `add_note`, and a class may have its own method of this name.
+    """Add a note (PEP 678) to an exception, even if its class refuses attributes."""
+    # Not by `add_note`: Python 3.10 has none, and a class may define its own.
     try:
         notes: Any = BaseException.__getattribute__(error, "__notes__")
     except AttributeError:

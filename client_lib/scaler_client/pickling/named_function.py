@@ -1,7 +1,7 @@
-"""Functions that workers offer by name, in whichever language, and how their arguments and results travel.
+"""Functions that workers offer by name, in any language, and the codecs of their arguments and results.
 
-Such a function has no bytes: its kind says codec and name, and the scheduler gives its tasks to workers that have named
-that kind. What a task of it raises is text, whatever the codec.
+Such a function has no bytes. Its kind has codec and name, and the scheduler sends its tasks to workers that offer that
+kind. Its exceptions travel as text, with every codec.
 """
 
 from __future__ import annotations
@@ -16,27 +16,29 @@ from ..protocol.messages import Outcome, Payload
 from ..protocol.utf8_text import checked_text
 
 _LONGEST_KIND = 256
-"""Characters of a kind that a scheduler takes."""
+"""The most characters of a kind that a scheduler takes."""
 
 
 NAMED_KIND_PREFIX = "named "
-"""How the kinds of such functions begin."""
+"""The beginning of the kinds of such functions."""
 
 
 def kind_of(name: str, codec: str) -> str:
-    """What the protocol calls a function of this name."""
+    """Return the kind of a function, as in the protocol."""
     return f"{NAMED_KIND_PREFIX}{codec} {name}"
 
 
 class Codec(NamedTuple):
+    """How arguments and results of named functions become bytes, and back."""
+
     dumps: Callable[[Any], bytes]
-    """A call's arguments, a tuple, as bytes; of JSON and MessagePack, any value."""
+    """Turns the arguments of a call, a tuple, into bytes. JSON and MessagePack take any value."""
     loads: Callable[[bytes], Any]
-    """A result's bytes as what it is."""
+    """Turns the bytes of a result into the result."""
 
 
 class NamedFunction:
-    """A function of this name, for `submit` and `map`; made by `named`."""
+    """A function that workers offer by name, for `submit` and `map`. `named` makes it."""
 
     __slots__ = ("codec", "kind", "name")
 
@@ -44,37 +46,42 @@ class NamedFunction:
         self.name = name
         self.codec = codec
         self.kind = kind_of(name, codec)
-        """What the protocol calls it."""
+        """Its kind, as in the protocol."""
 
     def __repr__(self) -> str:
         return f"named({self.name!r}, codec={self.codec!r})"
 
     def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
-        raise TypeError(f"{self!r} can't be called here: it is a worker's, for submit and map")
+        raise TypeError(f"{self!r} runs on workers only: pass it to submit or map")
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} can't be pickled: it is for submit and map, not for graphs or other functions")
+        raise TypeError(f"{self!r} can't be pickled: pass it to submit or map, not to graphs or other functions")
 
     def dump_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
-        """The arguments of one call as bytes.
+        """Return the arguments of one call as bytes.
 
         Raises:
-            TypeError: there are keywords, or the codec can't make bytes of an argument.
+            TypeError: there are keywords, or the codec can't encode an argument.
         """
         if kwargs:
-            raise TypeError(f"{self!r} takes arguments by position alone, not {', '.join(kwargs)}=")
+            raise TypeError(f"{self!r} takes positional arguments only, not {', '.join(kwargs)}=")
         try:
             return CODECS[self.codec].dumps(args)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise TypeError(f"{self!r}: the arguments can't be sent as {self.codec}: {error}") from error
 
     def read_answer(self, outcome: int, answer: Payload) -> tuple[Any, BaseException | None]:
-        """Result and exception from an answer's bytes: of a value, or of what it raised."""
+        """Return result and exception of a task from the bytes of its answer. One of them is None.
+
+        Args:
+            outcome: a value of `Outcome`.
+            answer: the payload of that outcome.
+        """
         if outcome == Outcome.VALUE:
             try:
                 return CODECS[self.codec].loads(bytes(answer)), None
             except Exception as error:
-                failure = ResultPickleError(f"the result of {self.name} is no {self.codec}: {error}")
+                failure = ResultPickleError(f"the result of {self.name} is not valid {self.codec}: {error}")
                 failure.__cause__ = error
                 return None, failure
         text = bytes(answer).decode(errors="replace")
@@ -84,16 +91,17 @@ class NamedFunction:
 
 
 def named(name: str, codec: str = "json") -> NamedFunction:
-    """The function that workers offer by this name, to be submitted in the place of a callable.
+    """Return a function that workers offer by name. Pass it to `submit` or `map` in place of a callable.
 
     Args:
-        name: as the workers have it.
-        codec: how arguments and results travel: "json" and "msgpack", of which arguments are one array (msgpack needs
-            the package of that name); "raw", with one argument and a result of bytes.
+        name: the name that the workers use.
+        codec: how arguments and results travel. "json" and "msgpack": the arguments are one array (msgpack needs the
+            package of that name). "raw": one argument and the result, both bytes.
 
     Raises:
-        TypeError, ValueError: the name is none, or there is no such codec.
-        ImportError: the codec's package is not there.
+        TypeError: the name is not a string.
+        ValueError: the name is empty, too long or has lone surrogates, or the codec does not exist.
+        ImportError: the package of the codec is not installed.
     """
     if not isinstance(name, str):
         raise TypeError(f"a function's name must be a string, not {name!r}")
@@ -102,7 +110,7 @@ def named(name: str, codec: str = "json") -> NamedFunction:
         raise ValueError(f"codec must be one of {', '.join(CODECS)}, not {codec!r}")
     if codec == "msgpack":
         try:
-            import msgpack  # noqa: F401  # to fail here rather than at the first call
+            import msgpack  # noqa: F401  # fails here instead of at the first call
         except ImportError as error:
             raise ImportError(f"the codec msgpack needs msgpack: {install_hint('msgpack')}") from error
     function = NamedFunction(name, codec)
@@ -117,7 +125,7 @@ def _dump_json(value: Any) -> bytes:
 
 def _dump_raw(args: tuple[Any, ...]) -> bytes:
     if len(args) != 1 or not isinstance(args[0], (bytes, bytearray, memoryview)):
-        raise TypeError("it must be one, of bytes")
+        raise TypeError("pass exactly one, of bytes")
     return bytes(args[0])
 
 

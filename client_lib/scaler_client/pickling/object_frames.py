@@ -1,7 +1,8 @@
-"""Objects as frames: a pickle, and the buffers of arrays, which are neither copied nor ever writable where it is read.
+"""Objects as frames: a pickle, and the buffers of arrays. Buffers are not copied, and readers can't write to them.
 
-Pickle itself makes buffers that go within it writable where they were: a program that changes an array which it reads
-would work until the array is large, and then for other tasks as well. So none do: the small ones go together, as one.
+A buffer inside a pickle becomes writable where the original was. A task that writes to an array which it reads would
+then work with small arrays, and with large ones change what other tasks read. So no buffer stays in the pickle: the
+small ones are joined in a buffer of their own.
 """
 
 from __future__ import annotations
@@ -18,29 +19,32 @@ from .cloudpickle_ext import PROTOCOL, Pickler
 from .serializer import dumps, is_plain
 
 OUT_OF_BAND_BYTES = 64 * 1024
-"""A buffer of at least this size becomes a frame of its own and is never copied; below it a copy costs less."""
+"""A buffer of at least this size becomes a frame of its own and is never copied. Below it a copy costs less."""
 
 MAX_FRAMES = 64
-"""Of one object, by the protocol."""
+"""The most frames of an object, by the protocol."""
 
 _MAX_OWN = MAX_FRAMES - 3
-"""Buffers with a frame of their own where others go together: those have one, as may the pickle, behind the first."""
+"""The most buffers with a frame of their own if others are joined. The outer pickle, the inner pickle and the joined
+buffers take up to three frames."""
 
 _ALIGNMENT = 64
 
 
 class PickledObject(NamedTuple):
+    """A pickle and its out-of-band buffers."""
+
     data: bytes
     buffers: list[pickle.PickleBuffer]
-    """What is out of band, as it lies in memory: it must not change."""
+    """The out-of-band buffers, not copied: they must not change."""
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return len(self.data) + sum(map(_size, self.buffers))
 
     def frames(self) -> list[Payload]:
-        """Of which the first is a pickle, and the others its buffers."""
+        """Return the frames: a pickle, then its buffers."""
         large = [place for place, buffer in enumerate(self.buffers) if _size(buffer) >= OUT_OF_BAND_BYTES]
         if len(large) == len(self.buffers) < MAX_FRAMES:
             return [self.data, *(buffer.raw() for buffer in self.buffers)]
@@ -59,7 +63,11 @@ class PickledObject(NamedTuple):
 
 
 def pickle_object(value: Any) -> PickledObject:
-    """The value's pickle with all its buffers out of band. Raises whatever the pickling raises."""
+    """Pickle a value with all buffers out of band.
+
+    Raises:
+        Exception: any error of the pickling.
+    """
     if is_plain(value):
         return PickledObject(dumps(value), [])
     if not _reducers and "numpy" in sys.modules:
@@ -78,7 +86,7 @@ class _Pickler(Pickler):
 
 
 def _reduced_array(array: Any) -> Any:
-    """An array, whose values numpy would write into the pickle where there are others between them in memory."""
+    """Reduce an array. One with gaps between its values is copied: numpy would write its values into the pickle."""
     flags = array.flags
     if not flags.c_contiguous and not flags.f_contiguous and not array.dtype.hasobject:
         array = array.copy()
@@ -90,15 +98,15 @@ def _size(buffer: pickle.PickleBuffer) -> int:
 
 
 class _JoinedBuffers:
-    """Unpickled, it is what was pickled; of its buffers all but some are one."""
+    """A pickled object with its small buffers joined in one. Unpickling it gives the object itself."""
 
-    # No memoryview of another one: the garbage collector of CPython 3.11 may crash where it meets them in a cycle.
+    # No memoryview of a memoryview: the garbage collector of CPython 3.11 may crash on them in a cycle.
 
     def __init__(self, whole: PickledObject, own: frozenset[int]) -> None:
         self._data = whole.data
         self._own = [buffer for place, buffer in enumerate(whole.buffers) if place in own]
         self._spans: list[tuple[int, int] | None] = []
-        """Where each buffer is among those that are one; None: it has a frame of its own."""
+        """Begin and end of each buffer in the joined buffer; None: it has a frame of its own."""
         parts: list[Payload] = []
         end = 0
         for place, buffer in enumerate(whole.buffers):

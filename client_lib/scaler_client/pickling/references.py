@@ -17,42 +17,49 @@ from ..protocol.messages import Payload, TaskName
 from .input_lookup import load_input
 
 MAX_INPUTS = 1 << 20
-"""Of one call, by the protocol."""
+"""The most inputs of a call, by the protocol."""
 
 
 class StoredObject:
-    """An object as the client's session knows it: it is kept until nothing refers to it any more."""
+    """An object in the client's session. The scheduler keeps it until nothing refers to it any more.
+
+    Args:
+        name: for display; may be empty.
+        frames: the object's frames.
+        parent: the task that has sent it; None: it was sent outside of tasks.
+    """
 
     __slots__ = ("frames", "id", "is_gone", "name", "parent", "size")
 
     def __init__(self, name: str, frames: Sequence[Payload], parent: TaskName | None) -> None:
         self.id = -1
-        """Given when it is handed over."""
+        """Its id; -1 until the session sends it."""
         self.name = name
         self.frames = frames
         self.size = sum(map(len, frames))
         self.parent = parent
-        """The task that has sent it, where one has."""
+        """The task that has sent it; None: it was sent outside of tasks."""
         self.is_gone = False
-        """Whether the scheduler keeps it no more, whoever refers to it."""
+        """Whether the scheduler has dropped it, even if references to it exist."""
 
     def drop(self) -> None:
+        """Mark the object as gone and free its bytes."""
         self.is_gone = True
         self.frames = ()
 
 
 class ObjectHolder(Protocol):
-    """The client's I/O thread, as its references to objects see it."""
+    """The client's I/O thread, as references to objects see it."""
 
     def forget_object(self, stored: StoredObject) -> None:
-        """Nothing refers to this object any more. The garbage collector calls this, in any thread."""
+        """Drop an object that nothing refers to any more. The garbage collector calls this, in any thread."""
 
 
 class ObjectRef:
-    """A reference to an object that the scheduler keeps; made by `Client.send_object`, never by users.
+    """A reference to an object that the scheduler keeps. `Client.send_object` returns it; users do not create it.
 
-    It stands for the object among the arguments of `submit`, `map` and graphs. The object is kept as long as there is
-    the reference, or a task that reads it.
+    It stands for the object among the arguments of `submit`, `map` and graphs. The object is kept while the reference
+    exists, or a task that reads the object.
     """
 
     __slots__ = ("__weakref__", "_io_thread", "_stored")
@@ -64,16 +71,24 @@ class ObjectRef:
 
     @property
     def name(self) -> str:
-        """What `send_object` was given as its name; empty where it was given none."""
+        """The name from `send_object`; empty: it has none."""
         return self._stored.name
 
     @property
     def object_id(self) -> int:
-        """Once it is handed over."""
+        """The object's id; -1 until the session sends the object."""
         return self._stored.id
 
     def check(self, io_thread: object) -> None:
-        """Raise where a client with this io_thread can't refer to the object."""
+        """Check that a client may pass this reference.
+
+        Args:
+            io_thread: the client's I/O thread.
+
+        Raises:
+            ObjectNotFoundError: the object is not kept any more.
+            ValueError: the reference belongs to another client.
+        """
         if self._stored.is_gone:
             raise ObjectNotFoundError(f"{self!r} is not kept any more: its client was cleared or disconnected")
         if self._io_thread is not io_thread:
@@ -94,16 +109,16 @@ class ObjectRef:
 
 
 class NodeRef:
-    """A reference to the result of a graph's node, which is kept."""
+    """A reference to the kept result of a graph's node."""
 
     __slots__ = ("row",)
 
     def __init__(self, row: int) -> None:
         self.row = row
-        """The node's, within its graph."""
+        """The number of the node in its graph."""
 
     def check(self, _io_thread: object) -> None:
-        """A graph names none but its own."""
+        """Do nothing: a graph refers only to its own nodes."""
 
     def __reduce__(self) -> Any:
         return _reduced(self)
@@ -114,20 +129,25 @@ REFERENCES = frozenset({ObjectRef, NodeRef})
 
 
 class CallWithInputs(bytes):
-    """A call's payload that reads objects."""
+    """The payload of a call that reads objects."""
 
     inputs: Sequence[Reference | int] = ()
-    """What it reads, by position; ints are ids."""
+    """What the call reads, by position. Integers are ids."""
     keep = 0
-    """Keep's."""
+    """A value of `Keep`."""
 
     def input_ids(self) -> list[int]:
-        """Once all that it reads is handed over."""
+        """Return the ids of all inputs. All objects among them must have their ids."""
         return [each if type(each) is int else each.object_id for each in self.inputs]  # type: ignore[union-attr]
 
 
 def call_with_inputs(payload: Payload, inputs: Sequence[Reference | int], keep: int = 0) -> CallWithInputs:
-    """The payload of a call that reads these."""
+    """Return the payload of a call with inputs.
+
+    Args:
+        inputs: references or ids, by position.
+        keep: a value of `Keep`.
+    """
     call = CallWithInputs(payload)
     call.inputs = inputs
     call.keep = keep
@@ -142,26 +162,26 @@ _collecting = _Collecting()
 
 
 class InputCollector:
-    """Notes what the arguments of one call refer to, while the calling thread pickles them.
+    """Numbers the references in the arguments of one call, while the calling thread pickles these arguments.
 
     Args:
-        io_thread: of the client whose call it is.
+        io_thread: the I/O thread of the client that calls.
     """
 
     def __init__(self, io_thread: object) -> None:
         self.inputs: list[Reference] = []
         self.problem: Exception | None = None
-        """Why a reference can't be passed: whatever pickling makes of it, this is what the user is to read."""
+        """Why a reference can't be passed. The user gets this error, not the one that pickle makes of it."""
         self._io_thread = io_thread
         self._positions: dict[Reference, int] = {}
         self._outer: InputCollector | None = None
 
     def position(self, reference: Reference) -> int:
-        """Which input it is.
+        """Return the number of a reference's input.
 
         Raises:
-            ObjectNotFoundError: the object is gone.
-            ValueError: it is another client's, or there are too many.
+            ObjectNotFoundError: the object is not kept any more.
+            ValueError: the reference belongs to another client, or there are too many inputs.
         """
         position = self._positions.get(reference)
         if position is None:
@@ -177,7 +197,11 @@ class InputCollector:
         return position
 
     def payload(self, data: bytes) -> bytes:
-        """The call's payload, from the pickle of its arguments."""
+        """Return the payload of the call.
+
+        Args:
+            data: the pickle of its arguments.
+        """
         return call_with_inputs(data, self.inputs) if self.inputs else data
 
     def __enter__(self) -> InputCollector:

@@ -1,4 +1,7 @@
-"""A function whose tasks are tried again when they raise certain exceptions."""
+"""A function whose tasks are tried again if they raise certain exceptions.
+
+In a module of its own: tracebacks leave out the frames of this file.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,12 @@ RetryOn = tuple[type[BaseException], ...]
 
 
 class RetryingFunction:
-    """What a worker gets in place of the function: it calls it, and `retry_on` says what the task is tried again on."""
+    """Stands for the function on workers, and carries the exceptions after which a task is tried again.
+
+    Args:
+        fn: the function to call.
+        retry_on: classes of exceptions.
+    """
 
     def __init__(self, fn: Callable[..., Any], retry_on: RetryOn) -> None:
         self.fn = fn

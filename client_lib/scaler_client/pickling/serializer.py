@@ -1,9 +1,8 @@
-"""How functions, arguments and results become bytes.
+"""Turns functions, arguments and results into bytes.
 
-A call's payload is one pickle: of the tuple of arguments, or of the list `[args, kwargs]` where there are keywords.
-Arguments of exactly built-in types go through the C pickler
-(0.17 us for a small tuple), everything else through cloudpickle (1.6 us): plain pickle would name `__main__` things
-that workers don't have.
+The payload of a call is one pickle: of the tuple of arguments, or of the list `[args, kwargs]` if there are keywords.
+Arguments of exact built-in types go through the C pickler (0.17 us for a small tuple). Everything else goes through
+cloudpickle (1.6 us): plain pickle would refer by name to objects of `__main__`, which workers don't have.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from .call_pickles import dump_simple_call
 from .references import REFERENCES, InputCollector
 
 CLOUDPICKLE_KIND = f"cloudpickle {sys.version_info[0]}.{sys.version_info[1]}"
-"""What the protocol calls this way of making functions' bytes. They hold code of one version of Python."""
+"""The kind of cloudpickled functions in the protocol. Their bytes hold code for one version of Python."""
 
 _PLAIN = frozenset({int, float, str, bytes, bool, complex, bytearray, type(None)})
 _PLAIN_CONTAINERS = frozenset({tuple, list, dict, set, frozenset})
 _MAX_ELEMENTS = 32
-"""Elements of a container that are looked at to find out whether it is plain: a longer one goes to cloudpickle, whose
-own pickler is as fast once it runs."""
+"""The most elements of a container that are examined. A longer container goes to cloudpickle, whose pickler is as fast
+for many elements."""
 
 _dumps = pickle.dumps
 _PROTOCOL = cloudpickle_ext.PROTOCOL
 
 
 def is_plain(value: Any) -> bool:
-    """Whether the value is known to hold nothing but built-in types, so that plain pickle is enough.
+    """Whether the value is known to have only built-in types, so that plain pickle is enough.
 
-    It looks two containers deep: a value may contain itself, or the same parts over and over.
+    It examines two levels of containers: a value may contain itself, or the same parts many times.
     """
     kind = type(value)
     if kind in _PLAIN:
@@ -47,7 +46,7 @@ def is_plain(value: Any) -> bool:
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether the value is of a plain type, or a container of nothing else."""
+    """Whether the value has a plain type, or is a container of such values."""
     kind = type(value)
     if kind in _PLAIN:
         return True
@@ -60,7 +59,11 @@ _NONE = _dumps(None, _PROTOCOL)
 
 
 def dumps(value: Any) -> bytes:
-    """The value as bytes. Raises whatever its pickling raises."""
+    """Return the value as bytes.
+
+    Raises:
+        Exception: any error of the pickling.
+    """
     if value is None:
         return _NONE
     if type(value) in _PLAIN or is_plain(value):
@@ -72,18 +75,21 @@ loads: Callable[[Payload], Any] = pickle.loads
 
 
 def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
-    """What turns the arguments of one call into bytes; a `references.CallWithInputs` where they refer to objects.
+    """Return a function that turns the arguments of a call into bytes.
+
+    Arguments with references to objects become a `references.CallWithInputs`.
 
     Args:
-        io_thread: of the client whose calls these are.
+        io_thread: the I/O thread of the client that calls.
     """
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
-        """The arguments of one call as bytes.
+        """Return the arguments of one call as bytes.
 
         Raises:
             TypeError: an argument can't be pickled; the text names it.
-            ObjectNotFoundError, ValueError: a reference among them is stale, or another client's.
+            ObjectNotFoundError: an object among the arguments is not kept any more.
+            ValueError: a reference among the arguments belongs to another client.
         """
         for value in args:
             if type(value) not in _PLAIN and not is_plain(value):
@@ -100,7 +106,7 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
 
 
 dump_call = call_dumper(None)
-"""For calls that refer to no objects."""
+"""Turns the arguments of a call without references into bytes."""
 
 
 def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: InputCollector) -> bytes:
@@ -121,26 +127,29 @@ def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: Input
 
 
 def dump_exception(error: BaseException, text: str, note: str = "", load_failure: str = "") -> bytes:
-    """An exception as bytes that are known to come back. Raises what pickling raises.
+    """Return an exception as bytes, after a check that they can be unpickled.
 
     Args:
-        text: of its traceback.
-        note: which task has raised it, and where.
-        load_failure: what is said of a function or arguments that can't be unpickled, of which this is the cause.
+        text: the text of its traceback.
+        note: names the task that has raised it, and its place.
+        load_failure: the error text, if this exception is the cause why a function or arguments can't be unpickled.
+
+    Raises:
+        Exception: any error of the pickling.
     """
     texts = (text, note, load_failure) if note or load_failure else (text,)
     try:
         data = cloudpickle_ext.dumps((error, *texts))
         loads(data)
     except Exception:
-        # Pickle calls the class with `args`, which one with an `__init__` of its own may not take.
+        # Unpickling calls the class with `args`, which a class with its own `__init__` may not accept.
         data = cloudpickle_ext.dumps((_PortableException(error), *texts))
         loads(data)
     return data
 
 
 class _PortableException:
-    """An exception that comes back without a call of its class."""
+    """An exception that is unpickled without a call of its class."""
 
     def __init__(self, error: BaseException) -> None:
         self._error = error
@@ -157,10 +166,10 @@ def _rebuild(kind: type[BaseException], args: tuple[Any, ...], state: dict[str, 
 
 
 def dump_function(fn: Callable[..., Any], name: str) -> bytes:
-    """The function as bytes.
+    """Return a function as bytes.
 
     Raises:
-        TypeError: it can't be pickled; the text names it.
+        TypeError: the function can't be pickled; the text has its name.
     """
     try:
         return cloudpickle_ext.dumps(fn)
@@ -169,7 +178,7 @@ def dump_function(fn: Callable[..., Any], name: str) -> bytes:
 
 
 def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> TypeError:
-    """The error that names the first argument that can't be pickled by itself."""
+    """Return the error that names the first argument that can't be pickled alone."""
     named = [(f"argument {position}", value) for position, value in enumerate(args)]
     named += [(f"argument {name!r}", value) for name, value in kwargs.items()]
     for name, value in named:

@@ -114,8 +114,11 @@ class WithKey:
     ("given", "text"),
     [
         (5, "serializer 5 has no method serialize"),
-        (WithKey, "serializer <class .*WithKey'>: its serialize is no static method, which takes an instance instead"),
-        (custom_serializer.Serializer, "its serialize is no static method"),
+        (
+            WithKey,
+            "serializer <class .*WithKey'>: its serialize must be a static method, or pass an instance of the class",
+        ),
+        (custom_serializer.Serializer, "its serialize must be a static method"),
         (WithKey(threading.Lock()), r"serializer <.*WithKey object .*> can't be pickled: TypeError: .*lock"),
     ],
 )

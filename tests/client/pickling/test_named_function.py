@@ -43,11 +43,11 @@ def test_a_call_as_msgpack() -> None:
 @pytest.mark.parametrize(
     "codec, args, kwargs, text",
     [
-        ("json", (1,), {"x": 2}, "takes arguments by position alone, not x="),
+        ("json", (1,), {"x": 2}, "takes positional arguments only, not x="),
         ("json", ({1, 2},), {}, "can't be sent as json: Object of type set is not JSON serializable"),
         ("json", (float("nan"),), {}, "can't be sent as json: Out of range float"),
-        ("raw", ("text",), {}, "can't be sent as raw: it must be one, of bytes"),
-        ("raw", (b"1", b"2"), {}, "can't be sent as raw: it must be one, of bytes"),
+        ("raw", ("text",), {}, "can't be sent as raw: pass exactly one, of bytes"),
+        ("raw", (b"1", b"2"), {}, "can't be sent as raw: pass exactly one, of bytes"),
     ],
 )
 def test_arguments_that_can_not_travel(codec: str, args: Any, kwargs: Any, text: str) -> None:
@@ -80,7 +80,7 @@ def test_the_longest_name_fits_into_a_kind() -> None:
         (Outcome.EXCEPTION, b"\xff", RemoteError, "\ufffd"),
         (Outcome.FUNCTION_FAILED, b"the library is missing", FunctionLoadError, "price: the library is missing"),
         (Outcome.WORKER_DIED, b"attempt 1: signal 9", WorkerDiedError, "attempt 1: signal 9"),
-        (Outcome.VALUE, b"{", ResultPickleError, "the result of price is no json: Expecting property name"),
+        (Outcome.VALUE, b"{", ResultPickleError, "the result of price is not valid json: Expecting property name"),
     ],
 )
 def test_what_is_no_value(table: FunctionTable, outcome: int, answer: bytes, error: type[Exception], text: str) -> None:
@@ -109,9 +109,9 @@ def test_they_raise_no_exceptions_that_a_retry_could_name(table: FunctionTable) 
 
 
 def test_elsewhere_they_say_what_they_are_for() -> None:
-    with pytest.raises(TypeError, match=r"named\('price', codec='json'\) can't be called here"):
+    with pytest.raises(TypeError, match=r"named\('price', codec='json'\) runs on workers only"):
         named("price")(1)
-    with pytest.raises(TypeError, match="can't be pickled: it is for submit and map"):
+    with pytest.raises(TypeError, match="can't be pickled: pass it to submit or map"):
         pickle.dumps(named("price"))
 
 
