@@ -8,7 +8,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 from joblib.parallel import AutoBatchingMixin, FallbackToBackend, ParallelBackendBase, SequentialBackend
@@ -31,6 +31,16 @@ COMMON_SETTINGS = {"temp_folder", "mmap_mode", "prefer", "require", "verbose", "
 
 _worker_counts: dict[int, int] = {}
 """The last known number of workers of each scheduler, by incarnation."""
+
+
+class BackendSettings(NamedTuple):
+    """The settings that derived backends and unpickled backends take over."""
+
+    nesting_level: int | None
+    n_workers: int | None
+    inner_max_num_threads: int | None
+    default_n_jobs: int
+    initializer: Initializer | None
 
 
 class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]  # joblib has no types
@@ -118,16 +128,9 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
 
     def _derive(self, parallel: Any, initializer: Initializer | None) -> ScalerBackend:
         """Make a backend with the same client for one Parallel object."""
-        derived = _make_backend(
-            self._client,
-            self.nesting_level,
-            self._n_workers,
-            self.inner_max_num_threads,
-            self.default_n_jobs,
-            initializer,
-        )
+        derived = _make_backend(self._client, self._settings()._replace(initializer=initializer))
         derived._origin = self  # keeps it alive: its own client disconnects when it is collected
-        derived.parallel = weakref.proxy(parallel)  # a proxy, because it refers to this backend
+        derived.parallel = weakref.proxy(parallel)  # a proxy: the Parallel object refers to this backend
         return derived
 
     def start_call(self) -> None:
@@ -161,18 +164,19 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
 
         The batches already keep the cluster busy, so inner calls have one job unless they ask for more.
         """
-        n_workers = self._n_workers or _worker_counts.get(self._client._connection.scheduler)
-        level = (self.nesting_level or 0) + 1
-        return _make_backend(self._client, level, n_workers, self.inner_max_num_threads, 1, self._initializer), None
+        settings = self._settings()._replace(
+            nesting_level=(self.nesting_level or 0) + 1,
+            n_workers=self._n_workers or _worker_counts.get(self._client._connection.scheduler),
+            default_n_jobs=1,
+        )
+        return _make_backend(self._client, settings), None
 
     def __reduce__(self) -> Any:
-        return _unpickled, (
-            self._client,
-            self.nesting_level,
-            self._n_workers,
-            self.inner_max_num_threads,
-            self.default_n_jobs,
-            self._initializer,
+        return _restore, (self._client, *self._settings())
+
+    def _settings(self) -> BackendSettings:
+        return BackendSettings(
+            self.nesting_level, self._n_workers, self.inner_max_num_threads, self.default_n_jobs, self._initializer
         )
 
     def _count_workers(self) -> int:
@@ -205,24 +209,22 @@ def register() -> None:
     joblib.register_parallel_backend(NAME, ScalerBackend)
 
 
-def _make_backend(
-    client: Client,
-    nesting_level: int | None,
-    n_workers: int | None,
-    threads: int | None,
-    default_n_jobs: int,
-    initializer: Initializer | None,
-) -> ScalerBackend:
-    backend = ScalerBackend(None, client, n_workers, threads, nesting_level)
-    backend.default_n_jobs = default_n_jobs
-    backend._initializer = initializer
+def _make_backend(client: Client, settings: BackendSettings) -> ScalerBackend:
+    backend = ScalerBackend(
+        client=client,
+        n_workers=settings.n_workers,
+        inner_max_num_threads=settings.inner_max_num_threads,
+        nesting_level=settings.nesting_level,
+    )
+    backend.default_n_jobs = settings.default_n_jobs
+    backend._initializer = settings.initializer
     return backend
 
 
-def _unpickled(*arguments: Any) -> ScalerBackend:
-    """Make a backend on a worker. Calls in the batch may name the backend, so it is registered there too."""
+def _restore(client: Client, *settings: Any) -> ScalerBackend:
+    """Unpickle a backend on a worker. Calls in the batch may name the backend, so it is registered there too."""
     register()
-    return _make_backend(*arguments)
+    return _make_backend(client, BackendSettings(*settings))
 
 
 def _make_initializer(function: Any, arguments: Any) -> Initializer | None:

@@ -119,11 +119,11 @@ class Client(DataApi):
             self._connect(settings.address or os.environ.get(ADDRESS_VARIABLE))
         super().__init__(
             self._connection.io_thread,
-            self._connection.functions(settings.serializer),
-            call_dumper(settings.serializer, self._connection.io_thread),
-            settings.serializer,
-            settings.options,
-            nested_handle,
+            functions=self._connection.functions(settings.serializer),
+            dump_call=call_dumper(settings.serializer, self._connection.io_thread),
+            serializer=settings.serializer,
+            options=settings.options,
+            nested_handle=nested_handle,
         )
 
     def _connect(self, address: str | None) -> None:

@@ -83,6 +83,7 @@ class Submitter:
     def __init__(
         self,
         io_thread: IoThread,
+        *,
         functions: FunctionTable,
         dump_call: DumpCall,
         serializer: Serializer | type | None,
