@@ -40,8 +40,8 @@ CASES = {
     "folders of keys": ("scaler_scheduler list ", {"keys", "kin"}),
     "folders of a cluster's keys": ("scaler_cluster --keys ki", {"kin"}),
     "files with a key": ("scaler_scheduler authorize keys oth", {"other.toml"}),
-    "who may be revoked": ("scaler_scheduler revoke keys ", {"alice", "bob"}),
-    "who begins so": ("scaler_scheduler revoke keys al", {"alice"}),
+    "names of keys": ("scaler_scheduler revoke keys ", {"alice", "bob"}),
+    "names with a prefix": ("scaler_scheduler revoke keys al", {"alice"}),
     "files to check": ("scaler_cluster --check-config clu", {"cluster.toml"}),
 }
 

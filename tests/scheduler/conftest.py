@@ -12,7 +12,7 @@ from scaler_scheduler.core.limits import Limits
 
 @pytest.fixture
 def make_core() -> Iterator[Callable[..., Core]]:
-    """Makes cores with the limits given. At the test's end nothing else may have been sent."""
+    """A factory of cores with these limits. At the end of the test no unread effects may be left."""
     cores: List[Core] = []
 
     def make(**limits: Any) -> Core:

@@ -1,5 +1,7 @@
-"""Nothing in the scheduler can make code of bytes: no module of it imports or calls what does. See test_no_pickle.py
-for the same while it serves."""
+"""No module of the scheduler imports or calls anything that turns bytes into code.
+
+test_no_pickle.py tests it while it serves.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ CALLS = {"__import__", "compile", "eval", "exec"}
 PYZMQ_UNPICKLES = {"recv_pyobj", "recv_serialized", "recv_json"}
 
 EXCEPTIONS = {
-    "wire/capnpy_import.py": {"importlib"},  # names a module of its own; see there
+    "wire/capnpy_import.py": {"importlib"},  # makes a package without its compiler
 }
 
 
-def wrong_in(source: str) -> Iterator[str]:
+def forbidden_in(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         names: List[str] = []
         if isinstance(node, ast.Import):
@@ -39,9 +41,9 @@ def wrong_in(source: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_a_module_makes_no_code_of_bytes(path: Path) -> None:
+def test_module_turns_no_bytes_into_code(path: Path) -> None:
     allowed = EXCEPTIONS.get(path.relative_to(PACKAGE).as_posix(), set())
-    assert set(wrong_in(path.read_text("utf-8"))) <= allowed
+    assert set(forbidden_in(path.read_text("utf-8"))) <= allowed
 
 
 @pytest.mark.parametrize(
@@ -53,5 +55,5 @@ def test_a_module_makes_no_code_of_bytes(path: Path) -> None:
         ("socket.recv_pyobj()", "recv_pyobj"),
     ],
 )
-def test_what_does_is_found(source: str, found: str) -> None:
-    assert list(wrong_in(source)) == [found]
+def test_forbidden_code_is_found(source: str, found: str) -> None:
+    assert list(forbidden_in(source)) == [found]

@@ -1,4 +1,4 @@
-"""The scheduler serves with every way of unpickling poisoned. Runs under PyPy and CPython."""
+"""The scheduler serves tasks while every use of pickle ends the process. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POISON = '''
 import sys, types
 
 class Poison(types.ModuleType):
-    """pyzmq reads one number of pickle's at import; whatever else is looked up ends the process."""
+    """A module in place of pickle. pyzmq reads one number of it at import; any other attribute ends the process."""
 
     DEFAULT_PROTOCOL = 4
 
@@ -50,7 +50,7 @@ def receive(peer: zmq.Socket[bytes], kind: str) -> list[bytes]:
 
 
 def serve_the_golden_tasks(address: str) -> None:
-    """The golden messages are those of a fresh scheduler's first client, worker and tasks."""
+    """Send the golden messages, which fit a new scheduler's first client, worker and tasks."""
     context = zmq.Context()
     client, worker = context.socket(zmq.DEALER), context.socket(zmq.DEALER)
     try:
@@ -62,7 +62,7 @@ def serve_the_golden_tasks(address: str) -> None:
         client.send_multipart(BY_NAME["function-from-client"].frames)
         client.send_multipart(BY_NAME["submit"].frames)
         assert receive(worker, "function") == BY_NAME["function-to-worker"].frames
-        # The function is not known yet: one task, then the rest.
+        # The run time of the function is not known yet, so one task comes first, then the others.
         receive(worker, "dispatch")
         worker.send_multipart(BY_NAME["started-from-worker"].frames)
         assert receive(client, "started") == BY_NAME["started-to-client"].frames
@@ -79,13 +79,13 @@ def serve_the_golden_tasks(address: str) -> None:
         context.destroy(linger=0)
 
 
-def test_a_task_with_pickle_poisoned(tmp_path):
+def test_tasks_without_pickle(tmp_path):
     address = f"ipc://{tmp_path}/scheduler"
     command = [sys.executable, "-c", POISON, address, "--monitor-address", f"ipc://{tmp_path}/monitor"]
     package = Path(sys.modules["scaler_scheduler"].__file__ or "").parents[1]
     log = tmp_path / "log"
     with open(log, "wb") as output:
-        # With the nursery set the command does not start itself again, which would leave the poison behind.
+        # With the nursery set the command does not execute itself again, which would remove the replaced pickle.
         environ = dict(os.environ, PYPY_GC_NURSERY="32M")
         process = subprocess.Popen(command, cwd=package, env=environ, stdout=output, stderr=subprocess.STDOUT)
     try:
@@ -99,7 +99,7 @@ def test_a_task_with_pickle_poisoned(tmp_path):
     assert b"WARNING" not in log.read_bytes()
 
 
-def test_the_poison_works(tmp_path):
+def test_replaced_pickle_ends_the_process(tmp_path):
     for module in ("pickle", "_pickle", "cloudpickle"):
         source = POISON.replace("from scaler_scheduler.daemon import loop", f"import {module}; {module}.loads")
         done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=SECONDS)

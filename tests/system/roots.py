@@ -1,6 +1,6 @@
 """Minimal roots of Debian, built once and kept in .system-roots/, which git ignores.
 
-    python -m tests.system.roots    builds those that are missing (tests/system/run.sh does that first)
+    python -m tests.system.roots    builds the missing roots (tests/system/run.sh calls it first)
 
 Nothing is ever written to them afterwards: whatever runs in one, runs in a layer of memory over it.
 """

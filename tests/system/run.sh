@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tests/system/run.sh [PYTEST'S ARGUMENTS...]: builds what the system tests need, then runs them. `make test-system` calls
-# it. Where this machine can't boot others, what needs that is skipped, and the last lines say why.
+# tests/system/run.sh [PYTEST'S ARGUMENTS...]: builds the requirements of the system tests, and runs them. `make
+# test-system` calls it. If this machine cannot boot others, these tests are skipped, and the last lines say why.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

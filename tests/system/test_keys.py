@@ -37,9 +37,9 @@ def test_revoked_key_is_cut_off(exposed: Service, tmp_path: Path) -> None:
     alice = copied(machine, "client", tmp_path, "/root/alice")
     with cluster(tmp_path, exposed.address, WORKERS, "--keys", workers), Client(exposed.address, keys=programs) as one:
         futures = submit_many(one)
-        for nobody in ("", alice):
+        for keys in ("", alice):
             with pytest.raises(UnauthorizedError):
-                Client(exposed.address, keys=nobody)
+                Client(exposed.address, keys=keys)
         authorize = ("authorize", KEYS, "/root/alice/client.key", "--as", "client", "--name", "alice")
         machine.run("scaler_scheduler", *authorize)
         machine.run("systemctl", "reload", UNIT)

@@ -1,6 +1,6 @@
 """packaging/kubernetes against Kubernetes' schemas, against each other, and against the options.
 
-The schemas are those that the package kubernetes-validate carries. What a cluster would do with them is not tried here.
+The schemas come from the package kubernetes-validate. The manifests are not applied to a cluster.
 """
 
 from __future__ import annotations

@@ -107,12 +107,12 @@ class Daemon:
         self.core = Scheduler(
             _core_limits(config), PROTOCOL_VERSION, now, self._is_connected, self.identity.incarnation
         )
-        self.status = SnapshotWriter(self.core, self.identity, str(self.router.address), now)
-        self._publisher = Publisher(network.monitor, self.status, now)
+        self.snapshot_writer = SnapshotWriter(self.core, self.identity, str(self.router.address), now)
+        self._publisher = Publisher(network.monitor, self.snapshot_writer, now)
         self._pump = MessagePump(
             self.router,
             self.core,
-            self.status.traffic,
+            self.snapshot_writer.traffic,
             identity=self.identity,
             throttle=Throttle(config.waste_limit),
             clock=self._clock,
@@ -125,7 +125,7 @@ class Daemon:
             core=self.core,
             router=self.router,
             zap=network.zap,
-            traffic=self.status.traffic,
+            traffic=self.snapshot_writer.traffic,
             systemd=systemd,
             keyring=keyring,
             parent_process=config.parent_process,
@@ -195,7 +195,7 @@ class Daemon:
             self._reload(now)
         if not received and not collected:
             return False
-        self.status.loop.add(self._clock() - self._turn_began)
+        self.snapshot_writer.loop.add(self._clock() - self._turn_began)
         return True
 
     def _reload(self, now: float) -> None:

@@ -60,9 +60,9 @@ _TASK = Struct("<8sQQ")
 class Publisher:
     """Publishes when it is time. `next` is the time of its next work, in seconds of the monotonic clock."""
 
-    def __init__(self, monitor: MonitorSocket, status: SnapshotWriter, now: float) -> None:
+    def __init__(self, monitor: MonitorSocket, writer: SnapshotWriter, now: float) -> None:
         self._monitor = monitor
-        self._status = status
+        self._writer = writer
         self.next = self._next_check = self._next_snapshot = now
         self._next_row = 0
         """The first row of history that is not published yet."""
@@ -95,7 +95,7 @@ class Publisher:
         self.next = min(self._next_check, self._next_snapshot)
         if self.has_urgent_work:
             self.next = min(self.next, now + PAUSE_SECONDS)
-        self._status.monitor_seconds += time.thread_time() - began
+        self._writer.monitor_seconds += time.thread_time() - began
 
     def _serve_subscribers(self, is_due: bool, now: float) -> None:
         """Read subscriptions, publish what is due, and decide which rows of history go out next."""
@@ -110,21 +110,21 @@ class Publisher:
                 self._is_replay_wanted = True
         if is_due or has_new_subscriber:
             if self._monitor.has_subscribers(SNAPSHOT_TOPIC):
-                self._monitor.publish(SNAPSHOT_TOPIC, self._status.snapshot(now, time.time()))
+                self._monitor.publish(SNAPSHOT_TOPIC, self._writer.snapshot(now, time.time()))
             if self._monitor.has_subscribers(GRAPHS_TOPIC):
-                self._monitor.publish(GRAPHS_TOPIC, self._status.graphs())
+                self._monitor.publish(GRAPHS_TOPIC, self._writer.graphs())
         is_history_wanted = self._monitor.has_subscribers(HISTORY_TOPIC)
-        self._status.set_history_rows(SUBSCRIBED_ROWS if is_history_wanted else KEPT_ROWS)
+        self._writer.set_history_rows(SUBSCRIBED_ROWS if is_history_wanted else KEPT_ROWS)
         if not is_history_wanted:
             self._send_end, self._is_replay_wanted = 0, False
         elif not self._is_sending:
             if self._is_replay_wanted and now >= self._next_replay:
                 self._next_replay = now + REPLAY_SECONDS
                 self._is_replay_wanted = False
-                self._send_end = self._status.history_end
+                self._send_end = self._writer.history_end
                 self._next_row = min(self._next_row, max(0, self._send_end - KEPT_ROWS))
             elif is_due or self._has_full_message:
-                self._send_end = self._status.history_end
+                self._send_end = self._writer.history_end
 
     @property
     def _is_sending(self) -> bool:
@@ -132,13 +132,13 @@ class Publisher:
 
     @property
     def _has_full_message(self) -> bool:
-        return self._status.history_end - self._next_row >= HISTORY_ROWS
+        return self._writer.history_end - self._next_row >= HISTORY_ROWS
 
     def _answer_stories(self) -> None:
         for _ in range(min(STORIES_PER_TURN, len(self._story_requests))):
             topic = self._story_requests.popleft()
             _, client, task_id = _TASK.unpack(topic)
-            self._monitor.publish(topic, self._status.story(client, task_id))
+            self._monitor.publish(topic, self._writer.story(client, task_id))
 
     def _send_history_within_share(self, now: float) -> None:
         """Send one message. If the loop is busy, the cost of the message sets the time of the next one."""
@@ -156,8 +156,8 @@ class Publisher:
 
         The history keeps less than a second of a burst.
         """
-        self._next_row, frame = self._status.history(self._next_row, HISTORY_ROWS)
+        self._next_row, frame = self._writer.history(self._next_row, HISTORY_ROWS)
         if frame:
             self._monitor.publish(HISTORY_TOPIC, frame)
         if not self._is_sending and not self._is_replay_wanted and self._has_full_message:
-            self._send_end = self._status.history_end
+            self._send_end = self._writer.history_end

@@ -181,11 +181,11 @@ def test_silent_connection_is_cut(scenes: List[Scene]) -> None:
 
 def let_pass(seconds: float) -> None:
     """Wait without traffic, because the code under test reads the system's clock."""
-    nobody, other = socket.socketpair()
-    with nobody, other:
-        nobody.settimeout(seconds)
+    silent, other = socket.socketpair()
+    with silent, other:
+        silent.settimeout(seconds)
         with pytest.raises(socket.timeout):
-            nobody.recv(1)
+            silent.recv(1)
 
 
 def test_reused_descriptor_is_left_alone(scenes: List[Scene]) -> None:

@@ -19,10 +19,10 @@ class Access:
 
     def __init__(self) -> None:
         self.public, self.secret = new_key_pair()
-        self.allowed = frozenset([b"somebody"])
+        self.allowed = frozenset([b"user"])
 
     def user(self, domain: bytes, key: bytes) -> bytes:
-        return b"somebody"
+        return b"user"
 
 
 def test_error_does_not_stop_authentication(caplog: pytest.LogCaptureFixture) -> None:
