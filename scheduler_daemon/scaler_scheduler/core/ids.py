@@ -7,7 +7,6 @@ name of a connection. It changes with every reconnect, so no answer goes to a co
 
 INCARNATION_LIMIT = 1 << 63
 ATTEMPT_LIMIT = 1 << 31
-"""No task has so many attempts. Larger numbers from a peer are rejected, because a counter would overflow on the wire.
-"""
+"""No task has so many attempts. Larger numbers from peers are rejected: a counter would overflow on the wire."""
 NAME_LIMIT = 256
 """The most characters that are kept of the name of a peer or a function. The rest is cut off."""

@@ -58,7 +58,7 @@ def _check_waiting(scheduler: Scheduler) -> None:
                 raise InvariantError(f"client {client.incarnation} at rank {lane.rank} is queued: {lane.is_queued}")
             total += rows + len(tasks)
         if client.pause_reasons & PAUSE_RESTART_HOLD and scheduler.restart_hold.deadline == float("inf"):
-            raise InvariantError(f"client {client.incarnation} waits for workers, and for ever")
+            raise InvariantError(f"client {client.incarnation} is held after a restart, without a deadline")
         _expect(f"tasks of client {client.incarnation} that wait again", _waiting(client), again)
         if client.is_gone and (client.lanes or not client.tasks):
             raise InvariantError(f"client {client.incarnation} has left and is still kept")
@@ -124,7 +124,7 @@ def _check_held(tables: Tables) -> None:
         _expect(f"suspended tasks of worker {worker.incarnation}", states.count(SUSPENDED), worker.suspended)
         for task in worker.started_at:
             if task.worker is not worker or task.state not in (RUNNING, SUSPENDED):
-                raise InvariantError(f"worker {worker.incarnation} is said to have begun what it does not run")
+                raise InvariantError(f"worker {worker.incarnation} has a start time for a task that it does not run")
         held += len(worker.tasks)
     _expect("dispatched tasks", held, tables.counts.dispatched)
 
@@ -151,13 +151,13 @@ def _check_tasks(tables: Tables) -> None:
             if (holder is None) != (task.state in (WAITING, BLOCKED)):
                 raise InvariantError(f"{name} is {STATE_NAMES[task.state]} on {holder}")
             if holder is not None and holder.tasks.get(task.serial) is not task:
-                raise InvariantError(f"{name} is not among what its worker holds")
+                raise InvariantError(f"{name} is not in its worker's table")
             if holder is None and (task.intent != NO_INTENT or task.is_retracting or task.is_stopping or task.timer):
-                raise InvariantError(f"{name} waits, and something is still wanted of it")
+                raise InvariantError(f"{name} waits, and still has an intent, a request or a timer")
             if task.intent != NO_INTENT and not task.is_retracting and not task.is_stopping:
-                raise InvariantError(f"{name} has intent {task.intent}, and nobody was asked")
+                raise InvariantError(f"{name} has intent {task.intent}, and its worker was not asked")
             if task.is_stopping and task.timer is None:
-                raise InvariantError(f"{name} is being stopped, and nobody will look whether it was")
+                raise InvariantError(f"{name} is being stopped, and has no timer")
     _expect("timers", timers, len(tables.timers))
 
 
@@ -194,7 +194,7 @@ def _check_credit(tables: Tables) -> None:
     for client in tables.clients:
         if not 0 <= client.received_bytes <= client.sent_bytes:
             raise InvariantError(
-                f"client {client.incarnation} has taken {client.received_bytes} of {client.sent_bytes} bytes"
+                f"client {client.incarnation} has acknowledged {client.received_bytes} of {client.sent_bytes} bytes"
             )
         objects = client.objects.values()
         held = sum([stored.size + TASK_OVERHEAD for stored in objects if stored.is_from_client]) if objects else 0
@@ -225,7 +225,7 @@ def _check_objects(tables: Tables) -> None:
         name = f"object {stored.client.incarnation}/{stored.id}"
         _expect(f"readers of {name}", count, stored.readers)
         if not stored.is_needed:
-            raise InvariantError(f"{name} is kept, and nobody needs it")
+            raise InvariantError(f"{name} is kept, and is not needed")
         if (stored.producer is None) == (stored.frames is None and stored.home is None):
             raise InvariantError(f"{name} has a producer and bytes, or neither")
         if stored.home is not None and tables.agents.find(stored.home.incarnation) is not stored.home:

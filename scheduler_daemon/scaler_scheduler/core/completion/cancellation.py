@@ -35,8 +35,7 @@ from scaler_scheduler.core.state.transitions import (
 )
 
 GRACE_SECONDS = 2.0
-"""The time from the request to stop a task to the end of its worker's process, and between two requests for that end.
-"""
+"""The time from the request to stop a task to the end of its worker's process, and between two such requests."""
 
 
 _REASONS = {INTENT_ABANDON: "its client is gone", INTENT_RERUN: "its client was gone"}
@@ -57,6 +56,14 @@ class Cancellation:
     # ------------------------------------------------------------------------------------------------ the user's cancel
 
     def cancel(self, client: Client, ids: Iterable[int], force: bool, now: float) -> None:
+        """Cancel tasks as their user asks.
+
+        Args:
+            client: the client of the tasks.
+            ids: task ids. Unknown and finished tasks are ignored.
+            force: whether running tasks are stopped. Without it their cancel is refused.
+            now: seconds of the monotonic clock.
+        """
         refused = array("q")
         touched: Set[Lane] = set()
         for task_id in ids:
@@ -163,7 +170,9 @@ class Cancellation:
         """Have the host agent end a worker that still runs such a copy, although it was told to stop it."""
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
-            self._outbox.add(effects.EndWorker(agent.route, worker.incarnation, *name, "nobody waits for it any more"))
+            self._outbox.add(
+                effects.EndWorker(agent.route, worker.incarnation, *name, "its result is not needed any more")
+            )
 
     def rebalance(self, tasks: Iterable[Task]) -> None:
         """Ask for these dispatched tasks back, to run them elsewhere."""
@@ -244,6 +253,7 @@ class Cancellation:
     # ---------------------------------------------------------------------------------------------- the worker's answer
 
     def process_retracted(self, event: Retracted, worker: Worker, now: float) -> None:
+        """Handle a worker's answers to retracts: tasks that it gives back, and tasks that have begun."""
         refused: Dict[Client, List[int]] = {}
         for row in range(len(event.ids)):
             task = self._tables.find_held(worker, event.clients[row], event.ids[row], event.attempts[row])

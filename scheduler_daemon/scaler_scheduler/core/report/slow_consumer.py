@@ -11,8 +11,7 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
 
 SLOW_SECONDS = 10.0
-"""A client that acknowledges nothing for this long is told. A client that only reads slowly acknowledges now and then.
-"""
+"""A client that acknowledges nothing for this long is told. A slow reader acknowledges now and then."""
 
 _REPORTED = float("inf")
 

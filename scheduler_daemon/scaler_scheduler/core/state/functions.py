@@ -20,8 +20,7 @@ TASK_NAMES = 4
 """The number of user-given task names that a function remembers."""
 
 _HISTORY = 64
-"""The weight limit of the mean. A function's run time may drift, and one odd task must not distort the mean for long.
-"""
+"""The weight limit of the mean. A run time may drift, and one odd task must not distort the mean for long."""
 
 
 class Function:

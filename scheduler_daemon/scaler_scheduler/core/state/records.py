@@ -359,8 +359,7 @@ class Client:
         self.returned_bytes = 0
         """Bytes of tasks that have ended since its welcome, and of objects that are no longer needed."""
         self.highest_counted_id = -1
-        """The highest id of a task that it submitted since its welcome. `submitted_bytes` counts tasks up to this id.
-        """
+        """The highest id of a task submitted since its welcome. `submitted_bytes` counts tasks up to this id."""
         self.object_bytes = 0
         """Bytes of the objects that it sent and that are kept."""
         self.sent_bytes = 0
@@ -370,11 +369,9 @@ class Client:
         self.result_window = 0
         """Bytes that may be on their way to it. 0: no limit."""
         self.pause_reasons = 0
-        """Why none of its tasks is dispatched: PAUSE_SLOW_CONSUMER, PAUSE_RESTART_HOLD or both. 0: they are dispatched.
-        """
+        """Why none of its tasks is dispatched: PAUSE_SLOW_CONSUMER, PAUSE_RESTART_HOLD or both. 0: no reason."""
         self.suspended: Set[Tuple[int, int, int]] = set()
-        """Suspended tasks of a nested client's worker, by client, id and attempt. They wait for tasks of this client.
-        """
+        """Suspended tasks of a nested client's worker, by client, id and attempt. They wait for this client's tasks."""
 
     @property
     def waiting(self) -> int:

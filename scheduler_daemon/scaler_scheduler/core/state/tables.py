@@ -49,8 +49,7 @@ class UnclaimedTask:
         self.is_over = is_over
         """Whether the task is no longer wanted. Its worker was told to stop it."""
         self.deadline = deadline
-        """When its client must have come, or when the stopped task must have ended, in seconds of the monotonic clock.
-        """
+        """When its client must have come, or the stopped task must have ended, in seconds of the monotonic clock."""
 
 
 class Tables:

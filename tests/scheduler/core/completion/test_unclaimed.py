@@ -289,7 +289,7 @@ def test_the_worker_is_told_once_to_stop_the_copy(make_core):
         core.heartbeat(C)
     # The worker is told no second time: its host agent is asked to end it, every two seconds until it has.
     asked = core.take()
-    assert asked == [("end worker", A, 22, ROW, "nobody waits for it any more")] * 9
+    assert asked == [("end worker", A, 22, ROW, "its result is not needed any more")] * 9
 
 
 def test_the_worker_of_the_copy_joins_again(core):
