@@ -36,6 +36,7 @@ class LoopEvent:
             self._waiter.set_result(None)
 
     def clear(self) -> None:
+        """Clear the event. Only the loop's thread may call this."""
         self._is_set = False
 
     async def wait(self, seconds: float | None = None) -> None:
@@ -60,9 +61,9 @@ def call_in_loop(loop: asyncio.AbstractEventLoop, call: Any) -> None:
 
 
 def run_in_thread(work: Callable[[], T]) -> Future[T]:
-    """Run a blocking function in a thread of its own.
+    """Run a blocking function in a new thread.
 
-    The loop's own thread pool would be joined when the loop ends.
+    The loop's own thread pool is not used, because the end of the loop waits for it.
     """
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
@@ -75,5 +76,5 @@ def run_in_thread(work: Callable[[], T]) -> Future[T]:
         else:
             future.set_result(result)
 
-    threading.Thread(target=run, name="scaler-client-off-loop", daemon=True).start()
+    threading.Thread(target=run, name="scaler-client-blocking-call", daemon=True).start()
     return future

@@ -39,8 +39,8 @@ def order(nodes: Nodes, wanted: Sequence[int]) -> list[int] | None:
     try:
         nodes.read_all()
         reads = _matrix(nodes)
-        needed = _closure(reads, wanted, count)
-        levels = _peel(reads, needed, count)
+        needed = _reachable(reads, wanted, count)
+        levels = _topological_levels(reads, needed, count)
     except (ValueError, _ThinError):  # a node that cannot be read may not be needed
         return None
     ordered: list[int] = numpy.concatenate([numpy.empty(0, numpy.int64), *levels]).tolist()
@@ -55,13 +55,13 @@ def _matrix(nodes: Nodes) -> Any:
     readers = numpy.repeat(numpy.arange(count), lengths)
     # The indexes of all inputs in `flat_inputs`, which has gaps between the nodes.
     indexes = numpy.arange(len(readers)) + numpy.repeat(begins - (numpy.cumsum(lengths) - lengths), lengths)
-    named = numpy.array(nodes.flat_inputs, numpy.int64)[indexes]
-    is_node = named >= 0
-    return graphblas.Matrix.from_coo(readers[is_node], named[is_node], True, nrows=count, ncols=count)
+    inputs = numpy.array(nodes.flat_inputs, numpy.int64)[indexes]
+    is_node = inputs >= 0
+    return graphblas.Matrix.from_coo(readers[is_node], inputs[is_node], True, nrows=count, ncols=count)
 
 
-def _closure(reads: Any, wanted: Sequence[int], count: int) -> Any:
-    """Return the nodes that the wanted nodes need, as a vector."""
+def _reachable(reads: Any, wanted: Sequence[int], count: int) -> Any:
+    """Return the wanted nodes and all nodes that they need, as a vector."""
     needed = graphblas.Vector.from_coo(list(dict.fromkeys(wanted)), True, size=count)
     level = needed.dup()
     depth = 0
@@ -73,7 +73,7 @@ def _closure(reads: Any, wanted: Sequence[int], count: int) -> Any:
     return needed
 
 
-def _peel(reads: Any, needed: Any, count: int) -> list[Any]:
+def _topological_levels(reads: Any, needed: Any, count: int) -> list[Any]:
     """Return the needed nodes level by level. Nodes in a cycle are left out."""
     read_by = reads.T.new()
     missing = graphblas.Vector(numpy.int64, count)
@@ -81,11 +81,11 @@ def _peel(reads: Any, needed: Any, count: int) -> list[Any]:
     level = graphblas.Vector(bool, count)
     level(~missing.S) << needed
     levels = []
-    seen = 0
+    ordered_count = 0
     while level.nvals:
         levels.append(level.to_coo(values=False)[0].astype(numpy.int64))
-        seen += level.nvals
-        _check_width(seen, len(levels))
+        ordered_count += level.nvals
+        _check_width(ordered_count, len(levels))
         done = graphblas.Vector(numpy.int64, count)
         done(missing.S) << _COUNT(level @ read_by)
         left = graphblas.binary.minus(missing & done).new()

@@ -113,10 +113,10 @@ class Nodes:
     def are_literals(self, values: Collection[Any]) -> bool:
         """Return whether all values are literals, without keys or containers."""
         try:
-            found = list(map(self._find, values, repeat(-1)))
+            positions = list(map(self._find, values, repeat(-1)))
         except TypeError:
             return False
-        return found.count(-1) == len(found) and _DEEP.isdisjoint(map(type, values))
+        return positions.count(-1) == len(positions) and _DEEP.isdisjoint(map(type, values))
 
     def names(self, positions: Iterable[int], separator: str) -> str:
         """Return the keys of these nodes, for the text of an error."""
@@ -128,11 +128,11 @@ class Nodes:
         try:
             if set(map(type, values)) != {tuple} or not all(map(callable, map(itemgetter(0), values))):
                 return False
-            things = list(chain.from_iterable(values))
-            found = list(map(self._find, things, repeat(-1)))
+            items = list(chain.from_iterable(values))
+            found = list(map(self._find, items, repeat(-1)))
         except (IndexError, TypeError):  # an empty tuple, or a value that is not hashable
             return False
-        if not _DEEP.isdisjoint(map(type, compress(things, map(lt, found, repeat(0))))):
+        if not _DEEP.isdisjoint(map(type, compress(items, map(lt, found, repeat(0))))):
             return False
         ends = list(accumulate(map(len, values), initial=len(self.flat_inputs)))
         self.flat_inputs += found

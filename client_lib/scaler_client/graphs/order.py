@@ -15,7 +15,7 @@ PYTHON = "python"
 GRAPHBLAS = "graphblas"
 BACKENDS = (PYTHON, GRAPHBLAS)
 
-_UNSEEN, _UNDER_WAY, _DONE = 0, 1, 2
+_UNVISITED, _VISITING, _VISITED = 0, 1, 2
 
 
 def check_backend(name: str) -> None:
@@ -55,28 +55,28 @@ def order(nodes: Nodes, wanted: Sequence[int], backend: str) -> list[int]:
 def order_depth_first(nodes: Nodes, wanted: Sequence[int]) -> list[int]:
     """Do what `order` does, depth first."""
     states = bytearray(len(nodes))
-    states.append(_DONE)  # for position -1, which stands for a literal
+    states.append(_VISITED)  # for position -1, which stands for a literal
     shapes, flat_inputs, begins, ends = nodes.shapes, nodes.flat_inputs, nodes.begins, nodes.ends
     ordered: list[int] = []
     stack = list(reversed(wanted))  # wanted nodes, and above each node its inputs that are still to be read
     while stack:
         position = stack[-1]
-        if states[position] == _UNSEEN:
-            states[position] = _UNDER_WAY
+        if states[position] == _UNVISITED:
+            states[position] = _VISITING
             if not shapes[position]:
                 nodes.read(position)
             for each in reversed(flat_inputs[begins[position] : ends[position]]):
-                if states[each] == _UNSEEN:
+                if states[each] == _UNVISITED:
                     stack.append(each)
-                elif states[each] == _UNDER_WAY:
-                    under_way = [other for other in stack if states[other] == _UNDER_WAY]
-                    circle = [*under_way[under_way.index(each) :], each]
-                    keys = [nodes.keys[other] for other in circle]
-                    raise GraphCycleError(f"the graph has a cycle: {nodes.names(circle, ' -> ')}", keys)
+                elif states[each] == _VISITING:
+                    path = [other for other in stack if states[other] == _VISITING]
+                    cycle = [*path[path.index(each) :], each]
+                    keys = [nodes.keys[other] for other in cycle]
+                    raise GraphCycleError(f"the graph has a cycle: {nodes.names(cycle, ' -> ')}", keys)
             if stack[-1] != position:
                 continue
         stack.pop()
-        if states[position] == _UNDER_WAY:
-            states[position] = _DONE
+        if states[position] == _VISITING:
+            states[position] = _VISITED
             ordered.append(position)
     return ordered

@@ -80,7 +80,7 @@ class LoopAwaits(Awaits):
     def _is_stopped(self) -> bool:
         latch = threading.Lock()
         self.task.wait(latch, 0.0)
-        return not latch.locked()  # a stopped task does not get even a free latch
+        return not latch.locked()  # only a stopped task does not acquire a free latch
 
 
 def _copy_outcome(future: asyncio.Future[Any], waiter: Waiter[Any]) -> None:

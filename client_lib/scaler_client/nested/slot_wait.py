@@ -1,7 +1,8 @@
 """Waiting in a thread of a task: the task gives up its slot, so that its children or other tasks can run.
 
-The scheduler learns of it on the connection that submitted the children, after them. So when it fills the slot, it
-knows the children. Outside of workers this module costs one check of `task_host.host` for each wait that blocks.
+The report that the slot is free goes over the connection that submitted the children, after them. So the scheduler
+knows the children when it fills the slot. Outside of workers this module costs one check of `task_host.host` for each
+wait that blocks.
 """
 
 from __future__ import annotations
@@ -109,9 +110,11 @@ class Event:
         self._latch: threading.Lock | None = None
 
     def is_set(self) -> bool:
+        """Return whether the event is set."""
         return self._is_set
 
     def set(self) -> None:
+        """Set the event. Any thread may call this."""
         with self._lock:
             self._is_set = True
             latch, self._latch = self._latch, None
@@ -119,6 +122,7 @@ class Event:
             latch.release()
 
     def clear(self) -> None:
+        """Clear the event."""
         self._is_set = False
 
     def wait(self, timeout: float | None = None) -> bool:
