@@ -61,7 +61,7 @@ def test_who_asks_hears_why_it_is_refused(scene: Scene) -> None:
             ([], "needs keys, and none were given"),
         )
     ]
-    wrong_address = "this is no monitor address, but the scheduler's own"
+    wrong_address = "this is the scheduler's own address, not its monitor address"
     refusals.append((("scaler_client", "status"), scene.address, ["--keys", scene.keys], wrong_address))
     commands = [
         [sys.executable, "-m", *question, address, "--timeout", "10", *keys] for question, address, keys, _ in refusals
