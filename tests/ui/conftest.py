@@ -17,7 +17,7 @@ from tests.browser import chromium  # isort: skip  # first: it skips the tests w
 
 from playwright.sync_api import Browser, Page, WebSocketRoute
 from tests.integration.commands import Command, cluster, scheduler
-from tests.ui.feeds import Line, Message, encoded
+from tests.ui.feeds import Message, PageServer, encoded
 from tests.ui.pages import OpenPage, watched
 
 from scaler_client import Client
@@ -130,11 +130,11 @@ def fed_page(open_page: OpenPage, quiet_site: Site) -> Callable[..., Page]:
 
 
 @pytest.fixture
-def quiet_feed(open_page: OpenPage, quiet_site: Site) -> Callable[..., tuple[Page, Line]]:
+def quiet_feed(open_page: OpenPage, quiet_site: Site) -> Callable[..., tuple[Page, PageServer]]:
     """Opens a page at a view. The test sends the server's messages."""
 
-    def open_fed(view: str) -> tuple[Page, Line]:
-        line = Line()
+    def open_fed(view: str) -> tuple[Page, PageServer]:
+        line = PageServer()
         page = open_page(f"{quiet_site.url}#{view}", feed=line.serve)
         line.wait_for(page, {"type": "resume"})
         return page, line

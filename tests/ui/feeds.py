@@ -131,7 +131,7 @@ def encoded(message: Message) -> str:
     return json.dumps(message)
 
 
-class Line:
+class PageServer:
     """The messages between the page and the test, which acts as its server."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class Line:
         self._route = route
         route.on_message(lambda message: self.heard.append(json.loads(message)))
 
-    def say(self, *messages: Message) -> None:
+    def send(self, *messages: Message) -> None:
         assert self._route is not None
         for message in messages:
             self._route.send(encoded(message))

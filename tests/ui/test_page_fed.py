@@ -19,28 +19,28 @@ MOST_ROWS = 60
 FedPage = Callable[..., Page]
 
 
-def beginning() -> list[feeds.Message]:
+def first_messages() -> list[feeds.Message]:
     return [feeds.hello(), feeds.presence(), feeds.snapshot()]
 
 
-def crowd() -> list[feeds.Message]:
+def large_cluster() -> list[feeds.Message]:
     """A thousand workers, and 100,000 executions of the last five minutes."""
     chunks = range(TASKS // CHUNK)
     return [
-        *beginning(),
+        *first_messages(),
         feeds.workers(WORKERS),
         *(feeds.tasks(CHUNK, WORKERS, 290 - 29 * chunk, 28, chunk * CHUNK) for chunk in chunks),
     ]
 
 
-def few() -> list[feeds.Message]:
-    return [*beginning(), feeds.workers(12), feeds.clients(), feeds.functions(), feeds.tasks(120, 12, 60, 50)]
+def small_cluster() -> list[feeds.Message]:
+    return [*first_messages(), feeds.workers(12), feeds.clients(), feeds.functions(), feeds.tasks(120, 12, 60, 50)]
 
 
 def test_drawing_1000_workers_and_100000_tasks_is_cheap(
     fed_page: FedPage, record_property: Callable[[str, object], None]
 ) -> None:
-    page = fed_page("timeline", crowd())
+    page = fed_page("timeline", large_cluster())
     expect(page.get_by_text("100,000 tasks on 1,000 workers")).to_be_visible()
     wait_for_bars(page, 1001)
     in_sight = drawn(page, "rows")
@@ -82,13 +82,13 @@ def frame_milliseconds(page: Page, step: int) -> float:
 
 
 def test_tiny_tasks_share_bars(fed_page: FedPage) -> None:
-    page = fed_page("timeline", [*beginning(), feeds.tasks(50_000, 2, 200, 190)])
+    page = fed_page("timeline", [*first_messages(), feeds.tasks(50_000, 2, 200, 190)])
     wait_until(lambda: drawn(page, "scanned") >= 50_000, what="all tasks")
     assert drawn(page, "bars") <= 2 * 1280 / 2
 
 
 def test_1000_workers_are_filtered_and_sorted(fed_page: FedPage) -> None:
-    page = fed_page("workers", crowd()[:4])
+    page = fed_page("workers", large_cluster()[:4])
     expect(page.get_by_text("1,000 in all")).to_be_visible()
     assert cells(page, "Worker")[:3] == ["host00-0", "host00-1", "host00-2"]
     assert cells(page, "Worker")[10] == "host00-10"
@@ -101,7 +101,7 @@ def test_1000_workers_are_filtered_and_sorted(fed_page: FedPage) -> None:
 
 def test_small_graph_is_drawn_by_node(fed_page: FedPage) -> None:
     states, edges, names = feeds.layered_graph([8, 5, 3, 1], ["load", "transform", "combine", "report"])
-    page = fed_page("graphs", [*beginning(), feeds.graphs(states, edges, names)])
+    page = fed_page("graphs", [*first_messages(), feeds.graphs(states, edges, names)])
     nodes = page.locator("#panels .graph .node")
     expect(nodes).to_have_count(17)
     expect(page.locator("#panels .graph .edge")).to_have_count(len(edges))
@@ -121,7 +121,7 @@ def test_large_graph_is_grouped_by_function_and_depth(fed_page: FedPage) -> None
     edges += [(1200 + row, 1400) for row in range(200)]
     names = [name for name, width in zip(["load", "change", "join", "end"], widths) for _ in range(width)]
     states = ["done"] * 600 + ["running"] * 4 + ["waiting"] * 596 + ["blocked"] * 201
-    page = fed_page("graphs", [*beginning(), feeds.graphs(states, edges, names)])
+    page = fed_page("graphs", [*first_messages(), feeds.graphs(states, edges, names)])
     expect(page.get_by_text("1,401 nodes, grouped by function and depth")).to_be_visible()
     nodes = page.locator("#panels .graph .node")
     expect(nodes).to_have_count(4)
@@ -130,13 +130,15 @@ def test_large_graph_is_grouped_by_function_and_depth(fed_page: FedPage) -> None
 
 
 def test_nodes_stay_until_their_graph_ends(
-    quiet_feed: Callable[..., tuple[Page, feeds.Line]],
+    quiet_feed: Callable[..., tuple[Page, feeds.PageServer]],
 ) -> None:
     page, line = quiet_feed("graphs")
-    line.say(*beginning(), feeds.graphs(["running", "running", "blocked"], [(0, 2), (1, 2)], ["left", "right", "sum"]))
+    line.send(
+        *first_messages(), feeds.graphs(["running", "running", "blocked"], [(0, 2), (1, 2)], ["left", "right", "sum"])
+    )
     nodes = page.locator("#panels .graph .node")
     expect(nodes).to_have_count(3)
-    line.say(
+    line.send(
         feeds.ended("0", "left"),
         feeds.ended("1", "right", failed=True),
         feeds.graphs(["waiting"], [], ["sum"], first=2),
@@ -146,14 +148,14 @@ def test_nodes_stay_until_their_graph_ends(
     expect(nodes.filter(has_text="right")).to_have_attribute("data-state", "failed")
 
 
-def test_details_show_story_and_error(quiet_feed: Callable[..., tuple[Page, feeds.Line]]) -> None:
+def test_details_show_story_and_error(quiet_feed: Callable[..., tuple[Page, feeds.PageServer]]) -> None:
     page, line = quiet_feed("tasks")
-    line.say(*beginning(), feeds.ended("7", "price", failed=True))
+    line.send(*first_messages(), feeds.ended("7", "price", failed=True))
     rows(page).first.click()
     expect(page.get_by_role("note", name="Error")).to_have_text("ValueError: no such curve")
     expect(page.locator("dialog#details h2")).to_have_text("price")
     line.wait_for(page, {"type": "story", "client": feeds.CLIENT, "id": "7"})
-    line.say(feeds.story("7"))
+    line.send(feeds.story("7"))
     story = page.get_by_label("History")
     expect(story).to_contain_text("returned: exception, attempt 1, on host00-0, 200 ms, OSError: not yet")
     expect(story).to_contain_text("exception, attempt 2, on host00-0, 1.50 s")
@@ -163,7 +165,7 @@ def test_details_show_story_and_error(quiet_feed: Callable[..., tuple[Page, feed
 
 
 def test_all_actions_have_keys(fed_page: FedPage) -> None:
-    page = fed_page("overview", few())
+    page = fed_page("overview", small_cluster())
     expect(page.locator("#state")).to_have_text("Live")
     for number, view in enumerate(VIEWS, 1):
         page.keyboard.press(str(number))
@@ -230,7 +232,7 @@ def restarted(times: int) -> list[feeds.Message]:
     there = feeds.workers(2)
     there["columns"]["id"] = [str(feeds.FIRST_WORKER + 100 + times), "5"]
     there["columns"]["name"] = ["south-1", "south-2"]
-    return [*beginning(), *chunks, gone, unknown, there]
+    return [*first_messages(), *chunks, gone, unknown, there]
 
 
 LANES = """async () => {
@@ -246,7 +248,7 @@ LANES = """async () => {
 
 
 def test_name_has_one_lane_unless_two_workers_share_it(fed_page: FedPage) -> None:
-    page = fed_page("settings", beginning())
+    page = fed_page("settings", first_messages())
     assert page.evaluate(LANES) == [
         ["a", True, [1500, 2500], ["1", "2", "4"]],
         ["a", True, [3000], ["3", "5"]],
@@ -270,7 +272,7 @@ def test_restarted_worker_has_one_lane(fed_page: FedPage) -> None:
 def test_worker_without_a_name_is_shown_by_its_identity(fed_page: FedPage) -> None:
     chunk = feeds.tasks(4, 1, 50, 4, 950)
     chunk["workers"], chunk["worker_names"] = ["78"], [""]
-    page = fed_page("tasks", [*beginning(), chunk], viewport={"width": 390, "height": 740})
+    page = fed_page("tasks", [*first_messages(), chunk], viewport={"width": 390, "height": 740})
     expect(rows(page).first).to_contain_text("worker 78")
 
 
@@ -282,7 +284,7 @@ COLOURS = """async (names) => {
 
 
 def test_function_keeps_its_colour(fed_page: FedPage) -> None:
-    page = fed_page("timeline", few())
+    page = fed_page("timeline", small_cluster())
     legend = page.get_by_label("Colours").locator("li", has_text="resize").locator("i")
     before = legend.get_attribute("style")
     page.reload()
@@ -293,14 +295,14 @@ def test_function_keeps_its_colour(fed_page: FedPage) -> None:
 
 
 def test_overview_shows_problems_and_no_message_counts(fed_page: FedPage) -> None:
-    page = fed_page("overview", few())
+    page = fed_page("overview", small_cluster())
     expect(page.get_by_role("heading", name="Problems")).to_be_visible()
     expect(page.get_by_label("Problems")).to_contain_text("2 workers have died since the start: signal 9")
     expect(page.get_by_text("Messages received")).to_have_count(0)
 
 
 def test_no_problems_no_card(fed_page: FedPage) -> None:
-    page = fed_page("overview", [*few(), {**feeds.snapshot(), "problems": []}])
+    page = fed_page("overview", [*small_cluster(), {**feeds.snapshot(), "problems": []}])
     expect(page.locator("[data-figure=workers] dd").first).to_have_text("1")
     expect(page.get_by_role("heading", name="Problems")).to_be_hidden()
 
@@ -314,7 +316,7 @@ def test_no_problems_no_card(fed_page: FedPage) -> None:
     ],
 )
 def test_rows_open_their_details(fed_page: FedPage, view: str, row: str, fact: str, task: str) -> None:
-    page = fed_page(view, few())
+    page = fed_page(view, small_cluster())
     rows(page).filter(has_text=row).first.click()
     details = page.locator("dialog#row-details")
     expect(details.get_by_role("heading", name=row)).to_be_visible()
@@ -333,13 +335,13 @@ def test_rows_open_their_details(fed_page: FedPage, view: str, row: str, fact: s
     expect(details).to_be_visible()
 
 
-def test_graph_titles_have_keys_and_start(quiet_feed: Callable[..., tuple[Page, feeds.Line]]) -> None:
+def test_graph_titles_have_keys_and_start(quiet_feed: Callable[..., tuple[Page, feeds.PageServer]]) -> None:
     page, line = quiet_feed("graphs")
     graph = feeds.graphs(["done", "failed", "done", "blocked"], [(0, 1)], ["load", "fit", "apart", "other"])
     graph["columns"] |= {
         "graph": ["1", "1", "1", "5"], "keys": ["report, chart"] * 3 + ["summary"], "begun": [time.time()] * 3 + [None],
     }  # fmt: skip
-    line.say(*beginning(), feeds.clients(), graph)
+    line.send(*first_messages(), feeds.clients(), graph)
     options = page.get_by_label("Graph", exact=True).locator("option")
     expect(options).to_have_count(2)  # nodes without an edge between them belong to one graph too
     expect(options.nth(0)).to_have_text("summary · 0 of 1 done · report.py[4711]@node-1")
@@ -362,7 +364,7 @@ def test_banner_explains_the_wait(fed_page: FedPage) -> None:
 
 
 def test_focus_is_visible(fed_page: FedPage) -> None:
-    page = fed_page("workers", few())
+    page = fed_page("workers", small_cluster())
     expect(rows(page).first).to_be_visible()
     seen = set()
     for _ in range(16):
@@ -379,7 +381,7 @@ def test_focus_is_visible(fed_page: FedPage) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_fits_a_phone(fed_page: FedPage, scheme: str) -> None:
     options = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "color_scheme": scheme}
-    page = fed_page("overview", few(), **options)
+    page = fed_page("overview", small_cluster(), **options)
     expect(page.locator("html")).to_have_attribute("data-theme", scheme)
     for view in VIEWS:
         expect(page.get_by_role("link", name="Workers")).to_be_hidden()
@@ -391,7 +393,7 @@ def test_page_fits_a_phone(fed_page: FedPage, scheme: str) -> None:
 
 
 def test_pinch_zooms(fed_page: FedPage) -> None:
-    page = fed_page("timeline", few(), viewport={"width": 390, "height": 740}, has_touch=True)
+    page = fed_page("timeline", small_cluster(), viewport={"width": 390, "height": 740}, has_touch=True)
     wait_for_bars(page)
     before = span(page)
     box = canvas(page).bounding_box()

@@ -8,7 +8,7 @@ import math
 import pytest
 from playwright.sync_api import expect
 from tests.ui.pages import rows
-from tests.ui.test_page_fed import FedPage, beginning, few
+from tests.ui.test_page_fed import FedPage, first_messages, small_cluster
 
 WIDTHS = {1280: 800, 1920: 1080, 390: 800}
 WANTED = {
@@ -27,7 +27,7 @@ WANTED = {
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("view", ["tasks", "workers", "functions", "clients"])
 def test_columns_fit(fed_page: FedPage, view: str, width: int) -> None:
-    page = fed_page(view, few(), viewport={"width": width, "height": WIDTHS[width]})
+    page = fed_page(view, small_cluster(), viewport={"width": width, "height": WIDTHS[width]})
     expect(rows(page).first).to_be_visible()
     table = page.locator("#panels .table")
     whole, seen = table.evaluate("table => [table.scrollWidth, table.clientWidth]")
@@ -42,7 +42,7 @@ def test_columns_fit(fed_page: FedPage, view: str, width: int) -> None:
 
 def test_charts_are_arranged_by_width(fed_page: FedPage) -> None:
     for width, columns in ((800, 2), (1280, 2), (1600, 2), (1920, 4), (2560, 4), (390, 1)):
-        page = fed_page("overview", few(), viewport={"width": width, "height": 900})
+        page = fed_page("overview", small_cluster(), viewport={"width": width, "height": 900})
         charts = page.locator(".charts > .chart")
         expect(charts).to_have_count(4)
         assert len({round(charts.nth(number).bounding_box()["x"]) for number in range(4)}) == columns  # type: ignore[index]
@@ -50,7 +50,7 @@ def test_charts_are_arranged_by_width(fed_page: FedPage) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_function_colours_are_distinct(fed_page: FedPage, scheme: str) -> None:
-    page = fed_page("settings", beginning(), color_scheme=scheme)
+    page = fed_page("settings", first_messages(), color_scheme=scheme)
     colours, ground = page.evaluate(
         """async (scheme) => {
             const { functionColour } = await import("/static/palette.js");
@@ -87,7 +87,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(fed_page: FedPage, scheme: str) -> None:
-    page = fed_page("settings", beginning(), color_scheme=scheme)
+    page = fed_page("settings", first_messages(), color_scheme=scheme)
     for text, ground in PAIRS:
         colours = page.evaluate(
             "names => names.map(name => getComputedStyle(document.documentElement).getPropertyValue('--' + name))",

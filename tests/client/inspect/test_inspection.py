@@ -144,7 +144,7 @@ def test_each_sort_key_sorts(view: SnapshotView, sort: str) -> None:
     assert len(select_workers(view, sort, "")) == 4
 
 
-def told(view: SnapshotView, *rows: dict[str, Any]) -> Story:
+def story_from(view: SnapshotView, *rows: dict[str, Any]) -> Story:
     """The story in the scheduler's answer, parsed as the command parses it."""
     events = [{"clients": CLIENT, "ids": TASK, **row} for row in rows]
     reader = MonitorReader(0)
@@ -179,7 +179,7 @@ since 2023-11-14 22:13:21, by the scheduler's clock:
 
 
 def test_story_of_a_retried_task(view: SnapshotView) -> None:
-    story = told(view, SUBMITTED, GIVEN, STARTED, RETURNED, GIVEN_AGAIN, FAILED)
+    story = story_from(view, SUBMITTED, GIVEN, STARTED, RETURNED, GIVEN_AGAIN, FAILED)
     lines = story_text(OutputFormat(), story, view)
     assert "\n".join(lines[:-1]) + "\n" == RETRIED
     answer = story_json(story, view)
@@ -192,7 +192,7 @@ def test_story_of_a_retried_task(view: SnapshotView) -> None:
     assert (last["worker"], last["worker_name"], last["unix_seconds"]) == ("2", "node-7-b", 1_700_000_061.5)
 
 
-class Answering:
+class AnsweringSubscription:
     """A Subscription whose scheduler answers the second request, because it has dropped the first."""
 
     def __init__(self, *rows: dict[str, Any], seconds: float = 60) -> None:
@@ -218,7 +218,7 @@ def task_rows(*clients: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("query", ["17", "fit#17"])
 def test_request_is_repeated_until_the_scheduler_answers(view: SnapshotView, query: str) -> None:
-    answering = Answering(*task_rows(99, 99))
+    answering = AnsweringSubscription(*task_rows(99, 99))
     story = find_story(answering, view, parse_task_query(query))  # type: ignore[arg-type]
     assert (story.client, story.id, len(story.events)) == (99, TASK, 2), "of a disconnected client"
     assert answering.asked == [story_topic(ANY_CLIENT, TASK)] * 2
@@ -227,20 +227,20 @@ def test_request_is_repeated_until_the_scheduler_answers(view: SnapshotView, que
 def test_tasks_with_the_same_number_are_listed(view: SnapshotView) -> None:
     clients = range(100, 107)
     with pytest.raises(UnknownTaskError) as refused:
-        find_story(Answering(*task_rows(*clients)), view, parse_task_query("17"))  # type: ignore[arg-type]
+        find_story(AnsweringSubscription(*task_rows(*clients)), view, parse_task_query("17"))  # type: ignore[arg-type]
     assert str(refused.value) == "7 tasks have this name, give one of them exactly: " + ", ".join(
         f"{client}/17 (fit)" for client in clients
     )
-    plural = task_rows(*range(100, 103 + MAX_LISTED))
+    rows = task_rows(*range(100, 103 + MAX_LISTED))
     with pytest.raises(UnknownTaskError, match=r" and 3 more$"):
-        find_story(Answering(*plural), view, parse_task_query("17"))  # type: ignore[arg-type]
+        find_story(AnsweringSubscription(*rows), view, parse_task_query("17"))  # type: ignore[arg-type]
 
 
 def test_missing_answer_is_not_an_unknown_task(view: SnapshotView) -> None:
     with pytest.raises(NothingHeardError, match="did not answer within 0.5 s"):
-        find_story(Answering(*task_rows(99), seconds=0.5), view, parse_task_query("17"))  # type: ignore[arg-type]
+        find_story(AnsweringSubscription(*task_rows(99), seconds=0.5), view, parse_task_query("17"))  # type: ignore[arg-type]
     with pytest.raises(UnknownTaskError, match="nothing is known of task #17"):
-        find_story(Answering(), view, parse_task_query("17"))  # type: ignore[arg-type]
+        find_story(AnsweringSubscription(), view, parse_task_query("17"))  # type: ignore[arg-type]
 
 
 RAISED = {"kinds": 4, "times": 2_500_000, "attempts": 1, "workers": 99, "outcomes": 4, "durations": 300_000}
@@ -263,7 +263,7 @@ since 2023-11-14 22:13:21, by the scheduler's clock:
 def test_story_has_the_error_of_each_attempt(view: SnapshotView) -> None:
     lost = {"kinds": 4, "times": 60_000_000, "attempts": 2, "workers": 2, "outcomes": 5, "error": "signal 9"}
     rows = [SUBMITTED, GIVEN, {**RAISED, "error": "OSError: not yet"}, GIVEN_AGAIN, lost]
-    story = told(view, *({**row, "name": "nightly", "function": "fit"} for row in rows))
+    story = story_from(view, *({**row, "name": "nightly", "function": "fit"} for row in rows))
     assert "\n".join(story_text(OutputFormat(), story, view)[:-1]) + "\n" == RETRIED_ON_ERROR
     answer = story_json(story, view)
     assert (answer["name"], answer["function"]) == ("nightly", "fit")
@@ -281,7 +281,7 @@ ValueError: \x1b[31mno such curve, and a text that is longer than a line of eigh
 
 
 def test_story_has_the_remote_traceback(view: SnapshotView) -> None:
-    story = told(view, SUBMITTED, GIVEN, GIVEN_AGAIN, {**FAILED, "traceback": TRACEBACK})
+    story = story_from(view, SUBMITTED, GIVEN, GIVEN_AGAIN, {**FAILED, "traceback": TRACEBACK})
     lines = story_text(OutputFormat(), story, view)
     assert lines[-6:-1] == [
         "    Traceback (most recent call last):",
@@ -296,11 +296,13 @@ def test_story_has_the_remote_traceback(view: SnapshotView) -> None:
 
 def test_story_of_a_task_reattached_after_a_restart(view: SnapshotView) -> None:
     adopted = {"kinds": 5, "times": 1_000_350, "attempts": 3, "workers": 2}
-    text = "\n".join(story_text(OutputFormat(140), told(view, SUBMITTED, adopted), view))
+    text = "\n".join(story_text(OutputFormat(140), story_from(view, SUBMITTED, adopted), view))
     assert "submitted again, after the scheduler's restart" in text
     assert "continues after the scheduler's restart, on node-7-b on node-7, attempt 3" in text
     given = {**GIVEN, "attempts": 3, "workers": 2}
-    text = "\n".join(story_text(OutputFormat(140), told(view, SUBMITTED, given, {**adopted, "times": 2_000_000}), view))
+    text = "\n".join(
+        story_text(OutputFormat(140), story_from(view, SUBMITTED, given, {**adopted, "times": 2_000_000}), view)
+    )
     assert "  submitted\n" in text and "continues, attempt 3: node-7-b on node-7 has connected again" in text
 
 
@@ -318,13 +320,13 @@ def test_story_of_a_task_reattached_after_a_restart(view: SnapshotView) -> None:
 )
 def test_story_ends_with_the_current_state(rows: list[dict[str, Any]], now: str) -> None:
     view = build_view(snapshot_frame(1, 60), _without_task(2, 62))
-    text = "\n".join(story_text(OutputFormat(), told(view, *rows), view))
+    text = "\n".join(story_text(OutputFormat(), story_from(view, *rows), view))
     assert text[text.index("now:") :].startswith(now)
 
 
 def test_task_of_a_disconnected_client_has_ended() -> None:
     view = build_view(snapshot_frame(1, 60), _without_task(2, 62, client=12))
-    lines = story_text(OutputFormat(), told(view, SUBMITTED), view)
+    lines = story_text(OutputFormat(), story_from(view, SUBMITTED), view)
     assert lines[1] == "its client: 11, which has disconnected"
     assert lines[-1] == "now: it ended: its client has disconnected"
 
@@ -341,29 +343,29 @@ def _without_task(sequence: int, seconds: float, client: int = CLIENT) -> bytes:
 
 
 def test_story_of_a_running_task(view: SnapshotView) -> None:
-    lines = story_text(OutputFormat(), told(view, SUBMITTED, GIVEN), view)
+    lines = story_text(OutputFormat(), story_from(view, SUBMITTED, GIVEN), view)
     assert lines[-1] == "now: it runs on node-8-a, for 2.5 s, attempt 2"
 
 
 def test_story_of_a_cancelled_task_and_unknown_events(view: SnapshotView) -> None:
     cancelled = {"kinds": 3, "times": 2_000_000, "outcomes": 6, "error": "cancelled"}
     unknown = {"kinds": 77, "times": 3_000_000}
-    text = "\n".join(story_text(OutputFormat(), told(view, SUBMITTED, cancelled, unknown), view))
+    text = "\n".join(story_text(OutputFormat(), story_from(view, SUBMITTED, cancelled, unknown), view))
     assert "  cancelled; the scheduler ended it" in text and "this version does not know (77)" in text
-    assert story_json(told(view, unknown), view)["events"][0]["event"] == "77"
+    assert story_json(story_from(view, unknown), view)["events"][0]["event"] == "77"
 
 
 def test_story_of_a_task_that_was_taken_back(view: SnapshotView) -> None:
     taken = {**RETURNED, "workers": 99}
-    text = "\n".join(story_text(OutputFormat(100), told(view, SUBMITTED, GIVEN, taken), view))
+    text = "\n".join(story_text(OutputFormat(100), story_from(view, SUBMITTED, GIVEN, taken), view))
     assert "attempt 1 was taken back from worker 99, which is gone" in text
     given = {**GIVEN, "workers": 2}
-    text = "\n".join(story_text(OutputFormat(), told(view, SUBMITTED, given, RETURNED), view))
+    text = "\n".join(story_text(OutputFormat(), story_from(view, SUBMITTED, given, RETURNED), view))
     assert "it, or it is retried" in text and "lost" not in text
 
 
 def test_lines_fit_80_columns(view: SnapshotView) -> None:
-    story = told(view, SUBMITTED, {**FAILED, "error": "E" * 1000})
+    story = story_from(view, SUBMITTED, {**FAILED, "error": "E" * 1000})
     pages = (
         status_text(OutputFormat(), view, MONITOR),
         workers_text(OutputFormat(), view, select_workers(view, "name", "")),
@@ -377,7 +379,7 @@ def test_json_keys_are_in_the_manual(view: SnapshotView) -> None:
     if not manual.exists():
         pytest.skip("not in a checkout")
     documented = manual.read_text()
-    story = story_json(told(view, SUBMITTED), view)
+    story = story_json(story_from(view, SUBMITTED), view)
     workers = workers_json(view, select_workers(view, "running", ""))
     found: set[str] = set()
     for answer in (story, story["events"][0], workers, workers["workers"][0], workers["workers"][0]["task"]):

@@ -99,7 +99,7 @@ def test_path_without_a_socket_is_an_error(tmp_path: Path) -> None:
     )
 
 
-def as_somebody_else(ask: Callable[[], None]) -> str:
+def as_other_user(ask: Callable[[], None]) -> str:
     """What is raised as a user to whom nothing belongs."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -134,12 +134,12 @@ def test_permission_error_names_user_and_group(open_folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address.path)
         os.chmod(address.path, 0o770)
-        said = as_somebody_else(lambda: check_access(address))
+        said = as_other_user(lambda: check_access(address))
         assert said == f"{address}: permission denied: the socket is for the user root and the group root"
         os.chmod(address.path, 0o700)
-        assert as_somebody_else(lambda: check_access(address)).endswith("the socket is for the user root only")
+        assert as_other_user(lambda: check_access(address)).endswith("the socket is for the user root only")
         os.chmod(open_folder, 0o700)
-        said = as_somebody_else(lambda: check_access(address))
+        said = as_other_user(lambda: check_access(address))
         assert said.startswith(f"{address}: permission denied: the folder of {address.path} cannot be entered")
 
 

@@ -95,7 +95,7 @@ def ended(first: int, uptime: float, ids: Sequence[int], function: str = "square
     return b"history\0" + message_of("history", **(payload | fields))
 
 
-class Watcher:
+class FakeScheduler:
     """A scheduler controlled by the test, and the server's state of it."""
 
     def __init__(self, tasks: int = 100_000, window: float = 600.0) -> None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import pytest
-from tests.client.ui.stand_ins import CLIENT, Watcher
+from tests.client.ui.stand_ins import CLIENT, FakeScheduler
 
 pytest.importorskip("aiohttp", reason="the page's server needs aiohttp: pip install 'scaler-client[ui]'")
 pytest.importorskip("prometheus_client", reason="the page's server needs it: pip install 'scaler-client[ui]'")
@@ -32,9 +32,9 @@ class Site:
     """A server with its state, and a browser."""
 
     def __init__(self, token: str = "") -> None:
-        self.watcher = Watcher()
+        self.scheduler = FakeScheduler()
         self.access = Access(token)
-        self.web = web_application.WebApplication(self.watcher.live, self.access, lambda: None)
+        self.web = web_application.WebApplication(self.scheduler.live, self.access, lambda: None)
         self.server = TestServer(self.web.application())
         self.browser = aiohttp.ClientSession(
             cookie_jar=aiohttp.CookieJar(unsafe=True)
@@ -47,7 +47,7 @@ class Site:
         return await self.browser.get(self.url(path), headers=headers, allow_redirects=False)
 
     def second(self, *ids: int, **fields: Any) -> None:
-        self.watcher.second(*ids, **fields)
+        self.scheduler.second(*ids, **fields)
         self.web.notify_pages()
 
     @contextlib.asynccontextmanager
@@ -74,7 +74,7 @@ async def reached(condition: Callable[[], object]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def deaf_page(site: Site, *topics: str) -> AsyncIterator[None]:
+async def unread_page(site: Site, *topics: str) -> AsyncIterator[None]:
     """A browser that watches topics and does not read."""
     reader, writer = await asyncio.open_connection(site.server.host, site.server.port, limit=1024)
     try:
@@ -89,7 +89,7 @@ async def deaf_page(site: Site, *topics: str) -> AsyncIterator[None]:
 
 
 def with_site(story: Callable[[Site], Coroutine[Any, Any, None]], token: str = "") -> None:
-    async def notify_pages() -> None:
+    async def run_story() -> None:
         site = Site(token)
         await site.server.start_server()
         try:
@@ -98,7 +98,7 @@ def with_site(story: Callable[[Site], Coroutine[Any, Any, None]], token: str = "
         finally:
             await site.server.close()
 
-    asyncio.run(notify_pages())
+    asyncio.run(run_story())
 
 
 def test_security_headers_of_each_answer() -> None:
@@ -125,7 +125,7 @@ def test_health_shows_the_presence() -> None:
         site.second()
         answer = await site.get("/health")
         assert (answer.status, await answer.json()) == (200, {"status": "ok", "scheduler": "there"})
-        site.watcher.silence(SILENCE_SECONDS + 1)
+        site.scheduler.silence(SILENCE_SECONDS + 1)
         answer = await site.get("/health")
         assert (answer.status, (await answer.json())["scheduler"]) == (503, "gone")
 
@@ -154,7 +154,7 @@ def test_page_receives_new_data() -> None:
             await socket.send_str("nonsense")
             assert (await until(socket, "refused"))["problem"] == "the message is not JSON"
             await socket.send_bytes(b"\0")
-            site.watcher.silence(SILENCE_SECONDS + 1)
+            site.scheduler.silence(SILENCE_SECONDS + 1)
             site.web.notify_pages()
             assert (await until(socket, "presence"))["presence"] == "gone"
         await reached(lambda: site.web.pages == 0)
@@ -223,7 +223,7 @@ def test_slow_browser_costs_no_memory_and_delays_no_other() -> None:
     table |= {name: [0] for name in ("tasks", "done", "failed", "runNanoseconds", "bytes", "clients")}
 
     async def story(site: Site) -> None:
-        async with site.page("tasks") as quick, deaf_page(site, "functions"):
+        async with site.page("tasks") as quick, unread_page(site, "functions"):
             for second in range(1, 41):
                 site.second(second, functionColumns=table, texts=texts)  # a megabyte each
                 assert (await until(quick, "tasks"))["columns"]["id"] == [str(second)]
@@ -237,7 +237,7 @@ def test_browser_that_accepts_nothing_is_disconnected(monkeypatch: pytest.Monkey
     monkeypatch.setattr(web_application, "SEND_SECONDS", 0.2)
 
     async def story(site: Site) -> None:
-        async with deaf_page(site):
+        async with unread_page(site):
             await reached(lambda: site.web.pages == 1)
             site.second(address="x" * 30_000_000)  # more than the buffers of the sockets
             await reached(lambda: site.web.pages == 0)
