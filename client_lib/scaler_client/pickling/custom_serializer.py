@@ -19,13 +19,30 @@ from .references import NodeRef, ObjectRef
 
 @runtime_checkable
 class Serializer(Protocol):
-    """A user's serializer, which is sent to workers: an object with these methods, or a class with static methods."""
+    """A custom serializer for functions, arguments, results and objects: `Client(serializer=...)`.
+
+    Pass a class whose methods are static, or an object with these methods. It is pickled and sent to the workers.
+    """
 
     def serialize(self, obj: Any, /) -> bytes:
-        """Return the object as bytes."""
+        """Turn an object into bytes.
+
+        Args:
+            obj: the object.
+
+        Returns:
+            The bytes.
+        """
 
     def deserialize(self, payload: bytes, /) -> Any:
-        """Return the object that `serialize` turned into these bytes."""
+        """Turn bytes back into the object.
+
+        Args:
+            payload: the bytes that `serialize` returned.
+
+        Returns:
+            The object.
+        """
 
 
 Serialized = tuple[str, bytes]

@@ -38,7 +38,12 @@ class Codec(NamedTuple):
 
 
 class NamedFunction:
-    """A function that workers offer by name, for `submit` and `map`. `named` makes it."""
+    """A function that workers offer by name, for `submit` and `map`. `named` makes it.
+
+    Args:
+        name: the name that the workers use.
+        codec: the encoding of arguments and results.
+    """
 
     __slots__ = ("codec", "kind", "name")
 
@@ -95,8 +100,11 @@ def named(name: str, codec: str = "json") -> NamedFunction:
 
     Args:
         name: the name that the workers use.
-        codec: how arguments and results travel. "json" and "msgpack": the arguments are one array (msgpack needs the
-            package of that name). "raw": one argument and the result, both bytes.
+        codec: the encoding of arguments and results. `"json"` and `"msgpack"` encode the arguments as one array;
+            `"msgpack"` needs the package of that name. `"raw"` takes one argument of bytes and returns bytes.
+
+    Returns:
+        A placeholder for the function, which cannot be called here.
 
     Raises:
         TypeError: the name is not a string.

@@ -15,7 +15,15 @@ from typing import Any
 import pytest
 
 import scaler_client
-from scaler_client import AsyncClient, Client, ClusterExecutor, LocalCluster, SchedulerClusterCombo
+from scaler_client import (
+    AsyncClient,
+    Client,
+    ClusterExecutor,
+    LocalCluster,
+    SchedulerClusterCombo,
+    named,
+    register_joblib,
+)
 
 
 def test_completion_offers_the_public_names_and_no_modules() -> None:
@@ -75,9 +83,11 @@ def test_every_public_name_has_a_docstring(name: str) -> None:
     assert [shown for shown, member in members if not (member.__doc__ or "").strip()] == []
 
 
-@pytest.mark.parametrize("kind", [Client, AsyncClient, ClusterExecutor, LocalCluster, SchedulerClusterCombo])
-def test_docstrings_name_every_argument_and_the_result(kind: type) -> None:
-    for shown, member in public_members(kind):
+@pytest.mark.parametrize(
+    "value", [Client, AsyncClient, ClusterExecutor, LocalCluster, SchedulerClusterCombo, named, register_joblib]
+)
+def test_docstrings_name_every_argument_and_the_result(value: Any) -> None:
+    for shown, member in public_members(value):
         if member is ClusterExecutor:
             continue  # Client.executor makes it
         text = inspect.getdoc(member) or ""
@@ -93,9 +103,9 @@ def test_errors_that_a_client_raises_can_be_imported() -> None:
     """The docstrings of `Client` and its public methods name only errors that can be imported."""
     members = [Client, *(getattr(Client, name) for name in dir(Client) if not name.startswith("_"))]
     text = " ".join(part for member in members for part in (inspect.getdoc(member) or "").partition("Raises:")[2:])
-    named = set(re.findall(r"(?<![.\w])\w+Error\b", text))
-    assert {"KeyFileError", "AddressError"} <= named
-    assert [name for name in named if not hasattr(builtins, name) and not hasattr(scaler_client, name)] == []
+    errors = set(re.findall(r"(?<![.\w])\w+Error\b", text))
+    assert {"KeyFileError", "AddressError"} <= errors
+    assert [name for name in errors if not hasattr(builtins, name) and not hasattr(scaler_client, name)] == []
     assert scaler_client.KeyFileError is sys.modules["scaler_client.commands.key_files"].KeyFileError
 
 
