@@ -228,7 +228,7 @@ class Contract:
                 self._expect_peer(effect.route, self._workers, "a function goes to no worker")
                 self._functions.setdefault(effect.route, set()).add(effect.number)
             elif isinstance(effect, effects.Object):
-                self._expect_peer(effect.route, {**self._workers, **self._agents}, "an object goes to nobody")
+                self._expect_peer(effect.route, {**self._workers, **self._agents}, "an object goes to no peer")
                 self._objects.sent(effect)
             elif isinstance(effect, effects.ForgetObjects):
                 agent = self._agents.get(effect.route)
@@ -270,7 +270,7 @@ class Contract:
         if isinstance(effect, effects.Dispatch) and effect.route in self._workers:
             for name, attempt in zip(zip(effect.clients, effect.ids), effect.attempts):
                 if self._held.is_holder(effect.route, name, attempt):
-                    self._trace.count("dispatched to nobody")
+                    self._trace.count("dispatched to no worker")
                     self._drop(name)
 
     def _given_up(self, effect: effects.Stop) -> None:
@@ -280,7 +280,7 @@ class Contract:
             is_unclaimed = (client, task_id) in self._core.tables.unclaimed
             if is_unclaimed and self._core.tables.clients.find(client) is None:
                 if self._held.is_holder(effect.route, (client, task_id), attempt):
-                    self._trace.count("given up, as nobody asked for it")
+                    self._trace.count("given up, because no client asked for it")
                     self._drop((client, task_id))
 
     def _dispatched(self, effect: effects.Dispatch) -> None:
@@ -295,7 +295,7 @@ class Contract:
             zip(zip(effect.clients, effect.ids), effect.attempts, effect.functions)
         ):
             self._objects.dispatched(name, inputs[row], effect.route, agent_route, worker.agent)
-            self._expect(name in self._open, "dispatched, and nobody waits for it", name)
+            self._expect(name in self._open, "dispatched, and no client waits for it", name)
             options = self._open[name][-1]
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
             self._expect(attempt > self._attempts.get(name, 0), "dispatched under an old attempt", name, attempt)
@@ -356,7 +356,7 @@ class Contract:
         self._windows[effect.route][1] += sum(map(len, [*effect.rows.parts, *effect.rows.large_frames]))
         for task_id, outcome in zip(effect.ids, effect.outcomes):
             name = client.incarnation, task_id
-            self._expect(name in self._open, "answered, and nobody waits for it", name, outcome)
+            self._expect(name in self._open, "answered, and no client waits for it", name, outcome)
             self._check_outcome(name, outcome, self._open[name].pop(0))
             self._cancelled.discard(name)
             if self._open[name]:

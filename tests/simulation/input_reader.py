@@ -65,7 +65,7 @@ class InputReader:
         known, files = self._objects[position], self._files
         assert isinstance(known, KnownObject)
         if known.is_forgotten:
-            raise self._lost(position, "nobody refers to it any more")
+            raise self._lost(position, "no client refers to it any more")
         if files.is_gone:
             raise self._lost(position, "the host agent has left")
         found = files.find(known.name)

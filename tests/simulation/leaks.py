@@ -30,9 +30,9 @@ def check_empty(used: Scheduler, fresh: Scheduler) -> None:
     expected = _sizes(fresh)
     for path, size in _sizes(used).items():
         if size > expected.get(path, 0) and not path.startswith(_KEPT):
-            raise SimulationError(f"{path} holds {size} things after everybody has left")
+            raise SimulationError(f"{path} holds {size} things after all peers have left")
     if len(used.tables.timers):
-        raise SimulationError(f"{len(used.tables.timers)} timers run after everybody has left")
+        raise SimulationError(f"{len(used.tables.timers)} timers run after all peers have left")
 
 
 def _sizes(core: Scheduler) -> dict[str, int]:

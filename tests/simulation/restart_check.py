@@ -31,4 +31,4 @@ class RestartCheck:
     def check_dispatch(self, name: TaskId, now: float) -> None:
         """Check that a task may be dispatched now."""
         if name[0] in self._clients and now < self._until:
-            raise SimulationError(f"given out {self._until - now:.3f} s before workers have had their time: {name}")
+            raise SimulationError(f"dispatched {self._until - now:.3f} s before workers have had their time: {name}")

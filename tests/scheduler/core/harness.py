@@ -148,7 +148,7 @@ class Core:
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
-        # Second by second: a check that comes much too late is taken for a stall of the scheduler itself.
+        # Second by second: a very late check looks like a stall of the scheduler itself.
         end = self.now + seconds
         while self.now < end:
             self.now = min(end, self.now + 1)

@@ -144,7 +144,7 @@ class Storm:
             role = self.chance.randrange(4)
         incarnation = self.chance.choice(INCARNATIONS[role])
         if route in ROUTES[role] and self.chance.random() < 0.7:
-            incarnation = INCARNATIONS[role][ROUTES[role].index(route)]  # its own: it has not gone elsewhere
+            incarnation = INCARNATIONS[role][ROUTES[role].index(route)]  # its own task, which no other worker got
         version = 2 if self.chance.random() < 0.02 else 1
         agent = self.chance.choice(INCARNATIONS[events.AGENT])
         event = events.Hello(
@@ -156,7 +156,7 @@ class Storm:
         elif role == events.WORKER:
             event.capabilities = self.chance.choice(CAPABILITIES)
             event.kinds = self.chance.choice(KINDS)
-            # What it ran on whichever connection it had before.
+            # Tasks that it ran on its earlier connections.
             before = [row for other in self.routes_of(incarnation) for row in self.held[other]]
             event.running = self.some(before) if self.chance.random() < 0.7 else []
             if self.chance.random() < 0.1:
@@ -207,7 +207,7 @@ class Storm:
     def cancel(self, route: bytes) -> events.Event:
         newest = self.next_id + 2
         ids = [self.chance.randrange(max(0, newest - 300), newest) for _ in range(6)]
-        if self.chance.random() < 0.5:  # what workers hold, likewise
+        if self.chance.random() < 0.5:  # tasks that workers hold
             ids += [row[1] for rows in self.held.values() for row in rows[:2]]
         return events.Cancel(route, array("q", ids), self.chance.random() < 0.4)
 
@@ -287,7 +287,8 @@ class Storm:
             if kind == "hello wanted":
                 self.wanted.append(route)
             elif kind == "welcome":
-                # It may be a new worker on this connection, or the same one anew: it forgets everything but what runs.
+                # It may be a new worker on this connection, or the same one again. It forgets all tasks but the running
+                # ones.
                 hello = self.hellos[route]
                 self.workers[route] = hello.incarnation if hello.role == events.WORKER else 0
                 self.held[route] = list(dict.fromkeys(hello.running))
@@ -339,7 +340,7 @@ class Storm:
             for client in core.scheduler.tables.clients:
                 core.received(client.route, 1 << 60)
             self.read()
-            for route in list(self.held):  # a worker may have come by any of them
+            for route in list(self.held):  # a worker may have joined by any of them
                 rows, self.held[route] = self.held[route], []
                 if rows and route in core.scheduler.tables.workers.by_route:
                     core.results(route, rows, outcome=VALUE)

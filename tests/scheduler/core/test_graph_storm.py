@@ -122,7 +122,7 @@ class GraphStorm:
             if task_id in self.rows[route] and task_id not in needed:
                 needed.add(task_id)
                 stack += self.rows[route][task_id][0]
-        for options in {self.rows[route][task_id][2] for task_id in needed}:  # one kind first: inputs may come later
+        for options in {self.rows[route][task_id][2] for task_id in needed}:  # one kind first; inputs may come later
             part = sorted(task_id for task_id in needed if self.rows[route][task_id][2] is options)
             event = submit_event(route, part, [1], [b"x"] * len(part), ())
             event.options = options

@@ -92,7 +92,7 @@ class Stay:
         for sent in self.storm.transcript[before:]:
             if sent[0] == "resolved":
                 for task_id, outcome, body in sent[2]:
-                    self.open[sent[1]].remove(task_id)  # KeyError: answered twice
+                    self.open[sent[1]].remove(task_id)  # a KeyError means a second answer
                     assert self.is_right(task_id, outcome, body), (task_id, outcome, body)
                     self.outcomes.append(outcome)
             elif sent[0] in ("cancel refused", "started"):
@@ -100,7 +100,7 @@ class Stay:
 
     @staticmethod
     def is_right(task_id: int, outcome: int, body: bytes) -> bool:
-        if outcome == EXCEPTION:  # a retryable outcome becomes one at last
+        if outcome == EXCEPTION:  # a retryable outcome becomes an exception in the end
             return body in (b"1 of %d" % task_id, b"4 of %d" % task_id)
         if outcome == VALUE:
             return body == b"0 of %d" % task_id
@@ -145,7 +145,7 @@ class Stay:
     def hello(self, route: bytes) -> events.Event:
         role = events.WORKER if route in ROUTES[events.WORKER] else events.AGENT
         event = self.storm.hello(route, role)
-        while event.role != role:  # clients stay, and nobody else takes their place
+        while event.role != role:  # clients stay, and no other peer takes their connection
             event = self.storm.hello(route, role)
         if role == events.WORKER:
             event.agent = INCARNATIONS[events.AGENT][0]

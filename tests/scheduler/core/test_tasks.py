@@ -23,7 +23,7 @@ def test_one_task(core):
 
 def test_every_outcome_of_a_worker_goes_to_the_client_unchanged(core):
     number = joined(core)
-    for outcome in range(effects.WORKER_OUTCOMES - 1):  # the last one, retryable, is not for clients
+    for outcome in range(effects.WORKER_OUTCOMES - 1):  # the last outcome, retryable, is not for clients
         core.submit(C, [outcome])
         core.take()
         core.results(W, [(number, outcome, 1)], outcome=outcome, body=b"%d" % outcome)
@@ -47,7 +47,7 @@ def test_payloads_of_all_kinds_stay_with_their_tasks(core):
     core.feed(submit_event(C, [1, 2, 3, 4, 5, 6], [2], bodies, [1, 3]))
     (sent,) = core.take()
     assert sent == ("dispatch", W, [(number, task_id, 1, 2, body) for task_id, body in enumerate(bodies, 1)])
-    # Answers likewise, out of order, with late ones in between.
+    # Answers for other tasks too, out of order, with late ones in between.
     ids, answers = [6, 2, 99, 1, 4], [b"six", b"", b"late", b"one", b""]
     large = {1: b"TWO" * 50, 4: b"FOUR"}
     count = len(ids)
@@ -59,7 +59,7 @@ def test_payloads_of_all_kinds_stay_with_their_tasks(core):
     )  # fmt: skip
     assert core.take() == [("resolved", C, [(6, 0, b"six"), (2, 0, b"TWO" * 50), (1, 0, b"one"), (4, 0, b"FOUR")])]
     assert core.scheduler.counts.late_results == 1
-    core.died(A, 22)  # the rest goes again, payloads and all
+    core.died(A, 22)  # the other tasks are sent again, with their payloads
     core.worker(W2, 23)
     assert [sent for sent in core.take() if sent[0] == "dispatch"] == [
         ("dispatch", W2, [(number, 3, 2, 2, b""), (number, 5, 2, 2, b"cc")])
@@ -103,10 +103,10 @@ def test_late_results(core):
     core.worker(W2, 23)
     core.submit(C, [1])
     (row,) = core.take_dispatched(W2)
-    core.results(W, [row])  # of a worker that does not hold it
-    core.results(W2, [(number, 1, 2)])  # of an attempt that has not been
-    core.results(W2, [(number, 2, 1)])  # of a task that is not
-    core.results(W2, [(99, 1, 1)])  # of a client that is not
+    core.results(W, [row])  # of a worker that does not hold the task
+    core.results(W2, [(number, 1, 2)])  # of an attempt that does not exist
+    core.results(W2, [(number, 2, 1)])  # of an unknown task
+    core.results(W2, [(99, 1, 1)])  # of an unknown client
     assert core.take() == []
     assert core.scheduler.counts.late_results == 4
     core.results(W2, [row, row])

@@ -49,7 +49,7 @@ def test_a_waiting_task(core):
     assert core.take_dispatched(W) == [ROW]
     core.cancel(C, 3)
     assert core.take() == [cancelled(3)]
-    core.cancel(C, 3)  # twice: the answer has been given
+    core.cancel(C, 3)  # named twice: it is answered once
     core.results(W, [ROW])
     assert core.take() == [("dispatch", W, [(11, 2, 1, 1, b"x"), (11, 4, 1, 1, b"x")]), resolved(1)]
 
@@ -148,8 +148,8 @@ def test_a_queued_task_is_given_back(core):
     assert core.take() == [cancelled(1)]
     assert core.tables()["dispatched"] == core.tables()["waiting"] == core.tables()["timers"] == 0
     assert core.scheduler.counts.retracted == 1
-    core.retracted(W, [ROW], 1)  # said twice
-    core.results(W, [ROW])  # and a result from nowhere
+    core.retracted(W, [ROW], 1)  # the same answer again
+    core.results(W, [ROW])  # an unknown connection is ignored
     assert core.take() == []
     assert core.scheduler.counts.late_results == 1
 
@@ -160,7 +160,7 @@ def test_a_queued_task_had_begun(core):
     core.retracted(W, [ROW], 0)
     assert core.take() == [RETRACT, REFUSED]
     core.cancel(C, 1)
-    assert core.take() == [REFUSED]  # known by now, the worker is not asked again
+    assert core.take() == [REFUSED]  # the task is known to run, so the worker is not asked again
     core.results(W, [ROW], outcome=EXCEPTION, body=b"e")
     assert core.take() == [resolved(1, outcome=EXCEPTION, body=b"e")]
 
@@ -179,7 +179,7 @@ def test_the_task_begins_before_the_retract_arrives(core):
     queued(core)
     core.cancel(C, 1)
     core.started(W, ROW)
-    core.cancel(C, 1)  # its answer is that of the first
+    core.cancel(C, 1)  # the answer of the first cancel counts
     assert core.take() == [RETRACT, ("started", C, [1])]
     core.retracted(W, [ROW], 0)
     assert core.take() == [REFUSED]
@@ -332,7 +332,7 @@ def test_unexpected_retract_answers_are_ignored(core, given):
     core.retracted(W, [ROW, (11, 2, 1), (12, 1, 1), (11, 1, 2)], given)
     core.cancel(C, 1)
     assert core.take() == [RETRACT]
-    core.retracted(W2, [ROW], given)  # not the one that holds it
+    core.retracted(W2, [ROW], given)  # not the worker that holds it
     core.retracted(W, [(11, 1, 2)], given)  # not this attempt
     assert core.take() == []
     core.retracted(W, [ROW], 1)

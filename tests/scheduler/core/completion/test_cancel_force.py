@@ -46,7 +46,7 @@ def test_a_queued_task_is_given_back(core):
     assert core.take() == [RETRACT]
     core.retracted(W, [ROW], 1)
     assert core.take() == [cancelled(1)]
-    core.wait(3 * GRACE_SECONDS)  # and nobody's process is ended
+    core.wait(3 * GRACE_SECONDS)  # no process is ended
     assert core.tables()["timers"] == 0
 
 
@@ -57,7 +57,7 @@ def test_a_queued_task_had_begun(core):
     assert core.take() == [RETRACT]
     core.retracted(W, [ROW], 0)
     assert core.take() == [STOP]
-    core.wait(1)  # the grace counts from the interruption
+    core.wait(1)  # the grace period begins with the interruption
     assert core.take() == []
     core.results(W, [ROW], outcome=EXCEPTION, body=b"stopped")
     assert core.take() == [cancelled(1)]
@@ -73,7 +73,7 @@ def test_a_running_task_is_stopped(core):
     core.results(W, [ROW], outcome=EXCEPTION, body=b"stopped")
     assert core.take() == [cancelled(1)]
     core.wait(3 * GRACE_SECONDS)
-    core.submit(C, [2])  # and its worker is free again
+    core.submit(C, [2])  # the worker is free again
     assert core.take_dispatched(W) == [(11, 2, 1)]
 
 
@@ -131,7 +131,7 @@ def test_without_an_agent_the_process_cannot_be_ended(core):
     assert core.take() == [STOP]
     core.wait(3 * GRACE_SECONDS)
     assert core.take() == []
-    core.agent(A, 33)  # another one
+    core.agent(A, 33)  # another attempt
     core.wait(GRACE_SECONDS)
     core.results(W, [ROW], outcome=EXCEPTION)
     assert core.take() == [cancelled(1)]
@@ -207,7 +207,7 @@ def test_force_after_a_plain_cancel_without_an_answer(core):
     core.cancel(C, 1, force=True)
     assert core.take() == []
     core.retracted(W, [ROW], 0)
-    assert core.take() == [STOP]  # and no refusal
+    assert core.take() == [STOP]  # the cancel is not refused
     core.results(W, [ROW], outcome=EXCEPTION)
     assert core.take() == [cancelled(1)]
 

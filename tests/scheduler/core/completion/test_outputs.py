@@ -113,7 +113,7 @@ def test_the_next_output_tells_the_dropped_bytes(core):
     core.feed(output((11, 1, bytes(HALF - len(LABEL)))))
     core.feed(output((11, 1, b"lost")))
     core.take()
-    core.scheduler.tables.clients.find(11).received_bytes = HALF  # as if it had been told with something else
+    core.scheduler.tables.clients.find(11).received_bytes = HALF  # as if it had acknowledged something else
     core.feed(output((11, 1, b"there")))
     assert core.take() == [printed((1, b"there"), dropped=4)]
     core.feed(output((11, 1, b"again")))

@@ -125,7 +125,7 @@ def test_bytes_of_rows_without_an_answer_are_left_out(core, special):
     core.goodbye(C2)
     core.cancel(C, 2, force=True)
     assert core.take() == [("retract", W, [(12, 20, 1)]), ("retract", W, [(11, 2, 1)])]
-    # Late, stopped, tried again, of a client that is gone; between them good ones, and in another order each time.
+    # Late, stopped, retried and abandoned rows among good ones, each time in another order.
     kinds = [(11, 99, 1), (11, 2, 1), (11, 3, 1), (12, 20, 1)]
     good = [(11, 1, 1), (11, 4, 1), (11, 5, 1), (11, 6, 1)]
     order = [name for pair in zip(kinds[special:] + kinds[:special], good) for name in pair]

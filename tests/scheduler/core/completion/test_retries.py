@@ -81,7 +81,7 @@ def test_a_worker_that_dies_twice_or_is_unknown(core):
     core.died(A, 99)
     core.worker(W2, 23, agent=77)
     core.take()
-    core.died(A, 23)  # another agent's
+    core.died(A, 23)  # a worker of another agent
     assert core.tables()["workers"] == 1
 
 
@@ -178,7 +178,7 @@ def test_retracted_and_queued_attempts_do_not_count(core):
     assert core.take_dispatched(W) == [(11, 1, 1)]
     core.worker(W, 22, agent=33)  # a lost connection
     assert core.take_dispatched(W) == [(11, 1, 2)]
-    core.died(A, 22)  # while it ran nothing
+    core.died(A, 22)  # it ran no task
     core.worker(W, 23)
     assert core.take_dispatched(W) == [(11, 1, 3)]
     core.goodbye(W)
@@ -233,7 +233,7 @@ def test_the_oldest_task_of_a_silent_worker_counts_the_attempt(make_core):
     core.worker(W2, 23)
     core.submit(C, [2], 2)
     assert core.take_dispatched(W2)[-1:] == [(11, 2, 1)]
-    core.goodbye(W)  # 1 goes behind 2
+    core.goodbye(W)  # task 1 goes behind task 2
     assert core.take_dispatched(W2) == [(11, 1, 2)]
     core.wait(11)
     (sent,) = core.take()

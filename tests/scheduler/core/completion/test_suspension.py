@@ -28,7 +28,7 @@ from scaler_scheduler.core import events
 def test_the_slot_is_free_while_the_parent_waits(core):
     nested(core)
     core.submit(N, [1], depth=1)
-    assert core.take() == []  # it may run for long yet
+    assert core.take() == []  # its function's mean is long
     core.suspended(N, PARENT)
     assert core.take() == [("dispatch", W, [(99, 1, 1, 1, b"")], {0: (0, 1, 0)})]
     core.results(W, [child(1)], body=b"v")
@@ -222,7 +222,7 @@ def test_the_worker_of_suspended_parents_dies(core):
     core.take()
     core.died(A, 22, child(3 - elsewhere))
     assert core.take() == [("stop", W2, [child(elsewhere)])]
-    assert core.tables()["waiting"] == 1  # the parent starts over
+    assert core.tables()["waiting"] == 1  # the parent runs again from its start
     core.results(W2, [child(elsewhere)], outcome=EXCEPTION)
     assert core.take() == [("dispatch", W2, [(11, 1, 2, 1, b"")])]
     assert core.tables()["clients by incarnation"] == 1

@@ -10,7 +10,7 @@ def test_the_worker_joins_again_while_a_parent_waits(core):
     parent_waits(core, 1)
     core.take()
     core.worker(W2, 22, agent=33, running=[PARENT])
-    assert core.take_dispatched(W2) == [child(1, 2)]  # it was only queued
+    assert core.take_dispatched(W2) == [child(1, 2)]  # the task was only queued
     assert held(core) == 1
     core.resumed(N, PARENT)
     core.results(W2, [PARENT, child(1, 2)])
@@ -21,7 +21,7 @@ def test_the_nested_client_joins_again_and_repeats_the_suspension(core):
     parent_waits(core, 1)
     core.take()
     core.client(N2, 99, worker=22)
-    assert held(core) == 2  # nothing was said on this connection
+    assert held(core) == 2  # no message came by this connection
     core.function(N2, 1, b"f")
     core.submit(N2, [1], depth=1)
     core.suspended(N2, PARENT)
@@ -80,7 +80,7 @@ def test_an_unclaimed_task_is_suspended_and_resumed(core):
     core.suspended(N, PARENT)
     core.client(C, 11)
     core.function(C, 1, b"f")
-    core.submit(C, [1])  # adopted as it is: suspended
+    core.submit(C, [1])  # attached as suspended
     assert core.take() == []
     assert core.tables()["unclaimed"] == 0
     assert held(core) == 1

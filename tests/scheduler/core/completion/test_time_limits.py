@@ -40,7 +40,7 @@ def test_the_worker_is_asked_to_report_the_start(core):
     core.results(W, [ROW])
     assert core.take() == [("dispatch", W, [(11, 2, 1, 1, b"")], {0: SPECIAL}), resolved(1)]
     core.died(A, 22)
-    core.worker(W2, 23)  # the next attempt as well
+    core.worker(W2, 23)  # so is the next attempt
     assert core.take()[1:] == [("dispatch", W2, [(11, 2, 2, 1, b"")], {0: SPECIAL})]
 
 
@@ -82,7 +82,7 @@ def test_its_process_is_ended_if_the_interruption_fails(core):
     core.wait(2 * GRACE_SECONDS)
     assert core.take() == [END, END]
     core.died(A, 22, ROW)
-    text = b"mine#1: stopped after its time limit of 5 s"  # and it is not tried again
+    text = b"mine#1: stopped after its time limit of 5 s"  # it is not retried
     assert core.take() == [resolved(1, outcome=TIMED_OUT, body=text)]
 
 

@@ -109,7 +109,7 @@ def test_a_client_that_does_not_come(make_core):
     core.wait(2)
     assert core.take() == [STOP]
     core.wait(20)
-    assert core.take() == []  # said once
+    assert core.take() == []  # it is told once
     assert held(core) == 1
     core.results(W, [ROW], outcome=EXCEPTION)
     assert held(core) == 0
@@ -258,7 +258,7 @@ def test_two_copies_of_one_name(core):
 def test_the_worker_that_holds_it_is_lost(core):
     restarted(core)
     core.died(A, 23, ROW)
-    core.results(W, [ROW], outcome=EXCEPTION)  # stopped
+    core.results(W, [ROW], outcome=EXCEPTION)  # it was stopped
     assert core.take_dispatched(W) == [(11, 1, 2)]
 
 
@@ -287,7 +287,7 @@ def test_the_worker_is_told_once_to_stop_the_copy(make_core):
     for _ in range(3):
         core.wait(6)
         core.heartbeat(C)
-    # The worker is told no second time: its host agent is asked to end it, every two seconds until it has.
+    # The worker is not told again. Its host agent is asked to end it, every two seconds until it has ended.
     asked = core.take()
     assert asked == [("end worker", A, 22, ROW, "its result is not needed any more")] * 9
 

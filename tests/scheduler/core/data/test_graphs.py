@@ -165,7 +165,7 @@ def test_large_objects_go_once_to_the_agent_of_a_host(core):
     submit(core, [(6, [5], NO), (7, [5], NO)])
     sent = only(core, "object", "dispatch")
     assert [each[:2] for each in sent if each[0] == "object"] == [("object", A)]
-    # Its connection was lost: nothing says whether the object arrived.
+    # Its connection was lost, so it is not known whether the object arrived.
     core.agent(b"agent again", 31)
     assert core.take() == [("object", b"agent again", NAME, 5, [big])]
     forget(core, 5)
@@ -273,7 +273,7 @@ def test_an_input_that_a_worker_cannot_read_as_a_file_is_sent_to_it(core):
     core.agent(A, 31)
     core.client(C, NAME)
     core.worker(W, 21, agent=31)
-    core.teach(C, W, 1, b"f", 1000, 0)  # for both to be given to it
+    core.teach(C, W, 1, b"f", 1000, 0)  # so that it gets both
     send(core, 1, bytes(SHARED_BYTES))
     submit(core, [(2, [1, 1], NO), (3, [1], NO)])
     sent = only(core, "object", "dispatch", "credit")
@@ -426,7 +426,7 @@ def test_a_result_is_needed_again_while_its_task_is_retracted(core):
     assert dispatched(core) == [(W, 1), (W, 2)]
     run(core, W, 1, b"broken", outcome=effects.OUTCOME_EXCEPTION)
     assert [each[0] for each in core.take()] == ["resolved", "retract"]
-    core.client(C, NAME)  # and the answers were lost
+    core.client(C, NAME)  # the answers were lost
     core.function(C, 1, b"f")
     submit(core, rows)
     core.retracted(W, [(NAME, 2, 1)], 1)
@@ -446,7 +446,7 @@ def test_a_task_prefers_the_idle_worker_that_has_its_inputs(core):
     send(core, 5, LONG)
     submit(core, [(6, [5], NO)])
     [(first, _)] = dispatched(core)
-    # The other one runs something, and stands on top of the idle ones after that.
+    # The other worker runs a task. Afterwards it is the last one in the list of idle workers.
     core.submit(C, [7])
     [(second, _)] = dispatched(core)
     assert second != first

@@ -259,7 +259,7 @@ def test_lost_with_its_host(core):
         core.wait(1)
     rows = {row[0]: row[1] for each in core.take() if each[0] == "resolved" for row in each[2]}
     assert rows == {2: LOST, 3: LOST, 4: LOST}, states
-    # The client submits again what its targets need.
+    # The client submits the inputs of its targets again.
     submit(core, [(1, [], KEEP), (2, [1], NO), (3, [1], KEEP), (4, [3], NO)])
     forget(core, 1, 3)
     core.take()
@@ -460,7 +460,7 @@ def test_files_that_an_agent_names_when_it_joins_again(core):
     stored_one(core)
     core.submit(C, [5])
     core.take()
-    # 1 is at home there, 2 runs on its host, 5 elsewhere; nobody knows the others.
+    # Object 1 is kept on this host, task 2 runs on it, task 5 runs elsewhere, the others are unknown.
     core.hello(A, events.AGENT, AGENT, running=[(NAME, 1, 0), (NAME, 2, 0), (NAME, 8, 0), (99, 1, 0)])
     assert core.take()[1:] == [("forget objects", A, [(NAME, 8), (99, 1)])]
     run(core, W, 2, b"end")

@@ -121,7 +121,7 @@ def test_the_notice_is_sent_once_while_no_worker_can_run_the_task(core):
     assert core.take_dispatched(W2) == [(11, 3, 1)]
     core.wait(2)
     assert warnings_of(core) == []
-    core.goodbye(W2)  # again nobody
+    core.goodbye(W2)  # again no worker can run it
     core.wait(2)
     assert warnings_of(core) == [notice.replace("3", "4")]
 

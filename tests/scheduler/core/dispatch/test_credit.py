@@ -108,7 +108,7 @@ def test_credit_is_granted_in_steps_as_tasks_end(core):
         core.feed(events.Heartbeat(C, 1, []))
         core._sent[:0] = [one for one in sent if one[0] == "dispatch"]
     core.take()
-    # After every quarter of the window, as far as what is over reaches.
+    # After every quarter of the window, as far as tasks have ended.
     assert granted == [(ended, WINDOW + ended * WINDOW // 16) for ended in (4, 8, 12, 16)]
 
 
@@ -143,7 +143,8 @@ def test_every_welcome_resets_the_count(core):
     core.client(C, 11)
     assert told(core) == (WINDOW, WINDOW)
     core.function(C, 1, b"f")
-    core.submit(C, range(1, 17), body=BODY)  # the first three are known: counted by the client, and when they end
+    # the first three are known; they count when the client submits them and when they end
+    core.submit(C, range(1, 17), body=BODY)
     client = core.scheduler.tables.clients.find(11)
     total = 0
     while core.scheduler.counts.dispatched or core.tables()["waiting"]:
@@ -195,7 +196,7 @@ def test_tasks_of_a_client_that_acknowledges_nothing_are_not_dispatched(core):
 def test_waiting_tasks_of_a_paused_client_stay(core):
     core.submit(C, [1, 2, 3])
     core.results(W, core.take_dispatched(W), 10**9, body=bytes(WINDOW + 1))
-    # One more went before the answer was looked at.
+    # One more task was dispatched before the answer was handled.
     assert core.take() == [("dispatch", W, [(11, 2, 1, 1, b"")]), resolved(1, body=bytes(WINDOW + 1))]
     assert core.tables()["ranks"] == 0
     core.results(W, [(11, 2, 1)], 10**9)
@@ -231,9 +232,9 @@ def test_results_of_both_kinds_count(core, is_large):
     assert core.take() == [resolved(1, body=bytes(100))]
     assert outstanding(core) == 100
     core.received(C, 60)
-    core.received(C, 40)  # late, of a lost connection or repeated
+    core.received(C, 40)  # late, or repeated by a lost connection
     assert outstanding(core) == 40
-    core.received(C, 10**18)  # nonsense
+    core.received(C, 10**18)  # an impossible number
     assert outstanding(core) == 0
 
 

@@ -83,7 +83,7 @@ def test_a_function_dropped_and_used_again_in_one_turn(core):
 
 def test_a_function_number_that_names_another_function(core):
     joined(core)
-    core.function(C, 1, b"f")  # the same again is fine
+    core.function(C, 1, b"f")  # the same function again is accepted
     core.function(C, 1, b"another")
     assert core.take() == [("error", C, "function number 1 already names another function")]
 

@@ -85,7 +85,7 @@ def test_rows_of_mixed_kinds_are_cancelled_and_come_again_like_others(core):
     core.cancel(C, 2)
     assert core.take() == [resolved(2, outcome=6)]
     core.feed(submit_event(C, [1, 2, 3], [1, 2, 1], [b"", b"", b""], []))
-    assert core.tables()["waiting"] == 3  # the second's answer was lost, as far as the client says
+    assert core.tables()["waiting"] == 3  # the client has not got the second answer
     core.goodbye(C)
     assert core.tables()["waiting"] == core.tables()["ranks"] == 0
 

@@ -50,7 +50,7 @@ def test_a_busy_worker_gets_more_before_its_queue_is_empty(core):
     rows = core.take_dispatched(W)
     assert len(rows) == 1000
     core.results(W, rows[:100], 1000)
-    assert [sent[0] for sent in core.take()] == ["resolved"]  # it still has plenty
+    assert [sent[0] for sent in core.take()] == ["resolved"]  # it still holds enough work
     core.results(W, rows[100:600], 1000)
     assert dispatched(core) == {W: 600}
 
@@ -105,7 +105,7 @@ def test_a_worker_declined_for_one_function_serves_others(core):
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1], 2)
     assert core.take_dispatched(W) == [(11, 1, 1)]
-    core.submit(C, [2])  # nobody knows how long that takes: not behind another
+    core.submit(C, [2])  # its run time is unknown, so nothing is queued behind it
     assert core.take() == []
     core.submit(C, [3], 2, priority=1)
     assert core.take_dispatched(W) == [(11, 3, 1)]

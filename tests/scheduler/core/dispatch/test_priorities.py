@@ -31,7 +31,7 @@ def test_higher_priorities_start_first(core):
     priorities = [0, 5, -5, 5, LOWEST, HIGHEST, 0, -5]
     for task_id, priority in enumerate(priorities, 1):
         core.submit(C, [task_id], priority=priority)
-    # Of equal ones the first submitted first.
+    # Tasks of equal rank run in the order of submission.
     assert [task_id for _, task_id in order_of(core, 9)] == [0, 6, 2, 4, 1, 7, 3, 8, 5]
 
 
@@ -61,7 +61,7 @@ def test_row_options_stay_with_their_rows(core):
     core.submit(C, [1, 2], 2)
     core.submit(C, [3, 4], 2, priority=-1, profiling=True)
     core.submit(C, [5], 2, priority=-2, timeout_seconds=1.0)
-    core.submit(C, [6], 2, priority=-3, retries=7, name="six")  # nothing that the worker need know but the priority
+    core.submit(C, [6], 2, priority=-3, retries=7, name="six")  # only the priority matters to the worker
     core.worker(W, 24)
     sent = core.take()[-1]
     assert [row[1] for row in sent[2]] == [1, 2, 3, 4, 5, 6]
@@ -91,7 +91,7 @@ def test_two_clients_take_turns(core):
         core.results(W, rows[:1], 10 * MILLISECOND)
         rows = rows[1:] + rows_of(core)
         order.append(rows[-1][0])
-    assert order[:24].count(second) >= 8  # its ten are through while the other's thousands wait
+    assert order[:24].count(second) >= 8  # its ten tasks have ended while thousands of the other client wait
     assert first in order
 
 

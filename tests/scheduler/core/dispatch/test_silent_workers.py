@@ -144,4 +144,4 @@ def test_an_agent_reports_only_unstarted_tasks_of_its_workers(core):
     assert core.take() == []
     core.started(A, ROW)
     core.started(A, ROW)
-    assert core.take() == [("started", C, [1])]  # said once
+    assert core.take() == [("started", C, [1])]  # it is told once

@@ -51,8 +51,8 @@ def test_eight_long_tasks_and_seven_more_workers(core):
     core.take()
     for worker in core.scheduler.tables.workers:
         moved[worker.route] = len(worker.tasks)
-    assert core.now == now  # within one round trip, no timer has any part in it
-    # What went early to the first ones that joined follows as soon as it is known that those take long too.
+    assert core.now == now  # within one round trip, without a timer
+    # Tasks that went early to the first workers move as soon as they are known to take long.
     while max(moved.values()) > 1:
         for worker in core.scheduler.tables.workers:
             task = next(iter(worker.tasks.values()), None)
@@ -154,7 +154,7 @@ def test_nothing_is_retracted_without_an_idle_worker(core):
     first, second = (sent for sent in core.take() if sent[0] == "dispatch")
     core.started(first[1], first[2][0][:3])
     assert core.take() == [("started", C, [first[2][0][1]])]
-    # The other one has run dry.
+    # The other worker has no task left.
     core.results(second[1], [row[:3] for row in second[2]])
     last = [row[:3] for row in first[2]][50:]
     assert core.take()[1:] == [("retract", first[1], last[::-1])]
@@ -177,7 +177,7 @@ def test_workers_join_one_after_another(core):
     assert core.take() == [("started", C, [3])]
     core.results(W2, [(11, 4, 2)], SECOND)
     assert core.take() == [("dispatch", W2, [(11, 2, 2, 2, b"")]), resolved(4)]
-    for attempt in range(3, 10):  # to and fro
+    for attempt in range(3, 10):  # the task moves back and forth
         core.goodbye(W2) if attempt % 2 else core.goodbye(b"worker 4")
         core.worker(b"worker 4", 100 + attempt) if attempt % 2 else core.worker(W2, 100 + attempt)
         assert rows_of(core) == [(11, 2, attempt)]
@@ -200,7 +200,7 @@ def test_the_idle_worker_dies_in_the_middle_of_it(core):
     assert core.take() == [retract(3)]
     core.goodbye(W2)
     core.retracted(W, [(11, 3, 1)], 1)
-    assert core.take() == []  # not back behind what is known to run
+    assert core.take() == []  # the tasks do not go back behind the long one
     core.results(W, [(11, 1, 1)])
     assert core.take() == [("dispatch", W, [(11, 3, 2, 2, b"")]), resolved(1)]
 
@@ -255,7 +255,7 @@ def test_a_timed_or_cancelled_task_is_not_taken_for_balance(core):
     core.cancel(C, 3)
     assert core.take() == [retract(3)]
     core.worker(W2, 23)
-    assert core.take() == []  # one question at a time
+    assert core.take() == []  # one retract at a time
     core.retracted(W, [(11, 3, 1)], 1)
     assert core.take() == [resolved(3, outcome=6), retract(2)]
 
@@ -314,7 +314,7 @@ def test_ten_tasks_of_very_different_lengths(core):
     turns = 0
     while core.scheduler.counts.dispatched + core.scheduler.counts.waiting:
         turns += 1
-        assert turns < 100  # six long ones and the rest on four workers; in a row on one they take 214
+        assert turns < 100  # six long tasks, and the rest on four workers; one worker alone needs 214
         for sent in core.take():
             if sent[0] == "dispatch":
                 queues.setdefault(sent[1], []).extend(row[:3] for row in sent[2])

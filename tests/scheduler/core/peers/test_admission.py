@@ -53,7 +53,7 @@ def test_hellos_that_a_key_allows(core):
     join(core, A, events.AGENT, 33, HOST)
     join(core, W, events.WORKER, 22, HOST, agent=33)
     join(core, b"nested", events.CLIENT, 99, HOST, worker=22)
-    join(core, b"nested 2", events.CLIENT, 98, HOST, worker=21)  # whose worker is still to come
+    join(core, b"nested 2", events.CLIENT, 98, HOST, worker=21)  # its worker has not joined yet
 
 
 @pytest.mark.parametrize("role, name", [(events.CLIENT, "client"), (events.WORKER, "worker"), (events.AGENT, "agent")])

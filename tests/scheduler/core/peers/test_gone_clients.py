@@ -141,7 +141,7 @@ def test_two_clients_leave_and_one_stays(core):
     assert core.take() == [RETRACT, ("retract", W, [(12, 1, 1)])]
     core.results(W, [(11, 1, 1), (13, 1, 1), (12, 1, 1)], body=b"x")
     credit, answer = core.take()
-    assert credit[:2] == ("credit", b"client 3")  # who has the scheduler for itself now
+    assert credit[:2] == ("credit", b"client 3")  # this client is alone now
     assert answer == resolved(1, body=b"x", route=b"client 3")
     assert core.tables()["clients by incarnation"] == 1
 
@@ -174,7 +174,7 @@ def test_it_comes_back_and_the_task_runs_again(core):
     left(core, False)
     came_back(core)
     core.submit(C2, [1])
-    assert core.take() == []  # known: not taken twice
+    assert core.take() == []  # the row is known
     core.retracted(W, [ROW], 1)
     assert core.take() == [AGAIN]
     core.results(W, [(11, 1, 2)])

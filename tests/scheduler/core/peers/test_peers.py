@@ -10,7 +10,7 @@ from scaler_scheduler.core import effects, events
 
 def test_all_peers_join_and_leave(core):
     core.client(C, 11)
-    core.worker(W, 11)  # incarnations are of their role
+    core.worker(W, 11)  # incarnations belong to roles
     core.agent(A, 11)
     for route in (C, W, A):
         core.heartbeat(route)
@@ -54,7 +54,7 @@ def test_an_unknown_peer_is_asked_for_a_hello(core):
     core.died(C, 22)
     assert core.take() == [("hello wanted", C)] * 8
     assert core.scheduler.counts.late_results == 2
-    core.goodbye(C)  # nobody to answer, nothing to do
+    core.goodbye(C)  # there is no answer and nothing to do
 
 
 def test_messages_of_another_role_are_errors(core):
@@ -140,7 +140,7 @@ def test_a_client_leaves_with_tasks_waiting_and_running(core):
     assert core.tables()["waiting"] == 0
     assert core.tables()["clients"] == 0
     assert core.tables()["functions"] == 1  # the worker still holds a task of it
-    core.started(W, (number, 1, 1))  # tells nobody
+    core.started(W, (number, 1, 1))  # no client is told
     core.results(W, [(number, 1, 1)], body=b"y")
     assert core.take() == [("forget", W, [1])]
     core.goodbye(A)
@@ -183,7 +183,7 @@ def test_a_client_on_a_new_connection_keeps_its_tasks(core):
     assert core.take_dispatched(W) == [(number, 1, 1)]
     assert core.client(C2, 11) == number
     core.function(C2, 1, b"f")
-    # 1 is with a worker, 2 and 3 wait, 4 was lost on the way.
+    # Task 1 is on a worker, 2 and 3 wait, and 4 was lost on its way.
     core.submit(C2, [1, 2, 3, 4], body=b"x")
     assert core.tables()["waiting"] == 3
     core.results(W, [(number, 1, 1)], 1000)
@@ -226,7 +226,7 @@ def test_hello_again_on_the_same_connection(core):
     core.client(C, 11)
     core.agent(A, 33)
     assert core.tables()["dispatched"] == 1
-    # A worker's: whatever it had been sent is sent again, as another attempt.
+    # The tasks of a worker are sent again, as another attempt.
     core.worker(W, 22, agent=33)
     assert core.take() == [("function", W, 1, b"f"), ("dispatch", W, [(number, 1, 2, 1, b"")])]
     core.results(W, [(number, 1, 1)])

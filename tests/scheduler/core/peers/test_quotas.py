@@ -135,7 +135,7 @@ def test_too_many_objects():
     for object_id in (1, 2):
         core.feed(events.Object(C, object_id, "", [b"abc"]))
     core.take()
-    core.feed(events.Object(C, 2, "", [b"abc"]))  # which is there already
+    core.feed(events.Object(C, 2, "", [b"abc"]))  # it exists already
     assert core.take() == []
     core.feed(events.Object(C, 3, "", [b"abc"]))
     assert the_error(core, C) == "object 3 is rejected: a client may have 2 objects (--client-object-limit)"
@@ -159,14 +159,14 @@ def test_objects_of_one_client_that_are_too_large():
     event.inputs, event.input_counts = array("q", [2]), array("I", [1])
     core.feed(event)
     [(kind, _, [(task_id, outcome, _)])] = core.take()
-    assert (kind, task_id, outcome) == ("resolved", 3, 9), "whoever reads it hears that it is not there"
+    assert (kind, task_id, outcome) == ("resolved", 3, 9), "its readers fail because it does not exist"
 
 
 def test_too_many_functions():
     core = core_with(client_functions=2)
     joined(core)
     core.function(C, 2, b"g")
-    core.function(C, 1, b"f")  # which is there already
+    core.function(C, 1, b"f")  # it exists already
     assert core.take() == []
     core.function(C, 3, b"h")
     most = "a client may have 2 functions at one time (--client-function-limit); a new client begins with none"
@@ -225,7 +225,7 @@ def test_texts_for_a_limit_of_one():
 def test_a_million_tasks_of_one_client_and_a_thousand_workers_at_once_are_within_the_limits():
     core = core_with()
     joined(core)
-    # Not by the harness, which recounts everything after each.
+    # Without the harness, because it recounts all tables after each event.
     for number in range(1000):
         who = (100 + number, 33, "", "", "host", 1, "")
         core.scheduler.handle(events.Hello(b"w%d" % number, 1, events.WORKER, *who), core.now)

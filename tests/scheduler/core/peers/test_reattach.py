@@ -83,7 +83,7 @@ def test_single_rows_out_of_the_middle_of_a_batch(core, is_worker_first):
         order += rows
         core.results(W2, [row[:3] for row in rows], 100 * MILLISECOND)
     core.take()
-    # Those that were running first, as attempt 2.
+    # The tasks that ran before go first, as attempt 2.
     assert order == [
         (11, 2, 2, 1, b"bb"),
         (11, 3, 2, 1, b"LARGE"),
@@ -114,7 +114,7 @@ def test_a_broken_connection(core):
     core.submit(C, [1, 2, 3], 2)
     core.take()
     core.worker(W2, 22, agent=33, running=[ROW])
-    assert core.take() == []  # nothing is queued behind what is known to run
+    assert core.take() == []  # nothing is queued behind a running task
     core.results(W2, [ROW])
     sent = core.take()
     assert sent[1:] == [("dispatch", W2, [(11, 2, 2, 2, b""), (11, 3, 2, 2, b"")]), resolved(1)]

@@ -191,7 +191,7 @@ def test_rows_of_a_graph_are_held_and_attached(core):
     core.worker(W, 22, running=[ROW])
     core.results(W, [ROW], body=b"1")
     assert core.take() == [resolved(1, body=b"1")]
-    core.worker(b"worker 3", 24, running=[(11, 2, 1)])  # which became ready just now
+    core.worker(b"worker 3", 24, running=[(11, 2, 1)])  # it became ready just now
     settle(core)
     assert [row[1] for row in rows_of(core)] == [3]
     core.results(b"worker 3", [(11, 2, 1)], body=b"2")

@@ -65,13 +65,13 @@ def test_workers_that_join_later_get_no_tasks(core):
     core.worker(W, 22, agent=33)
     core.submit(C, [1], 1)
     assert core.take() == []
-    assert beat(core, is_retiring=False) == (True, []), "whoever retires does not come back"
+    assert beat(core, is_retiring=False) == (True, []), "a retiring agent stays retiring"
 
 
 def test_results_of_running_tasks_are_answered_as_usual(core):
     rows = busy(core)
     beat(core)
-    core.retracted(W, rows[1:], 0)  # the retract came too late: all of them have begun
+    core.retracted(W, rows[1:], 0)  # the retract came too late: all tasks have begun
     core.results(W, rows)
     assert core.take() == [resolved(1, 2, 3, 4)]
     assert beat(core) == (True, [])

@@ -90,7 +90,7 @@ def test_results_of_several_functions_and_late_ones(watched, happened):
     watched.submit(C, [1], 1)
     watched.submit(C, [2], 2)
     watched.submit(C, [3], 1)
-    for _ in range(3):  # a function that is unknown goes one task a worker
+    for _ in range(3):  # each worker gets one task of an unknown function
         dispatched = [tuple(row[:3]) for sent in watched.take() if sent[0] == "dispatch" for row in sent[2]]
         if len(dispatched) != 1:
             break

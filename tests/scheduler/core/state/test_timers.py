@@ -26,7 +26,7 @@ def test_timers_are_due_in_the_order_of_their_deadlines():
         queue.set(Due(name), deadline)
     assert queue.next_deadline == 1.0
     assert names(queue.pop_due(0.5)) == []
-    assert names(queue.pop_due(2.0)) == ["a", "b", "d"]  # equal ones as they were set
+    assert names(queue.pop_due(2.0)) == ["a", "b", "d"]  # equal deadlines keep their order
     assert len(queue) == 1
     assert names(queue.pop_due(10.0)) == ["c"]
     assert queue.next_deadline == float("inf")
@@ -42,7 +42,7 @@ def test_a_cancelled_timer_is_never_due():
     assert first.timer is None
     assert len(queue) == 1
     assert names(queue.pop_due(5.0)) == ["second"]
-    queue.cancel(second)  # it has come
+    queue.cancel(second)  # it was due
     assert len(queue) == 0
 
 

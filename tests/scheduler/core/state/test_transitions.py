@@ -40,7 +40,7 @@ def test_ends_are_final_and_every_other_state_is_reached_and_left():
     for state in ALL_STATES:
         leaving = {following for (begun, _), following in transitions.TRANSITIONS.items() if begun == state}
         assert (leaving == set()) == (state in ENDS)
-    reached = {transitions.WAITING, transitions.BLOCKED}  # where tasks begin
+    reached = {transitions.WAITING, transitions.BLOCKED}  # the states in which tasks begin
     while True:
         further = {following for (begun, _), following in transitions.TRANSITIONS.items() if begun in reached}
         if further <= reached:
@@ -51,6 +51,6 @@ def test_ends_are_final_and_every_other_state_is_reached_and_left():
 
 def test_every_action_has_its_place():
     assert {action for _, action in transitions.TRANSITIONS} == set(ALL_ACTIONS)
-    # A held task is never cancelled behind its worker's back, a waiting one has no result.
+    # A held task is cancelled only by its worker's answer. A waiting task has no result.
     assert (transitions.DISPATCHED, transitions.CANCEL) not in transitions.TRANSITIONS
     assert (transitions.WAITING, transitions.RESULT) not in transitions.TRANSITIONS
