@@ -256,7 +256,7 @@ def test_snapshots_with_contradicting_columns():
     for table, column, values, text in (
         ("workerColumns", "pids", [1, 2, 3], "column pids has 3 elements for 2 rows"),
         ("workerColumns", "hosts", [9], "column hosts names text 9 of 9"),
-        ("texts", "sizes", [1], "texts of 53 bytes where 1 are announced"),
+        ("texts", "sizes", [1], "texts of 53 bytes, but 1 are announced"),
     ):
         changed = {**content_of_case, table: {**content_of_case[table], column: values}}
         with pytest.raises(wire.WireError, match=text):
@@ -377,8 +377,8 @@ def test_dispatch_without_shared_inputs_is_malformed():
     for inputs, counts, shared, text in (
         ([5, 6], [1], [], "shared has 0 elements for 2 rows"),
         ([5, 6], [1], [1, 1, 1], "shared has 3 elements for 2 rows"),
-        ([5, 6], [1, 0], [1], "2 inputs where 1 are announced"),
-        ([], [1], [1], "0 inputs where 2 are announced"),
+        ([5, 6], [1, 0], [1], "2 inputs, but 1 are announced"),
+        ([], [1], [1], "0 inputs, but 2 are announced"),
         ([5, 6], [], [1], "inputCounts has 0 elements for 2 rows"),
     ):
         with pytest.raises(wire.WireError, match=text):

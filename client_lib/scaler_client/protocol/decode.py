@@ -147,15 +147,15 @@ def _unpack_payloads(batch: BatchReader, field: int, rows: int, frames: Sequence
     sizes = batch.numbers(field, "I")
     large = batch.numbers(field + 1, "I")
     if len(frames) != len(large):
-        raise WireError(f"{len(frames)} large payloads where {len(large)} are announced")
+        raise WireError(f"{len(frames)} large payloads, but {len(large)} are announced")
     if rows == 1 and not large:
         if sizes != [len(joined)]:
-            raise WireError(f"payload of {len(joined)} bytes where {sizes} are announced")
+            raise WireError(f"payload of {len(joined)} bytes, but {sizes} are announced")
         return [joined]
     sizes = expand_column(sizes, rows, "sizes")
     ends = list(accumulate(sizes))
     if rows and ends[-1] != len(joined):
-        raise WireError(f"payload of {len(joined)} bytes where {ends[-1]} are announced")
+        raise WireError(f"payload of {len(joined)} bytes, but {ends[-1]} are announced")
     payloads: list[Payload] = [joined[end - size : end] for size, end in zip(sizes, ends)]
     for row, frame in zip(large, frames):
         if row >= rows:
@@ -184,7 +184,7 @@ def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
     if inputs or counts or shared:
         counts = expand_column(counts, rows, "inputCounts")
         if sum(counts) != len(inputs):
-            raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
+            raise WireError(f"{len(inputs)} inputs, but {sum(counts)} are announced")
         shared = expand_column(shared, len(inputs), "shared") if inputs else []
     inlined = batch.numbers(13, "I")
     payloads = _unpack_payloads(batch, 4, rows, frames)
@@ -211,7 +211,7 @@ def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
 
 def _unpack_names(names: bytes, sizes: Sequence[int]) -> list[str]:
     if sum(sizes) != len(names):
-        raise WireError(f"names of {len(names)} bytes where {sum(sizes)} are announced")
+        raise WireError(f"names of {len(names)} bytes, but {sum(sizes)} are announced")
     ends = accumulate(sizes)
     return [names[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes)]
 
@@ -278,7 +278,7 @@ def _decode_output(batch: BatchReader, _: Sequence[Payload]) -> Message:
     sizes = expand_column(batch.numbers(4, "I"), rows, "sizes")
     text = batch.data(5)
     if sum(sizes) != len(text):
-        raise WireError(f"text of {len(text)} bytes where {sum(sizes)} are announced")
+        raise WireError(f"text of {len(text)} bytes, but {sum(sizes)} are announced")
     streams = expand_column(batch.numbers(2, "B"), rows, "streams")
     output = Output(ids, streams, [], [], batch.numbers(0, "Q"), sum(batch.numbers(6, "Q")[:1]))
     begin = 0

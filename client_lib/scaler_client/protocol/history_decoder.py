@@ -49,7 +49,7 @@ def decode_graphs(batch: BatchReader, _: Sequence[Payload]) -> Message:
     inputs, counts = batch.numbers(6, "Q"), batch.numbers(7, "I")
     counts = expand_column(counts, rows, "inputCounts") if counts else [0] * rows
     if sum(counts) != len(inputs):
-        raise WireError(f"{len(inputs)} inputs where {sum(counts)} are announced")
+        raise WireError(f"{len(inputs)} inputs, but {sum(counts)} are announced")
     ends = accumulate(counts)
     graphs, keys, submitted = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "Q")
     names, of_graphs = _look_up_texts(

@@ -136,7 +136,7 @@ def split_texts(text: bytes, sizes: Sequence[int]) -> list[str]:
         ValueError: the sizes do not add up to the length of `text`.
     """
     if sum(sizes) != len(text):
-        raise ValueError(f"texts of {len(text)} bytes where {sum(sizes)} are announced")
+        raise ValueError(f"texts of {len(text)} bytes, but {sum(sizes)} are announced")
     ends = accumulate(sizes)
     return [text[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes)]
 

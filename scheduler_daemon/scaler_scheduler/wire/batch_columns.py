@@ -18,7 +18,7 @@ LONGEST_PAYLOAD = 1 << 28
 def check_frames(frames: List[bytes], count: int) -> None:
     """Raise WireError unless `count` payload frames follow frame 0."""
     if len(frames) != 1 + count:
-        raise WireError(f"{len(frames) - 1} payload frames where {count} are announced")
+        raise WireError(f"{len(frames) - 1} payload frames, but {count} are announced")
 
 
 def check_ids(ids: "array[int]") -> None:
@@ -50,14 +50,14 @@ def payload_columns(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[
         raise WireError(f"payload of {len(joined)} bytes in one frame, more than {LONGEST_PAYLOAD}")
     announced = sum(sizes)
     if announced != len(joined):
-        raise WireError(f"payload of {len(joined)} bytes where {announced} are announced")
+        raise WireError(f"payload of {len(joined)} bytes, but {announced} are announced")
     large: Dict[int, bytes] = {}
     previous = -1
     for position, row in enumerate(large_rows):
         if row >= rows:
             raise WireError(f"large names row {row}, of {rows} rows that are numbered from 0")
         if row <= previous:
-            raise WireError(f"large does not ascend: row {row} stands behind row {previous}")
+            raise WireError(f"large does not ascend: row {row} comes after row {previous}")
         if sizes[row]:
             raise WireError(f"row {row} is in large and has size {sizes[row]}: its size must be 0")
         large[row] = frames[1 + position]
@@ -76,7 +76,7 @@ def input_columns(submit: Any, rows: int) -> Tuple["array[int]", "array[int]", "
             raise WireError(f"a row with {max(counts)} inputs, more than {INPUTS_LIMIT}")
         announced = sum(counts)
         if announced != len(inputs):
-            raise WireError(f"{len(inputs)} inputs where {announced} are announced")
+            raise WireError(f"{len(inputs)} inputs, but {announced} are announced")
     if keep:
         keep = expanded(keep, rows, "keep")
         if max(keep) > events.KEEP_BOTH:
@@ -108,4 +108,4 @@ def read_tracebacks(text: bytes, sizes: "array[int]") -> List[bytes]:
 
 def _check_length(text: bytes, sizes: "array[int]", what: str) -> None:
     if sum(sizes) != len(text):
-        raise WireError(f"{what} of {len(text)} bytes where {sum(sizes)} are announced")
+        raise WireError(f"{what} of {len(text)} bytes, but {sum(sizes)} are announced")

@@ -341,7 +341,7 @@ def _output(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         raise WireError(f"stream {max(streams)} is neither 0 nor 1")
     announced = sum(sizes)
     if announced != len(text):
-        raise WireError(f"text of {len(text)} bytes where {announced} are announced")
+        raise WireError(f"text of {len(text)} bytes, but {announced} are announced")
     for label, size in zip(labels, sizes):
         if label > size:
             raise WireError(f"a label of {label} bytes in a row of {size}")
