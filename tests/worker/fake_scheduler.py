@@ -1,4 +1,4 @@
-"""A scheduler for one worker: a ROUTER socket in the test's process, which says what the test says."""
+"""A scheduler for one worker: a ROUTER socket in the test's process, driven by the test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scaler_client.protocol.messages import Outcome, TaskName
 WAIT_SECONDS = 20.0
 
 CLIENT = 1 << 40
-"""Incarnation of the client whose tasks these are."""
+"""The incarnation of the client of all tasks."""
 
 Message = tuple[str, dict[str, Any]]
 
@@ -36,11 +36,11 @@ class FakeScheduler:
         self.address = endpoint.decode().rstrip("\0")
         self._peer = b""
         self.received: list[str] = []
-        """Kinds of all messages so far, in order."""
+        """The kinds of all messages so far, in order."""
         self._unread: list[Message] = []
 
     def receive(self, kind: str, seconds: float = WAIT_SECONDS) -> dict[str, Any]:
-        """The oldest unread message of this kind. Fails when none comes."""
+        """The oldest unread message of this kind. Fails if none comes."""
         deadline = time.monotonic() + seconds
         while True:
             for number, (name, fields) in enumerate(self._unread):
@@ -52,7 +52,7 @@ class FakeScheduler:
             self._read()
 
     def read_all(self, milliseconds: int) -> list[Message]:
-        """What is unread, after waiting so long for something where nothing is."""
+        """All unread messages. Waits this long for one if there is none."""
         while self._socket.poll(milliseconds):
             milliseconds = 0
             self._read()
@@ -60,7 +60,7 @@ class FakeScheduler:
         return unread
 
     def await_start(self, number: int) -> None:
-        """Until the task is told to have started; others may have taken long enough as well."""
+        """Wait until the task is reported as started. Other tasks may be reported before it."""
         while self.receive("started")["ids"] != [number]:
             pass
 
@@ -116,7 +116,7 @@ class FakeScheduler:
         self.say("retract", **_columns(numbers))
 
     def answers(self, count: int) -> dict[int, tuple[int, Any]]:
-        """The next so many tasks' outcomes, and values or exceptions, by id."""
+        """The outcomes of the next tasks, with values or exceptions, by id."""
         answers: dict[int, tuple[int, Any]] = {}
         while len(answers) < count:
             results = self.receive("results")
@@ -142,13 +142,13 @@ def value_of(field: Any) -> Any:
 
 
 def of_rows(results: dict[str, Any], column: str) -> list[int]:
-    """A column at full length."""
+    """A column of this length."""
     values: list[int] = results[column]
     return values * len(results["ids"]) if len(values) == 1 else values
 
 
 def values_in(results: dict[str, Any]) -> list[Any]:
-    """What the tasks returned, or the exceptions that they raised, or texts."""
+    """The values of the tasks, or the exceptions that they raised, or texts."""
     values, position = [], 0
     for size, outcome in zip(of_rows(results, "sizes"), of_rows(results, "outcomes")):
         payload = results["payload"][position : position + size]

@@ -1,4 +1,4 @@
-"""Options of the cluster's command, and what it takes for usable cores."""
+"""The options of the command `scaler_cluster`, and its default number of workers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def clean(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["/usr/bin/scaler_cluster"])
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    root.handlers = []  # pytest's own would be closed by the set-up under test
+    root.handlers = []  # the set-up under test would close the handlers of pytest
     yield
     for handler in root.handlers:
         handler.close()
@@ -346,7 +346,7 @@ def test_main_sets_up_the_log_and_hands_the_configuration_on(monkeypatch, tmp_pa
     assert re.fullmatch(r"\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: 4 workers", line)
 
 
-def test_as_a_process_wrong_input_is_one_line():
+def test_wrong_input_to_the_command_is_one_line():
     found = [str(REPOSITORY / "worker_lib"), str(REPOSITORY / "client_lib")]
     environ = dict(os.environ, PYTHONPATH=os.pathsep.join(found))
     argv = [sys.executable, "-m", "scaler_worker", "tcp://nowhere"]
@@ -385,7 +385,7 @@ def eight_cores(monkeypatch):
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "3200000 100000\n"}, 8),
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "junk\n"}, 8),
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "1 0\n"}, 8),
-        (  # the limit of a cgroup around this one
+        (  # the limit of an outer cgroup
             {
                 "proc/self/cgroup": "0::/user/job\n",
                 "sys/fs/cgroup/user/job/cpu.max": "600000 100000\n",
@@ -393,7 +393,7 @@ def eight_cores(monkeypatch):
             },
             4,
         ),
-        (  # a path that is the host's
+        (  # the path is one of the host
             {"proc/self/cgroup": "0::/../docker/1\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"},
             2,
         ),

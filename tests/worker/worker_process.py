@@ -1,4 +1,4 @@
-"""A real worker process for tests, and the tasks that it runs there."""
+"""A real worker process for tests, and the tasks that it runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sleep(seconds: float) -> None:
 
 
 def spin(seconds: float) -> int:
-    """Busy for so long, in Python."""
+    """Run Python code for this long."""
     end = time.perf_counter() + seconds
     rounds = 0
     while time.perf_counter() < end:
@@ -47,7 +47,7 @@ def spin(seconds: float) -> int:
 
 
 def outlast(seconds: float) -> str:
-    """Passes over being stopped, once."""
+    """Ignore the first stop."""
     try:
         time.sleep(seconds)
     except task_host.TaskStoppedError:
@@ -65,7 +65,7 @@ while time.perf_counter() < end:
     pass
 VALUE = 17
 """
-"""It takes its time, and behaves as a C extension that can be initialised once in a process."""
+"""Its import is slow, and works only once in a process, as with some C extensions."""
 
 
 def write_slow_module(folder: pathlib.Path, seconds: float) -> None:
@@ -86,7 +86,7 @@ def import_and_spin(folder: str) -> int:
 
 
 def import_as_if_it_could_be_stopped(folder: str) -> int:
-    """As where a task goes on into an import between the look at what it does and the exception."""
+    """Act as a task that enters an import between the check for a safe point and the exception."""
     from scaler_worker.worker import thread_interruption
     from scaler_worker.worker.safe_points import Place
 
@@ -107,7 +107,7 @@ def wait_in_threading(_: Any) -> None:
 
 
 def hold_lock_of_logging(seconds: float) -> list[str]:
-    """Log lines, so long after one another, until it is stopped; then say what is left."""
+    """Log lines at this interval until the task is stopped. Returns the locks that are still held."""
     handler = logging.FileHandler(os.devnull)
     logger = logging.getLogger("of a task")
     logger.propagate = False
@@ -126,7 +126,7 @@ def hold_lock_of_logging(seconds: float) -> list[str]:
 
 
 def latches() -> dict[Any, Any]:
-    """Of this process; shared by its tasks."""
+    """Latches by name, shared by the tasks of this process."""
     shared: dict[Any, Any] = task_host.__dict__.setdefault("latches_of_the_test", {})
     return shared
 
@@ -188,7 +188,7 @@ def say(word: str) -> None:
 
 
 def say_while_waiting(name: Any) -> None:
-    """A bar, for one, is drawn while a parent waits."""
+    """Print while the parent waits, as a progress bar does."""
     current = task_host.host.current()  # type: ignore[union-attr]
     assert current is not None
     latch = latches()[name] = threading.Lock()
@@ -206,7 +206,7 @@ def child(name: Any) -> str:
 
 
 def link_of_chain(number: int) -> int:
-    """Waits for the next link, whose end lets this one go on."""
+    """Wait for the next task of the chain, which resumes this one at its end."""
     if number < CHAIN:
         wait_for(number)
     if number:
@@ -228,7 +228,7 @@ def grow(megabytes: int) -> int:
 
 
 def fork_a_child_that_waits(_: Any) -> int:
-    """Its exit status after SIGTERM."""
+    """Send SIGTERM. Returns the exit status."""
     is_up, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -243,7 +243,7 @@ def fork_a_child_that_waits(_: Any) -> int:
 
 
 def fork_a_child_that(what_and_log: tuple[str, str]) -> int:
-    """Its exit status. What it says on standard error goes into the file."""
+    """The exit status. Standard error goes into the file."""
     what, log = what_and_log
     pid = os.fork()
     if pid:
@@ -265,7 +265,8 @@ def run_in_a_pool(numbers: list[int]) -> list[int]:
 
 @contextlib.contextmanager
 def joined_worker(scheduler: FakeScheduler, objects: str = "") -> Iterator[subprocess.Popen[bytes]]:
-    """A worker that has joined, and knows the functions 1 (square) and 2 (sleep). `objects`: a directory of files."""
+    """A worker that has joined, with the functions 1 (square) and 2 (sleep). `objects`: the directory of object
+    files."""
     settings = WorkerSettings(scheduler.address, "w", 77, 5, 60.0, 30.0, 1 << 40, "", "INFO", (), objects=objects)
     command = [sys.executable, "-m", "scaler_worker.worker.process", json.dumps(dataclasses.asdict(settings))]
     process = subprocess.Popen(command, stdin=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""An agent's session with a clock and a fork server that do as told."""
+"""An agent's session with a clock and a fork server that the test drives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scaler_worker.task_rows import ObjectName
 
 HELLO = Hello(Role.AGENT, 77, "3.12.1", "0.1.0", "host", 1234, "host-1234")
 AGAIN = replace(HELLO, scheduler=5000)
-"""To whoever comes after the scheduler of WELCOME."""
+"""The hello to a scheduler that follows the one of WELCOME."""
 WELCOME = Welcome(1, "0.9", 5000, 60.0)
 IDLE = WorkerState(ready=True)
 UNREADY = WorkerState()
@@ -38,7 +38,8 @@ def lines(effects: list[Effect], level: int) -> list[str]:
 
 
 class Host:
-    """A session, its clock, and a fork server that does as told. Incarnations are 101, 102, ..., pids 10 times that."""
+    """A session, its clock, and a fork server that the test drives. Incarnations are 101, 102, ...; pids are 10 times
+    that."""
 
     def __init__(
         self,
@@ -54,9 +55,9 @@ class Host:
         """Whether objects are on their way to the scheduler."""
         numbers = itertools.count(101)
         self.states = [IDLE] * workers
-        """What the workers have written to the state page, by slot."""
+        """The state page, by slot."""
         self.files: list[ObjectName] = []
-        """Objects that are files of the host."""
+        """The object files of the host."""
         self.session = AgentSession(
             HELLO,
             AgentSettings(
@@ -81,7 +82,7 @@ class Host:
             self.receive(WELCOME)
 
     def follow(self, effects: list[Effect]) -> list[Effect]:
-        """Start what is to be started; the same effects, and those that follow from it."""
+        """Start the workers of these effects. Returns the effects, and the effects of the starts."""
         seen = list(effects)
         for start in only(StartWorker, effects):
             self.slots[start.incarnation] = start.slot
@@ -92,7 +93,7 @@ class Host:
         return self.follow(self.session.received(message, self.now))
 
     def at(self, seconds: float) -> list[Effect]:
-        """Go on to so many seconds after the start, ticking at every deadline on the way."""
+        """Advance the clock to this many seconds after the start, with a tick at every deadline."""
         effects: list[Effect] = []
         until = 1000.0 + seconds
         while (deadline := self.session.deadline()) <= until:
@@ -107,11 +108,11 @@ class Host:
         return effects
 
     def echo(self) -> list[Effect]:
-        """The scheduler has answered everything."""
+        """Answer the last heartbeat."""
         return self.receive(HeartbeatEcho(1 << 20))
 
     def with_echoes_until(self, seconds: float) -> list[Effect]:
-        """Like `at`, with a scheduler that answers every heartbeat."""
+        """Advance the clock as `at` does, with a scheduler that answers every heartbeat."""
         effects: list[Effect] = []
         while self.session.deadline() <= 1000.0 + seconds:
             ticked = self.at(self.session.deadline() - 1000.0)

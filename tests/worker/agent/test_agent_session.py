@@ -1,4 +1,4 @@
-"""What a host agent decides: messages, process events and a clock go in, effects come out."""
+"""The decisions of a host agent: messages, process events and a clock go in, effects come out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_hello_is_repeated_until_there_is_a_welcome() -> None:
     assert sent(host.at(9.0)) == []
 
 
-def test_an_agent_that_is_not_taken_says_so_once_and_again_when_it_is() -> None:
+def test_a_rejected_agent_logs_it_once_and_logs_its_acceptance() -> None:
     host = Host(welcomed=False)
     error = Error("there are 2 peers already")
     line = "the scheduler does not accept this agent yet; the agent keeps trying: there are 2 peers already"
@@ -81,14 +81,14 @@ def test_hello_wanted_is_answered_at_once_and_only_once() -> None:
     assert sent(host.at(4.5)) == [AGAIN], "still without a welcome: hello instead of a heartbeat"
 
 
-def test_a_new_scheduler_is_carried_on_with() -> None:
+def test_the_agent_continues_with_a_new_scheduler() -> None:
     host = Host()
     effects = host.receive(Welcome(1, "0.9", 6000, 60.0))
     assert sent(effects) == [] and only(StartWorker, effects) == [] and only(EndWorker, effects) == []
     assert "new one" in lines(effects, logging.WARNING)[0]
 
 
-def test_a_death_is_reported_and_made_good_at_once() -> None:
+def test_a_death_is_reported_and_the_worker_replaced_at_once() -> None:
     host = Host(workers=2)
     host.at(1.5)
     effects = host.ends(101, status=-9, state=BUSY, peak=3 << 20)
@@ -112,7 +112,7 @@ def test_a_worker_that_a_stop_has_damaged_is_replaced_at_once() -> None:
     assert not lines(effects, logging.WARNING)
 
 
-def test_an_end_is_believed_once() -> None:
+def test_a_repeated_end_is_ignored() -> None:
     host = Host()
     assert host.ends(101, status=1)
     assert host.ends(101, status=1) == []
@@ -129,14 +129,14 @@ def test_a_report_is_repeated_after_each_welcome_until_a_later_heartbeat_is_echo
     host.at(2.5)
     died = WorkerDied(101, 1010, "exit code 1")
     assert sent(host.ends(101, status=1)) == [died]
-    host.receive(HeartbeatEcho(1))  # of the heartbeat before the report: says nothing of it
+    host.receive(HeartbeatEcho(1))  # of the heartbeat before the report: does not confirm it
     assert sent(host.receive(WELCOME)) == [died]
     assert only(SendHeartbeat, host.at(4.5))[0].sequence == 2
     host.receive(HeartbeatEcho(2))
     assert sent(host.receive(WELCOME)) == []
 
 
-def test_workers_that_keep_failing_to_start_are_started_ever_more_slowly() -> None:
+def test_workers_that_keep_failing_to_start_back_off() -> None:
     host = Host(workers=1)
     starts: list[float] = []
     errors: list[str] = []
@@ -153,7 +153,7 @@ def test_workers_that_keep_failing_to_start_are_started_ever_more_slowly() -> No
     assert len(errors) == 1 and "w0" in errors[0] and "exit code 1" in errors[0], "plainly, and once"
 
 
-def test_another_cause_of_failed_starts_is_told_and_so_is_their_end() -> None:
+def test_a_new_cause_and_the_end_of_failed_starts_are_logged() -> None:
     host = Host(workers=1)
     assert len(lines(host.ends(101, status=1, state=UNREADY), logging.ERROR)) == 1
     assert "exit code 2" in lines(host.ends(102, status=2, state=UNREADY), logging.ERROR)[0]
@@ -167,7 +167,7 @@ def test_a_worker_killed_in_its_first_second_after_it_was_ready_did_not_fail_to_
         assert only(StartWorker, host.ends(incarnation, status=-9, state=IDLE))
 
 
-def test_a_process_that_cannot_be_made_is_tried_again_and_not_reported() -> None:
+def test_a_process_that_cannot_be_made_is_repeated_and_not_reported() -> None:
     host = Host(workers=1)
     error = "could not be started: [Errno 11] Resource temporarily unavailable"
     effects = host.ends(101, error=error)
@@ -195,7 +195,7 @@ def test_stop_ends_workers_then_says_goodbye_then_exits() -> None:
     assert host.session.tick(host.now + 10) == []
 
 
-def test_stop_kills_after_the_grace_and_leaves_in_time_whatever_happens() -> None:
+def test_stop_kills_after_the_grace_and_then_leaves() -> None:
     host = Host(workers=1)
     host.session.stop("SIGTERM", host.now)
     assert only(EndWorker, host.at(1.99)) == []
@@ -231,7 +231,7 @@ def test_no_scheduler_for_the_death_timeout() -> None:
 
 
 @pytest.mark.parametrize("answer", [WELCOME, HelloWanted(), HeartbeatEcho(1), Error("x"), Goodbye("restart")])
-def test_any_answer_puts_the_death_timeout_off(answer: Message) -> None:
+def test_any_answer_restarts_the_death_timeout(answer: Message) -> None:
     host = Host(workers=1, death_timeout=30.0)
     host.at(29.0)
     assert "answers again" in lines(host.receive(answer), logging.WARNING)[0]
@@ -239,7 +239,7 @@ def test_any_answer_puts_the_death_timeout_off(answer: Message) -> None:
     assert len(lines(host.at(59.0), logging.ERROR)) == 1
 
 
-def test_time_in_which_the_agent_itself_stood_still_is_no_silence() -> None:
+def test_time_while_the_agent_was_stopped_is_no_silence() -> None:
     host = Host(workers=1, death_timeout=30.0)
     host.with_echoes_until(10.0)
     host.now += 600.0
@@ -255,7 +255,7 @@ def test_refused_names_both_versions_and_exits_with_status_1() -> None:
     assert host.ends(101)[-1] == Exit(1)
 
 
-def test_goodbye_of_the_scheduler_is_waited_out() -> None:
+def test_after_the_schedulers_goodbye_the_agent_waits_for_another() -> None:
     host = Host(workers=1)
     effects = host.receive(Goodbye("SIGTERM"))
     assert only(EndWorker, effects) == []
@@ -263,13 +263,13 @@ def test_goodbye_of_the_scheduler_is_waited_out() -> None:
     assert sent(host.at(2.5)) == [AGAIN]
 
 
-def test_errors_are_logged_and_what_is_not_for_an_agent_is_ignored() -> None:
+def test_errors_are_logged_and_other_messages_ignored() -> None:
     host = Host()
     assert "bad column" in lines(host.receive(Error("bad column")), logging.WARNING)[0]
     assert [type(effect) for effect in host.receive(Dispatch([], [], [], [], []))] == [Log]
 
 
-def test_the_fork_server_dies_and_every_worker_with_it() -> None:
+def test_the_death_of_the_fork_server_is_the_death_of_all_workers() -> None:
     host = Host(workers=2)
     host.states[0] = BUSY
     effects = host.session.fork_server_lost()
@@ -278,14 +278,14 @@ def test_the_fork_server_dies_and_every_worker_with_it() -> None:
     assert effects[-1] == Exit(1)
 
 
-def test_the_fork_server_dies_while_everything_ends() -> None:
+def test_the_death_of_the_fork_server_while_the_agent_ends() -> None:
     host = Host(workers=1)
     host.session.stop("SIGTERM", host.now)
     assert host.session.fork_server_lost() == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
-def test_a_task_that_runs_from_one_heartbeat_to_the_next_is_told():
-    """Its worker may not be able to say so."""
+def test_a_task_that_runs_from_one_heartbeat_to_the_next_is_reported():
+    """The worker may be unable to report it."""
     host = Host(workers=3, interval=2.0)
     host.states[1] = BUSY
     host.states[2] = WorkerState(4, 56, 1, ready=True)
@@ -298,7 +298,7 @@ def test_a_task_that_runs_from_one_heartbeat_to_the_next_is_told():
     assert only_started(host.at(20)) == []
 
 
-def test_nobody_is_told_what_runs_before_the_welcome():
+def test_running_tasks_are_not_reported_before_the_welcome():
     host = Host(workers=1, interval=2.0, welcomed=False)
     host.states[0] = BUSY
     assert only_started(host.at(10)) == []

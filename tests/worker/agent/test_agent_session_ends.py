@@ -1,4 +1,4 @@
-"""How an agent ends workers, and itself: on the scheduler's order, for their memory's sake, and when it retires."""
+"""How an agent ends workers (by order, by memory limit) and itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scaler_worker.fork_server.state_page import WorkerState
 # ------------------------------------------------------------------------------------------------------- failed starts
 
 
-def test_the_cause_of_a_failed_start_is_told_once_in_one_line() -> None:
+def test_the_cause_of_a_failed_start_is_logged_once_in_one_line() -> None:
     host = Host(workers=1)
     state = WorkerState(last_words="ValueError: no (/x.py:3)")
     effects = host.ends(101, status=1, state=state)
@@ -47,7 +47,7 @@ def preload_fails(host: Host, incarnation: int) -> list[Effect]:
     return host.ends(incarnation, status=PRELOAD_FAILED_STATUS, state=state)
 
 
-def test_a_preload_that_fails_in_the_first_worker_ends_the_agent_with_status_2() -> None:
+def test_a_preload_that_fails_in_the_first_worker_ends_the_agent() -> None:
     host = Host(workers=2)
     host.states[:] = [UNREADY, UNREADY]
     effects = preload_fails(host, 101)
@@ -60,14 +60,14 @@ def test_a_preload_that_fails_in_the_first_worker_ends_the_agent_with_status_2()
     assert lines(effects, logging.ERROR) == [] == only(StartWorker, effects)
 
 
-def test_a_preload_that_fails_beside_a_worker_that_is_ready_is_tried_again() -> None:
+def test_a_preload_that_fails_beside_a_ready_worker_is_repeated() -> None:
     host = Host(workers=2)
     effects = preload_fails(host, 101)
     assert only(StartWorker, effects) and not only(Exit, effects)
     assert "trying again" in lines(effects, logging.ERROR)[0]
 
 
-def test_a_preload_that_has_worked_before_is_tried_again() -> None:
+def test_a_preload_that_has_worked_before_is_repeated() -> None:
     host = Host(workers=1)
     host.ends(101, status=-9)
     effects = preload_fails(host, 102)
@@ -81,7 +81,7 @@ def end_worker(incarnation: int, task: TaskName = TASK) -> messages.EndWorker:
     return messages.EndWorker(incarnation, task, "cancelled")
 
 
-def test_a_worker_that_runs_the_task_is_killed_and_says_why() -> None:
+def test_a_worker_that_runs_the_task_is_killed_with_the_reason() -> None:
     host = Host()
     host.states[1] = BUSY
     assert host.receive(end_worker(102)) == [EndWorker(102, kill=True)]
@@ -93,22 +93,22 @@ def test_a_worker_that_runs_the_task_is_killed_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("state", [IDLE, UNREADY, WorkerState(5, 55, 2), WorkerState(4, 56, 2), WorkerState(4, 55, 3)])
-def test_a_worker_that_runs_something_else_lives_on(state: WorkerState) -> None:
+def test_a_worker_that_runs_another_task_is_not_killed(state: WorkerState) -> None:
     host = Host()
     host.states[1] = state
     assert host.receive(end_worker(102)) == []
     assert sent(host.ends(102, status=1)) == [WorkerDied(102, 1020, "exit code 1")]
 
 
-def test_a_worker_that_is_gone_already_is_not_ended() -> None:
+def test_a_worker_that_has_ended_already_is_not_killed() -> None:
     host = Host()
     host.ends(102, status=-9, state=BUSY)
-    host.states[1] = BUSY  # its successor runs it
+    host.states[1] = BUSY  # the next worker in this slot runs the task
     assert host.receive(end_worker(102)) == []
     assert host.receive(end_worker(999)) == []
 
 
-def test_the_task_that_came_next_is_not_to_blame() -> None:
+def test_a_kill_does_not_blame_the_next_task() -> None:
     host = Host()
     host.states[0] = BUSY
     host.receive(end_worker(101))
@@ -116,7 +116,7 @@ def test_the_task_that_came_next_is_not_to_blame() -> None:
     assert sent(effects) == [WorkerDied(101, 1010, "stopped: cancelled")]
 
 
-def test_the_order_to_end_a_worker_may_come_again() -> None:
+def test_a_repeated_order_to_end_a_worker_changes_nothing() -> None:
     host = Host()
     host.states[0] = BUSY
     for _ in range(2):
@@ -127,14 +127,14 @@ def test_the_order_to_end_a_worker_may_come_again() -> None:
 # -------------------------------------------------------------------------------------------------------------- memory
 
 
-def test_workers_are_measured_four_times_a_second_where_there_is_a_limit() -> None:
+def test_workers_with_a_limit_are_measured_four_times_a_second() -> None:
     assert only(MeasureMemory, Host().with_echoes_until(10.0)) == []
     host = Host(workers=2, memory_limit=512 * MIB)
     measured = only(MeasureMemory, host.with_echoes_until(10.1))
     assert measured == 40 * [MeasureMemory(((101, 1010), (102, 1020)))]
 
 
-def test_a_worker_above_the_limit_is_killed_with_the_task_that_it_runs() -> None:
+def test_a_worker_above_the_memory_limit_is_killed() -> None:
     host = Host(memory_limit=512 * MIB)
     host.states[0] = BUSY
     effects = host.measure((101, 600 * MIB), (102, 512 * MIB))
@@ -146,7 +146,7 @@ def test_a_worker_above_the_limit_is_killed_with_the_task_that_it_runs() -> None
     assert cause in lines(effects, logging.INFO)[0]
 
 
-def test_a_task_that_began_after_the_limit_was_exceeded_is_not_to_blame() -> None:
+def test_a_task_that_began_after_the_measurement_is_not_blamed() -> None:
     host = Host(memory_limit=512 * MIB)
     host.with_echoes_until(5.0)
     assert host.measure((101, 600 * MIB)) == [EndWorker(101, kill=True)]
@@ -155,7 +155,7 @@ def test_a_task_that_began_after_the_limit_was_exceeded_is_not_to_blame() -> Non
     assert only(StartWorker, effects) and lines(effects, logging.ERROR) == []
 
 
-def test_workers_that_are_too_large_from_the_start_are_started_ever_more_slowly() -> None:
+def test_workers_too_large_from_the_start_back_off() -> None:
     host = Host(workers=1, memory_limit=10 * MIB)
     starts = 0
     while host.now < 1010.0:
@@ -168,7 +168,7 @@ def test_workers_that_are_too_large_from_the_start_are_started_ever_more_slowly(
     assert starts < 8
 
 
-def test_a_size_that_comes_after_the_worker_is_gone_says_nothing() -> None:
+def test_a_size_of_an_ended_worker_is_ignored() -> None:
     host = Host(memory_limit=512 * MIB)
     host.ends(101, status=1)
     assert host.measure((101, 600 * MIB)) == []
@@ -177,7 +177,7 @@ def test_a_size_that_comes_after_the_worker_is_gone_says_nothing() -> None:
 # ---------------------------------------------------------------------------------------------------------- connections
 
 
-def test_a_connection_that_comes_to_stand_again_is_greeted_at_once() -> None:
+def test_a_new_connection_gets_a_heartbeat_at_once() -> None:
     host = Host()
     host.at(1.0)
     assert host.session.connected(host.now) == [SendHeartbeat(1, ((101, 1010), (102, 1020)))]
@@ -187,7 +187,7 @@ def test_a_connection_that_comes_to_stand_again_is_greeted_at_once() -> None:
     assert len(only(SendHeartbeat, host.at(3.0))) == 1
 
 
-def test_a_connection_without_a_welcome_gets_a_hello_but_not_two_at_once() -> None:
+def test_a_new_connection_without_a_welcome_gets_one_hello() -> None:
     host = Host(welcomed=False)
     assert host.session.connected(host.now) == []
     assert sent(host.at(0.05)) == [] and sent(host.at(0.15)) == [HELLO]
@@ -212,7 +212,7 @@ def last_beat(effects: list[Effect]) -> SendHeartbeat:
     return only(SendHeartbeat, effects)[-1]
 
 
-def test_the_goodbye_comes_behind_what_the_workers_said_last() -> None:
+def test_the_goodbye_follows_the_workers_last_messages() -> None:
     host = busy_host()
     assert host.ends(101) == []
     assert host.receive(HeartbeatEcho(1)) == [], "what it answers was sent before the workers' end"
@@ -221,7 +221,7 @@ def test_the_goodbye_comes_behind_what_the_workers_said_last() -> None:
     assert host.receive(HeartbeatEcho(beat.sequence)) == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
-def test_an_echo_of_an_earlier_heartbeat_says_nothing_about_what_came_later() -> None:
+def test_an_echo_of_an_earlier_heartbeat_does_not_count() -> None:
     host = busy_host()
     early = last_beat(host.at(2.0))
     assert early.workers == ((101, 1010),)
@@ -233,7 +233,7 @@ def test_an_echo_of_an_earlier_heartbeat_says_nothing_about_what_came_later() ->
     assert host.receive(HeartbeatEcho(late.sequence))[-1] == Exit(0)
 
 
-def test_a_scheduler_that_does_not_answer_is_not_waited_for_long() -> None:
+def test_an_ending_agent_waits_briefly_for_a_silent_scheduler() -> None:
     host = busy_host()
     host.ends(101)
     assert last_beat(host.at(0.99)).workers == ()
@@ -249,7 +249,7 @@ def test_an_ending_agent_renews_leases_until_the_end() -> None:
     assert beats == [SendHeartbeat(number, ((101, 1010),), is_retiring=True) for number in (1, 2, 3, 4)]
 
 
-def test_workers_that_had_to_be_killed_are_handed_back_by_the_goodbye() -> None:
+def test_the_goodbye_covers_workers_that_were_killed() -> None:
     host = busy_host()
     assert EndWorker(101, kill=True) in host.at(2.0)
     assert host.ends(101, status=-9, state=BUSY) == [], "no death: the task counts none"
@@ -257,7 +257,7 @@ def test_workers_that_had_to_be_killed_are_handed_back_by_the_goodbye() -> None:
     assert host.echo()[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
-def test_the_goodbye_comes_behind_the_objects_that_the_scheduler_asks_for() -> None:
+def test_the_goodbye_follows_the_requested_objects() -> None:
     host = Host(workers=1)
     host.session.stop("SIGTERM", host.now)
     fetch = messages.FetchObjects([7], [4])
@@ -269,7 +269,7 @@ def test_the_goodbye_comes_behind_the_objects_that_the_scheduler_asks_for() -> N
     assert host.session.tick(host.now)[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
-def test_objects_that_take_too_long_are_not_waited_for() -> None:
+def test_an_ending_agent_waits_a_limited_time_for_objects() -> None:
     host = Host(workers=1)
     host.session.stop("SIGTERM", host.now)
     host.is_sending = True
@@ -280,7 +280,7 @@ def test_objects_that_take_too_long_are_not_waited_for() -> None:
     assert host.now - 1000.0 < 3.5
 
 
-def test_an_agent_whose_workers_took_long_to_end_has_no_time_left_for_objects() -> None:
+def test_slow_workers_leave_no_time_for_objects() -> None:
     host = busy_host()
     host.is_sending = True
     host.at(3.2)
@@ -290,12 +290,12 @@ def test_an_agent_whose_workers_took_long_to_end_has_no_time_left_for_objects() 
     assert Exit(0) in host.at(3.8)
 
 
-def test_orders_to_end_a_worker_are_too_late_for_an_ending_agent() -> None:
+def test_an_ending_agent_ignores_orders_to_end_a_worker() -> None:
     host = busy_host()
     assert host.receive(end_worker(101)) == []
 
 
 @pytest.mark.parametrize("number, words", [(1, "ending 1 worker"), (2, "ending 2 workers")])
-def test_one_worker_is_one_worker(number: int, words: str) -> None:
+def test_a_number_of_workers_in_words(number: int, words: str) -> None:
     host = Host(workers=number)
     assert lines(host.session.stop("SIGTERM", host.now), logging.INFO) == [f"SIGTERM: {words}"]

@@ -1,4 +1,4 @@
-"""Which objects a host agent makes files of, and when these go."""
+"""Which objects a host agent writes to files, and when it removes the files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_object_is_written_once() -> None:
     assert host.session.object_written((CLIENT, 7)) == []
 
 
-def test_it_goes_when_nobody_needs_it() -> None:
+def test_an_object_is_removed_when_it_is_forgotten() -> None:
     host = Host()
     for number in (7, 8, 9):
         host.receive(an_object(number))
@@ -62,7 +62,7 @@ def test_it_goes_when_nobody_needs_it() -> None:
     assert host.receive(an_object(7)) == [WriteObject((CLIENT, 7), FRAMES)]
 
 
-def test_one_that_can_not_be_written_is_marked() -> None:
+def test_an_object_that_can_not_be_written_is_marked_lost() -> None:
     host = Host()
     host.receive(an_object(7))
     line, mark = host.session.object_written((CLIENT, 7), "No space left on device: /dev/shm/x")
@@ -81,7 +81,7 @@ def test_one_that_can_not_be_written_is_marked() -> None:
     assert host.receive(forget(7)) == [RemoveObjects(((CLIENT, 7),))], "the mark as well"
 
 
-def test_no_space_is_said_once() -> None:
+def test_missing_space_is_logged_once() -> None:
     host = Host()
 
     def written(number: int, error: str) -> list[Effect]:
@@ -92,7 +92,7 @@ def test_no_space_is_said_once() -> None:
     assert list(map(len, said)) == [1, 0, 0, 1]
 
 
-def test_a_new_scheduler_sends_again_what_is_needed() -> None:
+def test_a_new_scheduler_makes_all_objects_removed() -> None:
     host = Host()
     host.receive(an_object(7))
     host.receive(an_object(8))
@@ -103,7 +103,7 @@ def test_a_new_scheduler_sends_again_what_is_needed() -> None:
     assert host.receive(an_object(7)) == [WriteObject((CLIENT, 7), FRAMES)]
 
 
-def test_the_same_scheduler_may_have_tasks_on_workers_that_read_what_is_here() -> None:
+def test_a_welcome_of_the_same_scheduler_keeps_objects() -> None:
     host = Host()
     host.receive(an_object(7))
     host.receive(HelloWanted())
@@ -111,7 +111,7 @@ def test_the_same_scheduler_may_have_tasks_on_workers_that_read_what_is_here() -
     assert host.receive(an_object(7)) == []
 
 
-def test_what_the_same_scheduler_does_not_send_again_goes() -> None:
+def test_objects_that_do_not_come_again_are_removed() -> None:
     host = Host()
     for number in (7, 8, 9):
         host.receive(an_object(number))
@@ -126,13 +126,13 @@ def test_what_the_same_scheduler_does_not_send_again_goes() -> None:
     assert host.session.object_bytes == 106
 
 
-def test_tasks_that_run_on_while_the_agent_ends_still_read() -> None:
+def test_objects_are_still_written_while_the_agent_ends() -> None:
     host = Host()
     host.session.stop("SIGTERM", host.now)
     assert host.receive(an_object(7)) == [WriteObject((CLIENT, 7), FRAMES)]
 
 
-def test_a_client_shuts_the_cluster_down() -> None:
+def test_a_shutdown_by_a_client_ends_the_agent() -> None:
     host = Host(workers=2)
     effects = host.receive(Shutdown())
     assert only(EndWorker, effects) == [EndWorker(101, kill=False), EndWorker(102, kill=False)]
@@ -142,7 +142,7 @@ def test_a_client_shuts_the_cluster_down() -> None:
     assert host.ends(102) == [Send(Goodbye("shut down by a client")), Exit(0)]
 
 
-def test_what_workers_have_made_goes_as_well_with_a_new_scheduler() -> None:
+def test_a_new_scheduler_makes_workers_files_removed() -> None:
     host = Host()
     host.receive(HelloWanted())
     assert only(RemoveObjects, host.receive(WELCOME)) == []
@@ -150,14 +150,14 @@ def test_what_workers_have_made_goes_as_well_with_a_new_scheduler() -> None:
     assert only(RemoveObjects, host.receive(Welcome(1, "0.9", 6000, 60.0))) == [RemoveObjects((), with_others=True)]
 
 
-def test_the_scheduler_fetches_what_workers_have_made() -> None:
+def test_the_scheduler_fetches_files_of_workers() -> None:
     host = Host()
     effects = host.receive(FetchObjects([7, 8], [CLIENT, ANOTHER]))
     assert effects == [SendObjects(((CLIENT, 7), (ANOTHER, 8)))]
 
 
-def test_a_hello_names_what_workers_have_made() -> None:
-    """That nobody needs it may have been said while the connection was lost."""
+def test_a_hello_names_files_of_workers() -> None:
+    """The message that removes a file may have been lost with the connection."""
     host = Host()
     host.receive(an_object(7))
     host.files = [(CLIENT, 9), (CLIENT, 8), (CLIENT, 7)]

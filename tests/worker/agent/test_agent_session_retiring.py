@@ -1,4 +1,4 @@
-"""An agent that retires: it asks that its workers get nothing new, and ends them when nothing runs any more."""
+"""A retiring agent: its workers get no new tasks, and it ends when no task runs any more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def leave(host: Host) -> None:
     assert host.ends(102) == [Send(Goodbye("SIGTERM")), Exit(0)]
 
 
-def test_workers_end_when_the_scheduler_says_that_nothing_runs() -> None:
+def test_workers_end_when_the_scheduler_reports_them_drained() -> None:
     host = retiring()
     assert host.receive(HeartbeatEcho(1)) == []
     assert only(EndWorker, host.with_echoes_until(10.0)) == []
@@ -32,59 +32,59 @@ def test_workers_end_when_the_scheduler_says_that_nothing_runs() -> None:
     leave(host)
 
 
-def test_heartbeats_come_more_often_and_all_say_it() -> None:
+def test_heartbeats_of_a_retiring_agent_are_more_frequent() -> None:
     host = retiring()
     beats = only(SendHeartbeat, host.with_echoes_until(2.1))
     assert len(beats) == 4 and all(beat.is_retiring for beat in beats)
 
 
-def test_tasks_have_their_time_and_no_more() -> None:
+def test_tasks_may_run_for_the_retire_time_only() -> None:
     host = retiring(seconds=5.0)
     host.states[0] = BUSY
     assert only(EndWorker, host.at(4.9)) == []
     assert len(only(EndWorker, host.at(5.1))) == 2
 
 
-def test_told_twice_it_ends_at_once() -> None:
+def test_a_second_signal_ends_a_retiring_agent_at_once() -> None:
     host = retiring()
     assert len(only(EndWorker, host.session.retire("SIGTERM", host.now))) == 2
     leave(host)
 
 
-def test_without_a_time_for_it_nothing_is_waited_for() -> None:
+def test_without_a_retire_time_the_agent_ends_at_once() -> None:
     host = Host(workers=2)
     assert len(only(EndWorker, host.session.retire("SIGTERM", host.now))) == 2
     leave(host)
 
 
-def test_a_new_scheduler_is_told_as_well() -> None:
+def test_a_new_scheduler_learns_that_the_agent_retires() -> None:
     host = retiring()
     host.receive(Welcome(2, "0.9", 5000, 60.0))
     assert all(beat.is_retiring for beat in only(SendHeartbeat, host.at(2.0)))
 
 
-def test_a_worker_that_dies_meanwhile_is_reported_and_not_replaced() -> None:
+def test_a_worker_that_dies_while_retiring_is_reported_not_replaced() -> None:
     host = retiring()
     effects = host.ends(101, status=-9, state=BUSY)
     assert [type(message).__name__ for message in sent(effects)] == ["WorkerDied"]
     assert only(StartWorker, effects + host.at(20.0)) == []
 
 
-def test_a_worker_that_was_sent_the_same_signal_has_not_died() -> None:
+def test_a_worker_ended_by_the_same_signal_is_no_death() -> None:
     host = retiring()
     assert host.ends(101, status=0) == []
     assert only(Send, host.ends(102, status=-15)) == []
     assert only(Send, host.echo()) == [Send(Goodbye("SIGTERM"))]
 
 
-def test_it_ends_with_its_last_worker() -> None:
+def test_a_retiring_agent_ends_with_its_last_worker() -> None:
     host = retiring()
     host.ends(101, status=-9, state=BUSY)
     assert not only(Exit, host.ends(102, status=-9))
     assert Exit(0) in host.echo()
 
 
-def test_a_lost_scheduler_is_given_up_as_ever() -> None:
+def test_a_retiring_agent_gives_up_a_lost_scheduler() -> None:
     host = retiring(seconds=1000.0, death_timeout=30.0)
     effects = host.at(31.0)
     assert len(only(EndWorker, effects)) == 2

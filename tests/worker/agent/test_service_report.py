@@ -1,4 +1,4 @@
-"""What a host agent tells the service manager, and when: a clock of the test's own."""
+"""The reports of a host agent to the service manager, with the test's own clock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def told(there: socket.socket) -> list[str]:
             return lines
 
 
-def test_a_life(there: socket.socket) -> None:
+def test_the_reports_of_an_agents_life(there: socket.socket) -> None:
     host = Host(workers=2, welcomed=False)
     report = ServiceReport(SystemdNotifier({"NOTIFY_SOCKET": there.getsockname(), "WATCHDOG_USEC": "6000000"}), 10.0)
     report.update(host.session, 10.0)
@@ -51,13 +51,13 @@ def test_a_life(there: socket.socket) -> None:
     assert told(there) == ["STOPPING=1"]
 
 
-def test_without_a_watchdog_there_is_no_beat(there: socket.socket) -> None:
+def test_without_a_watchdog_no_beat_is_sent(there: socket.socket) -> None:
     report = ServiceReport(SystemdNotifier({"NOTIFY_SOCKET": there.getsockname()}), 10.0)
     report.update(Host().session, 10.0)
     assert "WATCHDOG=1" not in told(there) and report.next_beat == float("inf")
 
 
-def test_without_a_service_manager_nobody_looks_at_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_service_manager_no_status_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     host = Host()
     monkeypatch.setattr(type(host.session), "status", lambda _: pytest.fail("looked"))
     report = ServiceReport(SystemdNotifier({}), 10.0)

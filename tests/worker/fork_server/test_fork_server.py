@@ -1,4 +1,4 @@
-"""How worker processes are made, ended and watched: real processes, with stand-ins for what a worker does."""
+"""How worker processes are started, ended and watched: real processes that run test code instead of a worker."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here
 
 
 def stand_in(settings: WorkerSettings, words: memoryview) -> None:
-    """A worker that does what its name says."""
+    """The settings of a worker that executes its name as code."""
     exec(settings.name, {"words": words, "settings": settings})
 
 
@@ -53,7 +53,7 @@ SLEEP = "import time; time.sleep(600)"
 
 
 class Events:
-    """What a fork_server tells, waited for."""
+    """The events of a fork server."""
 
     def __init__(self, fork_server: WorkerStarter) -> None:
         self.fork_server = fork_server
@@ -81,7 +81,7 @@ class Events:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """For what gives no file descriptor to wait for: look again and again."""
+    """Poll a condition that has no descriptor to wait for."""
     deadline = time.monotonic() + WAIT_SECONDS
     pause = threading.Event()
     while not condition():
@@ -116,7 +116,7 @@ def events(fork_server: ForkServer) -> Events:
 pytestmark = needs_fork
 
 
-def test_exit_codes_and_signals_are_told_with_pid_and_peak_memory(fork_server: ForkServer, events: Events) -> None:
+def test_an_end_has_exit_code_or_signal_pid_and_peak_memory(fork_server: ForkServer, events: Events) -> None:
     fork_server.start(0, worker(1, ""))
     fork_server.start(1, worker(2, "import sys; sys.exit(3)"))
     fork_server.start(2, worker(3, "import os; os._exit(4)"))
@@ -132,12 +132,12 @@ def test_exit_codes_and_signals_are_told_with_pid_and_peak_memory(fork_server: F
 def test_peak_memory_is_the_workers_own(fork_server: ForkServer, events: Events) -> None:
     fork_server.start(0, worker(1, "b = bytearray(200 << 20); del b"))
     fork_server.start(1, worker(2, ""))
-    # Both begin with what this process has, which is much after other tests.
+    # Both begin with the memory of this process, which is much after other tests.
     assert events.ended(1).peak_bytes - events.ended(2).peak_bytes > 150 << 20
 
 
 def test_an_exception_is_printed_and_is_exit_code_1(page: StatePage, capfd: pytest.CaptureFixture[str]) -> None:
-    fork_server = ForkServer(stand_in, page)  # here, so that it has the standard error that is captured
+    fork_server = ForkServer(stand_in, page)  # made here, so that its standard error is captured
     try:
         events = Events(fork_server)
         fork_server.start(0, worker(1, "words[4] = 1; raise ValueError('from the worker')"))
@@ -164,7 +164,7 @@ PRELOAD = "import importlib; importlib.import_module('no_such_module')"
         ("raise SystemExit(3)", ""),
     ],
 )
-def test_why_a_worker_cannot_start_is_in_its_slot_and_not_printed(
+def test_the_reason_of_a_failed_start_is_in_the_slot(
     page: StatePage, capfd: pytest.CaptureFixture[str], does: str, last_words: str
 ) -> None:
     fork_server = ForkServer(stand_in, page)
@@ -189,7 +189,7 @@ def test_a_failed_preload_has_a_status_of_its_own(fork_server: ForkServer, event
     assert page.read(0).last_words.startswith("--preload no_such_module:load: ModuleNotFoundError: No module named")
 
 
-def test_what_a_killed_worker_ran_is_in_its_slot(fork_server: ForkServer, events: Events, page: StatePage) -> None:
+def test_the_task_of_a_killed_worker_is_in_its_slot(fork_server: ForkServer, events: Events, page: StatePage) -> None:
     does = (
         "import os\n"
         "from scaler_worker.fork_server.state_page import ATTEMPT, CLIENT, ID, READY, RUNNING\n"
@@ -215,7 +215,7 @@ def test_last_words_of_any_length_and_kind(page: StatePage) -> None:
 
 
 class Changing:
-    """A slot whose worker writes between any two words that are read."""
+    """A slot whose worker writes between any two reads of a word."""
 
     def __init__(self, page: StatePage, changes: int) -> None:
         self._page = page
@@ -231,7 +231,7 @@ class Changing:
 
 
 @pytest.mark.parametrize("changes, task", [(0, (7, 8, 1)), (1, (7, 9, 1)), (50, (7, 58, 1)), (1 << 62, None)])
-def test_a_slot_is_believed_when_two_looks_see_the_same(
+def test_a_state_is_valid_if_two_reads_agree(
     page: StatePage, monkeypatch: pytest.MonkeyPatch, changes: int, task: object
 ) -> None:
     page.slot(0)[:5] = memoryview(array("Q", (7, 8, 1, 1, 1)))
@@ -257,10 +257,10 @@ def test_terminate_and_kill(fork_server: ForkServer, events: Events) -> None:
     assert events.ended(1).cause() == "signal 15 (SIGTERM)"
     fork_server.end(2, kill=True)
     assert events.ended(2).cause() == "signal 9 (SIGKILL)"
-    fork_server.end(2, kill=True)  # of one that is gone: nothing
+    fork_server.end(2, kill=True)  # has no effect: the worker has ended
 
 
-def test_terminate_right_behind_the_start_is_not_lost(fork_server: ForkServer, events: Events) -> None:
+def test_a_signal_right_after_the_start_is_not_lost(fork_server: ForkServer, events: Events) -> None:
     for incarnation in range(1, 21):
         fork_server.start(0, worker(incarnation, SLEEP))
         fork_server.end(incarnation, kill=False)
@@ -286,14 +286,16 @@ def test_a_worker_has_signals_as_any_python_has_and_no_terminal(fork_server: For
 
 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="no os.waitid here")
-def test_what_a_task_started_ends_with_its_worker(fork_server: ForkServer, events: Events, page: StatePage) -> None:
+def test_processes_started_by_a_task_end_with_its_worker(
+    fork_server: ForkServer, events: Events, page: StatePage
+) -> None:
     does = f"words[0] = subprocess.Popen([sys.executable, '-c', {SLEEP!r}]).pid; os._exit(7)"
     fork_server.start(0, worker(1, f"import os, subprocess, sys; {does}"))
     assert events.ended(1).cause() == "exit code 7"
     wait_until(lambda: is_gone(page.slot(0)[0]), "what a task started outlived its worker")
 
 
-def test_many_requests_at_once_block_nobody(fork_server: ForkServer, events: Events) -> None:
+def test_many_requests_at_once_do_not_block(fork_server: ForkServer, events: Events) -> None:
     fork_server.start(0, worker(1, SLEEP))
     os.kill(fork_server.pid, signal.SIGSTOP)
     for _ in range(5000):
@@ -318,7 +320,7 @@ def test_close_ends_workers_and_fork_server(page: StatePage) -> None:
     assert is_gone(fork_server.pid) and is_gone(pid)
 
 
-def test_close_ends_what_does_not_want_to_end(page: StatePage) -> None:
+def test_close_kills_workers_that_ignore_signals(page: StatePage) -> None:
     fork_server = ForkServer(stand_in, page)
     fork_server.start(0, worker(1, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
     pid = Events(fork_server).started(1)
@@ -328,7 +330,7 @@ def test_close_ends_what_does_not_want_to_end(page: StatePage) -> None:
     wait_until(lambda: is_gone(pid), "a worker outlived the fork_server")
 
 
-def test_workers_die_with_the_fork_server_which_is_reported(
+def test_the_death_of_the_fork_server_kills_its_workers(
     fork_server: ForkServer, events: Events, page: StatePage
 ) -> None:
     fork_server.start(0, worker(1, f"import signal; signal.signal(15, signal.SIG_IGN); words[4] = 1; {SLEEP}"))
@@ -349,7 +351,7 @@ from scaler_worker.fork_server.state_page import StatePage
 def stand_in(settings, words):
     import signal, time
     signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"terminated\\n"), sys.exit(0)))
-    os.write(1, b"%d\\n" % os.getpid())  # at one go: these lines are of several processes
+    os.write(1, b"%d\\n" % os.getpid())  # in one write: several processes write here
     time.sleep(600)
 
 fork_server = ForkServer(stand_in, StatePage(2))
@@ -361,7 +363,7 @@ os.read(0, 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_nothing_outlives_a_killed_agent(number: signal.Signals) -> None:
+def test_no_process_outlives_a_killed_agent(number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as agent:
@@ -370,7 +372,7 @@ def test_nothing_outlives_a_killed_agent(number: signal.Signals) -> None:
             pids = [int(agent.stdout.readline()) for _ in range(3)]
         finally:
             agent.send_signal(number)
-        assert agent.stdout.read().split() == [b"terminated", b"terminated"]  # and the end of the file: all have gone
+        assert agent.stdout.read().split() == [b"terminated", b"terminated"]  # the file ends: all processes have ended
     wait_until(lambda: all(is_gone(pid) for pid in pids), "a process outlived the agent")
 
 
@@ -413,7 +415,7 @@ def test_without_fork_a_worker_finds_our_modules(
     assert events.ended(1).cause() == "exit code 3"
 
 
-def test_without_fork_an_interpreter_that_is_not_there_is_told() -> None:
+def test_without_fork_a_missing_interpreter_is_reported() -> None:
     fork_server = SubprocessStarter(("/nowhere/python",))
     fork_server.start(0, worker(1, ""))
     ended = Events(fork_server).ended(1)
@@ -426,5 +428,5 @@ def test_without_fork_a_worker_ends_with_its_agent(subprocess_starter: Subproces
     events.started(1)
     process = fork_server._processes[1]
     assert process.stdin is not None
-    process.stdin.close()  # what the end of the agent does
+    process.stdin.close()  # as the end of the agent does
     assert events.ended(1).cause() == "exit code 1"

@@ -13,7 +13,7 @@ from scaler_worker.fork_server.preload import PreloadError, error_summary, prelo
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What was called in a module `prepared`, which has functions that work and that fail."""
+    """The calls into a module `prepared`, which has functions that work and functions that fail."""
     seen: list[str] = []
 
     class Model:
@@ -30,7 +30,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     yield seen
 
 
-def test_what_is_named_is_called(calls: list[str]) -> None:
+def test_the_named_function_is_called(calls: list[str]) -> None:
     preload("prepared:load")
     preload("prepared:Model.load")
     assert calls == ["load", "Model.load"]
@@ -45,9 +45,9 @@ def test_what_is_named_is_called(calls: list[str]) -> None:
         ("unprepared:load", "ModuleNotFoundError: No module named 'unprepared'"),
     ],
 )
-def test_why_it_failed_is_one_line(calls: list[str], name: str, complaint: str) -> None:
+def test_a_failed_preload_is_one_line(calls: list[str], name: str, complaint: str) -> None:
     with pytest.raises(PreloadError) as caught:
         preload(name)
     line = error_summary(caught.value)
     assert line.startswith(f"--preload {name}: {complaint}")
-    assert "scaler_worker/fork_server/preload.py" not in line  # the place is the user's, where there is one
+    assert "scaler_worker/fork_server/preload.py" not in line  # the place is in the user's code, if possible

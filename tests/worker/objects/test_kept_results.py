@@ -1,4 +1,4 @@
-"""Large kept results: when they become files of the host, and what is answered then."""
+"""Large results: when they are written to files of the host, and what the answer has then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ID = 7
 
 
 class Buffers:
-    """Pickles as arrays do: each of its parts may travel out of band."""
+    """Pickles as arrays do: each part may be a buffer beside the pickle."""
 
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
@@ -48,7 +48,7 @@ def length_and_kind(value: Any) -> tuple[int, str, bool]:
 
 
 class Ref:
-    """In a task's argument, for its first input."""
+    """A reference to the first input, in a task's arguments."""
 
     def __reduce__(self) -> Any:
         return input_lookup.load_input, (0,)
@@ -62,7 +62,7 @@ def files(directory: Path) -> list[str]:
     return sorted(os.listdir(directory))
 
 
-def test_buffers_go_into_the_file_as_they_are(tmp_path: Path) -> None:
+def test_buffers_are_written_without_pickling(tmp_path: Path) -> None:
     outcome, payload = store(tmp_path, Buffers(b"a" * LARGE_BYTES, b"b" * LARGE_BYTES, b"small"))
     frames = read_object(str(tmp_path), (CLIENT, ID))
     assert frames is not None and list(map(len, frames[1:])) == [LARGE_BYTES, LARGE_BYTES]
@@ -88,13 +88,13 @@ def test_small_values_are_answered(tmp_path: Path, size: int) -> None:
     assert files(tmp_path) == []
 
 
-def test_there_is_no_directory(tmp_path: Path) -> None:
+def test_without_a_directory_the_value_is_answered(tmp_path: Path) -> None:
     for directory in ("", str(tmp_path / "gone")):
         outcome, payload = KeptResults(directory).writer_for(CLIENT, ID)(large(LARGE_BYTES))
         assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == LARGE_BYTES
 
 
-def test_there_is_no_space(tmp_path: Path) -> None:
+def test_without_space_the_value_is_answered(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGE_BYTES // 2, limits[1]))
     try:
@@ -105,7 +105,7 @@ def test_there_is_no_space(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
-def test_what_is_stopped_while_it_writes_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_during_the_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: Any) -> None:
         raise TaskStoppedError("stopped")
 
@@ -115,7 +115,7 @@ def test_what_is_stopped_while_it_writes_leaves_nothing(tmp_path: Path, monkeypa
     assert files(tmp_path) == []
 
 
-def test_the_scheduler_means_the_same_size() -> None:
+def test_worker_and_scheduler_agree_on_the_limit() -> None:
     functions = pytest.importorskip("scaler_scheduler.core.state.functions")
     assert functions.LARGE_BYTES == kept_results.LARGE_BYTES
 
@@ -130,7 +130,7 @@ def scheduler() -> Iterator[FakeScheduler]:
     scheduler.close()
 
 
-def test_a_worker_stores_what_it_is_asked_to(scheduler: FakeScheduler, tmp_path: Path) -> None:
+def test_a_worker_writes_results_that_the_scheduler_asks_for(scheduler: FakeScheduler, tmp_path: Path) -> None:
     size = 1 << 20
     with joined_worker(scheduler, str(tmp_path)):
         scheduler.send_function(3, large)
@@ -149,8 +149,8 @@ def test_a_worker_stores_what_it_is_asked_to(scheduler: FakeScheduler, tmp_path:
         assert outcome == Outcome.INPUT_LOST and "is gone" in text
 
 
-def test_a_process_that_the_task_has_forked_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its value would take the place of the task's own."""
+def test_a_process_forked_by_a_task_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file would replace the file of the task."""
     monkeypatch.setattr(task_host, "is_forked_by_task", True)
     assert store(tmp_path, large(LARGE_BYTES))[0] == Outcome.VALUE
     assert files(tmp_path) == []

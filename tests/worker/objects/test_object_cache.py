@@ -1,4 +1,4 @@
-"""The values of what tasks read: made once, of bytes that were sent or of a file that may be late."""
+"""The values of inputs: made once, of bytes that were sent, or of a file that may come late."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOADED: list[str] = []
 
 
 class Loud:
-    """Tells that it is made."""
+    """Counts how often it is made."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -55,7 +55,7 @@ class Unloadable:
 
 
 class Ref:
-    """In a task's arguments, for its input at this position."""
+    """A reference to the input at this position, in a task's arguments."""
 
     def __init__(self, position: int) -> None:
         self.position = position
@@ -104,7 +104,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Waiting:
-    """A task's thread that asks for its first input."""
+    """A task's thread that reads its first input."""
 
     def __init__(self, values: Inputs) -> None:
         self.result: Any = None
@@ -125,7 +125,7 @@ class Waiting:
 
 
 def is_asleep(waiting: Waiting) -> bool:
-    """It has looked for the file once, and pauses."""
+    """Wait until it has looked for the file once and pauses."""
     assert waiting.thread.ident is not None
     frame = sys._current_frames().get(waiting.thread.ident)
     return frame is not None and "pause" in frame.f_locals
@@ -148,7 +148,7 @@ def text_of(values: Inputs) -> str:
 # ----------------------------------------------------------------------------------------------------------- what it is
 
 
-def test_a_value_is_made_once_and_the_same_for_all(store: Store) -> None:
+def test_a_value_is_made_once_for_all_tasks(store: Store) -> None:
     store.send(7, Loud("a"))
     store.send(8, Loud("b"))
     first, second = store.inputs(8, 7), store.inputs(7, 7)
@@ -185,7 +185,7 @@ def test_none_is_a_value(store: Store) -> None:
     assert found is not None and found.value is None and found.frames is None
 
 
-def test_what_a_task_reads_survives_a_welcome_while_it_runs(store: Store) -> None:
+def test_inputs_of_a_running_task_survive_a_welcome(store: Store) -> None:
     store.send(7, [5])
     values = store.inputs(7)
     store.table.clear()
@@ -208,29 +208,29 @@ def test_a_forgotten_file_is_unmapped(store: Store) -> None:
 # ------------------------------------------------------------------------------------------------------ what is missing
 
 
-def test_what_was_never_sent(store: Store) -> None:
+def test_an_object_that_was_never_sent_is_lost(store: Store) -> None:
     assert text_of(store.inputs(7)) == "object 7, which it reads, is not there: it was not sent to this worker"
 
 
-def test_a_file_without_an_agent(store: Store) -> None:
+def test_a_file_without_an_agent_is_lost(store: Store) -> None:
     store.table.expect_file((CLIENT, 7))
     values = ObjectCache(store.table, "").inputs(CLIENT, [7])
     assert "file of the host agent, and this worker has none" in text_of(values)
 
 
-def test_a_file_that_could_not_be_written(store: Store) -> None:
+def test_a_file_that_could_not_be_written_is_lost(store: Store) -> None:
     mark_lost(str(store.directory), (CLIENT, 7), "No space left on device")
     assert text_of(store.expect(7)) == "object 7, which it reads, is not there: No space left on device"
 
 
-def test_an_agent_that_has_left(store: Store) -> None:
+def test_a_file_of_an_agent_that_has_ended_is_lost(store: Store) -> None:
     values = store.expect(7)
     shutil.rmtree(store.directory)
     assert "the host agent has left" in text_of(values)
     store.directory.mkdir()
 
 
-def test_a_file_that_a_worker_has_made_is_not_waited_for(store: Store) -> None:
+def test_a_task_does_not_wait_for_a_missing_file_of_a_worker(store: Store) -> None:
     store.write(7, [1])
     store.table.expect_file((CLIENT, 7), has_file=True)
     assert store.inputs(7)(0) == [1]
@@ -238,7 +238,7 @@ def test_a_file_that_a_worker_has_made_is_not_waited_for(store: Store) -> None:
     assert "its file, which a worker has made, is gone" in text_of(store.inputs(8))
 
 
-def test_a_file_that_never_comes(store: Store, impatient: None) -> None:
+def test_a_file_that_never_comes_is_lost_after_a_while(store: Store, impatient: None) -> None:
     assert "has not made its file within 0.05 s" in text_of(store.expect(7))
 
 
@@ -255,40 +255,40 @@ def test_an_object_that_can_not_be_loaded_is_not_lost(store: Store) -> None:
 # --------------------------------------------------------------------------------------------------------- what is late
 
 
-def test_a_file_that_comes_late(store: Store, waiting: Waiting) -> None:
+def test_a_task_waits_for_a_late_file(store: Store, waiting: Waiting) -> None:
     store.write(7, "late")
     assert waiting.end() == "late"
 
 
-def test_bytes_in_place_of_the_file(store: Store, waiting: Waiting) -> None:
+def test_bytes_may_come_in_place_of_the_file(store: Store, waiting: Waiting) -> None:
     store.table.put((CLIENT, 7), frames_of("sent"))
     assert waiting.end() == "sent"
 
 
-def test_a_task_that_waits_for_what_is_forgotten(store: Store, waiting: Waiting) -> None:
+def test_an_object_forgotten_during_the_wait_is_lost(store: Store, waiting: Waiting) -> None:
     store.table.forget([(CLIENT, 7)])
     assert "nobody refers to it any more" in str(waiting.end())
 
 
-def test_a_task_that_waits_for_a_file_while_the_worker_joins_anew(store: Store, waiting: Waiting) -> None:
+def test_a_missing_file_is_lost_when_the_worker_joins_again(store: Store, waiting: Waiting) -> None:
     store.table.clear()
     assert "joined anew" in str(waiting.end())
 
 
-def test_a_file_that_is_there_is_read_also_then(store: Store) -> None:
+def test_an_existing_file_is_read_after_the_worker_joins_again(store: Store) -> None:
     values = store.expect(7)
     store.write(7, "there")
     store.table.clear()
     assert values(0) == "there"
 
 
-def test_a_file_that_is_given_up_while_a_task_waits(store: Store, waiting: Waiting) -> None:
+def test_a_file_marked_lost_during_the_wait_is_lost(store: Store, waiting: Waiting) -> None:
     mark_lost(str(store.directory), (CLIENT, 7), "No space left on device")
     assert "No space left on device" in str(waiting.end())
 
 
-def test_while_other_files_come_the_wait_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time is what the test says: a second passes with each pause."""
+def test_other_new_files_extend_the_wait(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test sets the time: each pause takes a second."""
     now = 0.0
 
     def pause(_: float) -> None:
@@ -321,25 +321,25 @@ def adds(*parts: Any, more: dict[str, Any] | None = None) -> Any:
     return sum(parts) + sum((more or {}).get("numbers", []))
 
 
-def test_references_stand_anywhere_in_the_arguments(store: Store) -> None:
+def test_references_may_be_anywhere_in_the_arguments(store: Store) -> None:
     store.send(7, 30)
     store.send(8, 400)
     outcome, payload = run(store, [(Ref(0), 1, Ref(1)), {"more": {"numbers": [Ref(0), 2]}}], 7, 8)
     assert (outcome, pickle.loads(payload)) == (Outcome.VALUE, 463)
 
 
-def test_a_lost_input_is_an_outcome_of_its_own_with_a_text(store: Store) -> None:
+def test_a_lost_input_has_its_own_outcome_and_a_text(store: Store) -> None:
     outcome, payload = run(store, (Ref(0),), 7)
     assert outcome == Outcome.INPUT_LOST
     assert payload.decode() == "adds: object 7, which it reads, is not there: it was not sent to this worker"
 
 
-def test_an_object_that_can_not_be_loaded_is_an_exception_of_the_task(store: Store) -> None:
+def test_an_object_that_can_not_be_loaded_fails_the_task(store: Store) -> None:
     store.send(7, Unloadable())
     outcome, payload = run(store, (Ref(0),), 7)
     assert outcome == Outcome.EXCEPTION and isinstance(pickle.loads(payload)[0], ImportError)
 
 
-def test_outside_of_a_task_there_are_no_inputs() -> None:
+def test_a_reference_outside_of_a_task_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="only among the arguments of a task"):
         input_lookup.load_input(0)

@@ -1,4 +1,4 @@
-"""The directory of a host's object files: who makes it, who keeps it, and that none is left behind."""
+"""The directory of a host's object files: how it is made, locked and removed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ sys.stdin.read()
 
 @contextmanager
 def made_by_a_process(place: Path, agent: int) -> Iterator[subprocess.Popen[str]]:
-    """A process that has made its directory, and an object in it."""
+    """A process that has made its directory, with an object in it."""
     command = [sys.executable, "-c", OWNER, str(place), str(agent)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -41,7 +41,7 @@ def made_by_a_process(place: Path, agent: int) -> Iterator[subprocess.Popen[str]
         process.communicate()
 
 
-def test_it_is_its_owners_alone(tmp_path: Path) -> None:
+def test_the_directory_is_private_to_its_user(tmp_path: Path) -> None:
     directory = make_directory(77, [str(tmp_path)])
     assert directory.path == str(tmp_path / NAME)
     assert stat.S_IMODE(os.stat(directory.path).st_mode) == 0o700
@@ -51,7 +51,7 @@ def test_it_is_its_owners_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_the_next_best_place_is_taken(tmp_path: Path) -> None:
+def test_the_second_place_is_used_if_the_first_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "good").mkdir()
     taken = tmp_path / "taken" / NAME
@@ -64,7 +64,7 @@ def test_the_next_best_place_is_taken(tmp_path: Path) -> None:
     assert os.listdir(taken) == ["of somebody else"]
 
 
-def test_without_any_place_it_is_an_error(tmp_path: Path) -> None:
+def test_no_usable_place_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match="file"):
         make_directory(77, [str(tmp_path / "missing"), str(tmp_path / "file")])
@@ -72,7 +72,7 @@ def test_without_any_place_it_is_an_error(tmp_path: Path) -> None:
         make_directory(77, [])
 
 
-def test_what_a_killed_process_has_left_goes_at_the_next_start(tmp_path: Path) -> None:
+def test_a_killed_agents_directory_is_removed_at_the_next_start(tmp_path: Path) -> None:
     with made_by_a_process(tmp_path, 5) as process:
         process.kill()
         process.wait()
@@ -82,7 +82,7 @@ def test_what_a_killed_process_has_left_goes_at_the_next_start(tmp_path: Path) -
         directory.remove()
 
 
-def test_what_lives_is_left_alone(tmp_path: Path) -> None:
+def test_a_living_agents_directory_is_kept(tmp_path: Path) -> None:
     with made_by_a_process(tmp_path, 5):
         directory = make_directory(77, [str(tmp_path)])
         assert sorted(os.listdir(tmp_path)) == ["scaler-0000000000000005", NAME]
@@ -90,7 +90,7 @@ def test_what_lives_is_left_alone(tmp_path: Path) -> None:
         directory.remove()
 
 
-def test_so_are_others_that_only_have_such_names(tmp_path: Path) -> None:
+def test_other_files_with_similar_names_are_kept(tmp_path: Path) -> None:
     (tmp_path / "scaler-5").mkdir()
     (tmp_path / "scaler-000000000000000g").mkdir()
     (tmp_path / "scaler-0000000000000006").write_text("a file")
@@ -103,8 +103,8 @@ def test_so_are_others_that_only_have_such_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_process_holds_it_until_it_leaves(tmp_path: Path) -> None:
-    """The fork server holds it when the agent is gone; workers, which leave, do not."""
+def test_a_forked_process_holds_the_lock_until_it_releases_it(tmp_path: Path) -> None:
+    """The fork server keeps the lock after the agent's end. Workers release it."""
     directory = ObjectDirectory(str(tmp_path / NAME))
     (from_child, tell), (from_test, order) = os.pipe(), os.pipe()
     child = os.fork()
@@ -129,9 +129,7 @@ def test_a_forked_process_holds_it_until_it_leaves(tmp_path: Path) -> None:
         os.close(end)
 
 
-def test_one_that_is_taken_for_stale_before_it_is_locked_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_removed_before_its_lock_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     make = os.mkdir
 
@@ -139,7 +137,7 @@ def test_one_that_is_taken_for_stale_before_it_is_locked_is_made_again(
         made.append(path)
         make(path, mode)
         if len(made) == 1:
-            os.rmdir(path)  # as another agent does that starts
+            os.rmdir(path)  # as another agent does at its start
 
     monkeypatch.setattr(os, "mkdir", mkdir)
     directory = ObjectDirectory(str(tmp_path / NAME))

@@ -1,4 +1,4 @@
-"""Files of objects: what is written is what is mapped, whole or not at all, for nobody else."""
+"""Object files: written whole or not at all, mapped read-only, private to the user."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(directory: Path) -> list[bytes]:
 
 @contextmanager
 def no_file_above(size: int) -> Iterator[None]:
-    """Writing beyond so many bytes fails, as it does where there is no space left."""
+    """Make writes beyond this many bytes fail, as if no space is left."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -65,14 +65,14 @@ def test_frames_come_back_aligned_and_read_only(tmp_path: Path, frames: list[byt
         assert not frame or any(content.startswith(frame, begin) for begin in range(ALIGNMENT, len(content), ALIGNMENT))
 
 
-def test_frames_may_be_memory_of_any_kind(tmp_path: Path) -> None:
+def test_frames_may_be_any_kind_of_memory(tmp_path: Path) -> None:
     numbers = memoryview(bytearray(24)).cast("Q")
     numbers[1] = 258
     write_object(str(tmp_path), NAME, [b"a", memoryview(b"bc"), numbers])
     assert read(tmp_path) == [b"a", b"bc", bytes(numbers)]
 
 
-def test_the_file_is_its_owners_alone_and_nothing_else_is_left(tmp_path: Path) -> None:
+def test_the_file_is_private_and_no_unfinished_file_is_left(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         write_object(str(tmp_path), NAME, [b"a"])
@@ -82,7 +82,7 @@ def test_the_file_is_its_owners_alone_and_nothing_else_is_left(tmp_path: Path) -
     assert stat.S_IMODE(os.stat(tmp_path / FILE).st_mode) == 0o600
 
 
-def test_what_is_mapped_outlives_the_file(tmp_path: Path) -> None:
+def test_a_mapping_outlives_its_file(tmp_path: Path) -> None:
     write_object(str(tmp_path), NAME, [b"a" * 100_000])
     frames = read_object(str(tmp_path), NAME)
     remove_object(str(tmp_path), NAME)
@@ -92,7 +92,7 @@ def test_what_is_mapped_outlives_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="no /proc here")
-def test_memory_and_descriptors_go_with_the_last_view(tmp_path: Path) -> None:
+def test_the_last_view_frees_memory_and_descriptors(tmp_path: Path) -> None:
     def mappings() -> int:
         return Path("/proc/self/maps").read_text().count(str(tmp_path))
 
@@ -117,7 +117,7 @@ def test_a_file_that_can_not_be_written_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == [] and read_object(str(tmp_path), NAME) is None
 
 
-def test_in_its_place_is_the_reason(tmp_path: Path) -> None:
+def test_the_reason_stands_in_the_place_of_a_missing_file(tmp_path: Path) -> None:
     mark_lost(str(tmp_path), NAME, "No space left on device")
     with pytest.raises(ObjectLostError, match="^No space left on device$"):
         read(tmp_path)
@@ -164,7 +164,7 @@ def with_huge_frames(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [cut, lengthened, emptied, of_another_kind, with_too_many_frames, with_huge_frames])
-def test_a_damaged_file_is_told(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_file_is_an_error(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     write_object(str(tmp_path), NAME, [b"a" * 100, b"b" * 100])
     path = tmp_path / FILE
     path.write_bytes(damage(path.read_bytes()))
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, damage: Callable[[bytes], bytes]
         read(tmp_path)
 
 
-def test_something_else_in_its_place(tmp_path: Path) -> None:
+def test_a_directory_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(ObjectLostError, match="damaged"):
         read(tmp_path)
@@ -182,13 +182,13 @@ def test_something_else_in_its_place(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_what_the_system_refuses_is_told(tmp_path: Path) -> None:
+def test_an_error_of_the_system_is_in_the_text(tmp_path: Path) -> None:
     with pytest.raises(ObjectLostError, match="can't be read: File name too long"):
         read(tmp_path / ("x" * 300))
 
 
 @pytest.mark.parametrize("more", [None, "notes.txt", "scaler", FILE + ".old"])
-def test_a_directory_goes_with_its_objects_and_stays_with_anything_else(tmp_path: Path, more: Any) -> None:
+def test_a_directory_with_other_files_is_not_removed(tmp_path: Path, more: Any) -> None:
     directory = tmp_path / "objects"
     directory.mkdir()
     write_object(str(directory), NAME, [b"a"])
@@ -202,7 +202,7 @@ def test_a_directory_goes_with_its_objects_and_stays_with_anything_else(tmp_path
     assert more is None or os.listdir(directory) == [more]
 
 
-def test_what_a_process_has_not_finished_goes_without_the_rest(tmp_path: Path) -> None:
+def test_only_unfinished_files_of_the_process_are_removed(tmp_path: Path) -> None:
     write_object(str(tmp_path), NAME, [b"a"])
     for pid in (471, 4711):
         (tmp_path / f"{FILE}.{pid}.part").write_bytes(b"half of it")
@@ -217,7 +217,7 @@ def test_what_a_process_has_not_finished_goes_without_the_rest(tmp_path: Path) -
     assert bytes_in(str(tmp_path)) == 0 and objects_in(str(tmp_path)) == []
 
 
-def test_nothing_is_left_where_the_directory_was_emptied_meanwhile(tmp_path: Path, monkeypatch: Any) -> None:
+def test_removal_works_if_another_process_removes_files_meanwhile(tmp_path: Path, monkeypatch: Any) -> None:
     replace = os.replace
 
     def emptied(source: str, target: str) -> None:

@@ -1,4 +1,4 @@
-"""The streams that tasks find as `sys.stdout` and `sys.stderr`, and the log that their lines go to."""
+"""The captured `sys.stdout` and `sys.stderr` of tasks, and the log of their lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scaler_worker.output.streams import Capture, TaskStream
 
 
 class Noted:
-    """In the place of a TaskOutput."""
+    """Takes the place of a TaskOutput."""
 
     def __init__(self) -> None:
         self.written: list[tuple[int, str]] = []
@@ -44,7 +44,7 @@ def stream(noted: Any) -> TaskStream:
     return TaskStream(noted, log, STANDARD_OUTPUT, sys.__stdout__)
 
 
-def test_whatever_prints(stream: TaskStream, noted: Noted) -> None:
+def test_all_ways_to_print_are_captured(stream: TaskStream, noted: Noted) -> None:
     print("one", 2, file=stream, flush=True)
     stream.writelines(["three\n", "four"])
     assert stream.write("") == 0 and stream.write("five") == 4
@@ -61,7 +61,7 @@ def test_bytes_are_text_in_utf_8(stream: TaskStream, noted: Noted) -> None:
     assert "".join(text for _, text in noted.written) == "Zoë\n\ufffd\n"
 
 
-def test_it_says_what_a_stream_says(stream: TaskStream, noted: Any) -> None:
+def test_a_captured_stream_has_the_attributes_of_a_stream(stream: TaskStream, noted: Any) -> None:
     assert (stream.encoding, stream.errors, stream.name, stream.mode) == ("utf-8", "backslashreplace", "<stdout>", "w")
     assert stream.fileno() == stream.buffer.fileno() == 1
     assert not stream.isatty() and stream.writable() and not stream.readable() and stream.line_buffering
@@ -78,13 +78,13 @@ def test_it_says_what_a_stream_says(stream: TaskStream, noted: Any) -> None:
     assert without.name == "<stderr>"
 
 
-def test_handlers_of_logging_write_to_it(stream: TaskStream, noted: Noted) -> None:
+def test_handlers_of_logging_write_to_a_captured_stream(stream: TaskStream, noted: Noted) -> None:
     handler = logging.StreamHandler(stream)
     handler.emit(logging.makeLogRecord({"msg": "logged"}))
     assert noted.written == [(STANDARD_OUTPUT, "logged\n")]
 
 
-def test_afterwards_everything_is_as_before(noted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_restores_the_streams(noted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     stdout, stderr = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", stdout)
     monkeypatch.setattr(sys, "stderr", stderr)
@@ -134,7 +134,7 @@ def pipe() -> Iterator[Pipe]:
     pipe.close()
 
 
-def test_who_prints_writes_the_log_itself(pipe: Pipe) -> None:
+def test_the_printing_thread_writes_the_log_itself(pipe: Pipe) -> None:
     log = OutputLog()
     log.add("host/1 f#1", STANDARD_OUTPUT, ["one", "two"])
     log.add("host/1 f#1", STANDARD_ERROR, ["three"])
@@ -142,7 +142,7 @@ def test_who_prints_writes_the_log_itself(pipe: Pipe) -> None:
     assert pipe.read() == "host/1 f#1: one\nhost/1 f#1: two\nhost/1 f#1 stderr: three\n"
 
 
-def test_the_level_of_others_does_not_count(pipe: Pipe) -> None:
+def test_output_is_logged_at_any_level_of_the_worker(pipe: Pipe) -> None:
     logging.getLogger("scaler_worker").setLevel(logging.CRITICAL)
     try:
         log = OutputLog()
@@ -153,7 +153,7 @@ def test_the_level_of_others_does_not_count(pipe: Pipe) -> None:
         logging.getLogger("scaler_worker").setLevel(logging.NOTSET)
 
 
-def test_a_log_that_nobody_reads_holds_nobody_up(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_without_a_reader_blocks_no_task(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scaler_worker.output.log.MOST_WAITING", 100_000)
     log = OutputLog()
     log.start()
@@ -187,7 +187,7 @@ def test_long_lines_of_wide_characters_fit_into_a_pipe(pipe: Pipe) -> None:
     assert max(len(line.encode()) for line in lines) < 4096
 
 
-def test_a_handler_that_prints_does_not_come_back(noted: Any, pipe: Pipe) -> None:
+def test_a_handler_that_prints_does_not_recurse(noted: Any, pipe: Pipe) -> None:
     log = OutputLog()
     raw = io.StringIO()
     stream = TaskStream(noted, log, STANDARD_ERROR, raw)
@@ -209,7 +209,7 @@ class Printing(logging.Formatter):
         return super().format(record)
 
 
-def test_threads_that_print_at_once_lose_nothing(pipe: Pipe) -> None:
+def test_threads_that_print_at_once_lose_no_line(pipe: Pipe) -> None:
     log = OutputLog()
     threads = [
         threading.Thread(

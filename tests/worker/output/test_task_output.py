@@ -1,4 +1,4 @@
-"""What tasks print becomes lines: whose, how many, and in which order. No sockets, no processes, a clock by hand."""
+"""The output of tasks as lines: origin, bounds, order. Without sockets or processes, with the test's own clock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STREAMED = messages.FLAG_STREAM_OUTPUT
 
 
 class FakeOrigins:
-    """Says what the test says."""
+    """An origin lookup that the test sets."""
 
     def __init__(self) -> None:
         self.no_task = OutputOrigin(None, "host/1", False)
@@ -60,7 +60,7 @@ def origin(number: int, is_streamed: bool = True) -> OutputOrigin:
 
 
 class Bench:
-    """An output, and what stands around it."""
+    """An output with its log, its origins and its clock."""
 
     def __init__(self) -> None:
         self.origins: Any = FakeOrigins()
@@ -75,7 +75,7 @@ class Bench:
             self.output.write(stream, text)
 
     def sent(self) -> list[tuple[int, int, str, str]]:
-        """Rows that are to be sent now: id, stream, label, lines."""
+        """The rows to send now: id, stream, label, lines."""
         output = self.output.take()
         if output is None:
             return []
@@ -100,7 +100,7 @@ def test_lines_go_to_the_log_and_to_the_client(bench: Bench) -> None:
     assert bench.sent() == []
 
 
-def test_a_client_that_does_not_want_it_is_sent_nothing(bench: Bench) -> None:
+def test_output_is_not_sent_to_a_client_that_does_not_want_it(bench: Bench) -> None:
     bench.origins.now = origin(1, is_streamed=False)
     bench.write("one\n")
     bench.origins.now = bench.origins.no_task
@@ -109,7 +109,7 @@ def test_a_client_that_does_not_want_it_is_sent_nothing(bench: Bench) -> None:
     assert bench.sent() == []
 
 
-def test_the_streams_and_tasks_do_not_mix(bench: Bench) -> None:
+def test_streams_and_tasks_do_not_mix(bench: Bench) -> None:
     bench.write("a", number=1)
     bench.write("b", stream=STANDARD_ERROR)
     bench.write("c", number=2)
@@ -132,14 +132,14 @@ def test_the_last_line_needs_no_newline(bench: Bench) -> None:
     assert not bench.output.wants_ticks()
 
 
-def test_what_is_drawn_again_is_seen_once(bench: Bench) -> None:
+def test_a_redrawn_line_is_logged_once(bench: Bench) -> None:
     for percent in range(0, 101, 5):
         bench.write(f"\r{percent} %" + "|" * 50)
     bench.write("\r\n", "windows\r\n")
     assert bench.log.lines == ["f#1: 100 %" + "|" * 50, "f#1: windows"]
 
 
-def test_a_bar_without_end_keeps_its_last_drawing(bench: Bench) -> None:
+def test_an_endless_progress_bar_keeps_its_last_drawing(bench: Bench) -> None:
     for number in range(10_000):
         bench.write(f"\r{number} of 10000")
     assert sum(map(len, bench.output._partial.values())) <= task_output.LONGEST_LINE
@@ -154,7 +154,7 @@ def test_long_lines_are_cut(bench: Bench) -> None:
     assert bench.log.lines[2] == "f#1: " + "x" * 1000 + "y"
 
 
-def test_texts_that_are_not_utf_8(bench: Bench) -> None:
+def test_text_that_is_not_utf_8_is_escaped(bench: Bench) -> None:
     bench.write("\ud800\n")
     assert bench.sent() == [(1, 0, "f#1", "\\ud800")]
 
@@ -162,7 +162,7 @@ def test_texts_that_are_not_utf_8(bench: Bench) -> None:
 # --------------------------------------------------------------------------------------------------------------- bounds
 
 
-def test_who_prints_without_end_is_cut_off_and_told(bench: Bench) -> None:
+def test_endless_output_is_cut_off_and_reported(bench: Bench) -> None:
     bench.origins.now = origin(1, is_streamed=False)
     line = "x" * 1000 + "\n"
     for _ in range(20_000):
@@ -177,7 +177,7 @@ def test_who_prints_without_end_is_cut_off_and_told(bench: Bench) -> None:
     assert again == "f#1: again"
 
 
-def test_what_was_dropped_is_told_though_nothing_more_comes(bench: Bench) -> None:
+def test_dropped_output_is_reported_without_further_output(bench: Bench) -> None:
     bench.write("z" * 50_000_000)
     assert bench.output.wants_ticks()
     bench.output.tick()
@@ -187,7 +187,7 @@ def test_what_was_dropped_is_told_though_nothing_more_comes(bench: Bench) -> Non
     assert len(bench.log.lines) == task_output.MOST_AT_ONCE // task_output.LONGEST_LINE + 1
 
 
-def test_while_something_is_dropped_all_is_and_each_task_is_told(bench: Bench) -> None:
+def test_after_a_drop_all_output_is_dropped_and_counted_by_task(bench: Bench) -> None:
     bench.write("z" * 1000 + "\n")
     bench.output._free = 0
     for number in range(1, 300):
@@ -202,7 +202,7 @@ def test_while_something_is_dropped_all_is_and_each_task_is_told(bench: Bench) -
     )
 
 
-def test_what_is_not_sent_in_time_is_not_kept(bench: Bench) -> None:
+def test_unsent_output_beyond_the_limit_is_dropped(bench: Bench) -> None:
     line = "x" * 999 + "\n"
     count = 2 * task_output.MOST_UNSENT_BYTES // 1000
     for _ in range(count):
@@ -215,7 +215,7 @@ def test_what_is_not_sent_in_time_is_not_kept(bench: Bench) -> None:
     assert bench.sent() == [(1, 0, "f#1", "again")]
 
 
-def test_what_children_print_goes_to_their_parents_clients(bench: Bench) -> None:
+def test_output_of_children_goes_to_their_parents_clients(bench: Bench) -> None:
     output = Output([7, 8], [0, 1], [b"g#7", b"g#8"], [b"one", b"two\nthree"], dropped=5)
     bench.output.forward([(2, 3, 1), (2, 4, 2)], output)
     assert bench.sent() == [
@@ -226,7 +226,7 @@ def test_what_children_print_goes_to_their_parents_clients(bench: Bench) -> None
     assert bench.log.lines == []
 
 
-def test_at_the_end_everything_is_told(bench: Bench) -> None:
+def test_the_end_writes_and_reports_everything(bench: Bench) -> None:
     bench.write("half")
     bench.output._free = 0
     bench.write("lost\n", number=2)
@@ -234,7 +234,7 @@ def test_at_the_end_everything_is_told(bench: Bench) -> None:
     assert bench.log.lines == ["f#2! ... 5 characters of output were dropped: too much at once", "f#1: half"]
 
 
-def test_a_finalizer_may_print_while_something_prints(bench: Bench) -> None:
+def test_a_finalizer_may_print_during_a_print(bench: Bench) -> None:
     with bench.output._lock:
         bench.write("one\n")
     assert bench.log.lines == ["f#1: one"]
@@ -244,7 +244,7 @@ def test_a_finalizer_may_print_while_something_prints(bench: Bench) -> None:
 
 
 class Worker:
-    """What origins look at."""
+    """The parts of a worker that an OriginFinder reads."""
 
     def __init__(self) -> None:
         self.session = WorkerSession(HELLO, 2.0, 0.0)
@@ -302,7 +302,7 @@ def test_threads_print_for_the_task_that_has_started_them(worker: Worker) -> Non
     assert labels == [("function4#10", "function4#10")], "its thread, and one that this has started"
 
 
-def test_the_parents_thread_is_its_own_again(worker: Worker) -> None:
+def test_a_resumed_parent_prints_for_itself(worker: Worker) -> None:
     row = run(worker, 10)
     worker.session.suspend()
     suspension = worker.task.suspend(row)
@@ -312,7 +312,7 @@ def test_the_parents_thread_is_its_own_again(worker: Worker) -> None:
     assert worker.label() == "function4#10"
 
 
-def test_a_thread_that_outlives_its_task_goes_with_what_runs(worker: Worker) -> None:
+def test_a_thread_that_outlives_its_task_prints_for_the_running_task(worker: Worker) -> None:
     run(worker, 10)
     resume, labels = threading.Event(), []
     thread = threading.Thread(target=lambda: (resume.wait(), labels.append(worker.label())))
@@ -323,7 +323,7 @@ def test_a_thread_that_outlives_its_task_goes_with_what_runs(worker: Worker) -> 
     assert labels == ["function4#11"]
 
 
-def test_when_a_task_is_over(worker: Worker) -> None:
+def test_whether_the_task_of_an_origin_is_over(worker: Worker) -> None:
     run(worker, 10)
     origin = worker.origins.current()
     assert not worker.origins.is_over(origin)

@@ -1,4 +1,4 @@
-"""Running one task: what goes in as bytes, what comes out, and that nothing a task does gets any further."""
+"""Runs of one task: bytes in, outcome and bytes out; no exception of a task gets further."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def executor_of(fn: Callable[..., Any] | bytes, name: str = "fn") -> Executor:
 
 
 def run(fn: Callable[..., Any] | bytes, *args: Any, **kwargs: Any) -> tuple[int, Any]:
-    """Outcome and payload."""
+    """Run one task. Returns outcome and payload."""
     name = getattr(fn, "__qualname__", "fn")
     return executor_of(fn, name).run(NUMBER, serializer.dump_call(args, kwargs))
 
 
 def seen_by_client(outcome: int, payload: Any) -> tuple[Any, BaseException | None]:
-    """Result and exception as the client's future has them."""
+    """The result and the exception that the client's future has."""
     return Function(1, "fn", b"").read_answer(outcome, payload)
 
 
@@ -60,17 +60,17 @@ def test_keywords() -> None:
     assert (outcome, pickle.loads(payload)) == (Outcome.VALUE, 4)
 
 
-def test_values_that_only_cloudpickle_can_do() -> None:
+def test_values_that_only_cloudpickle_can_pickle() -> None:
     outcome, payload = run(lambda x: lambda y: x + y, 3)
     assert outcome == Outcome.VALUE and pickle.loads(payload)(4) == 7
 
 
-def test_a_call_that_does_not_fit_the_function() -> None:
+def test_arguments_that_do_not_fit_the_function() -> None:
     _, error = seen_by_client(*run(keywords_only, 1))
     assert isinstance(error, TypeError) and "positional" in str(error)
 
 
-def test_an_exception_with_the_frames_of_the_task_alone() -> None:
+def test_a_traceback_has_the_frames_of_the_task_only() -> None:
     outcome, payload = run(divide, 1, 0)
     assert outcome == Outcome.EXCEPTION
     value, error = seen_by_client(outcome, payload)
@@ -87,7 +87,7 @@ def raising_from() -> None:
         raise ValueError("second") from error
 
 
-def test_the_text_tells_of_causes() -> None:
+def test_the_traceback_text_has_the_causes() -> None:
     _, error = seen_by_client(*run(raising_from))
     text = str(error.__cause__)  # type: ignore[union-attr]
     assert "KeyError: 'first'" in text and "direct cause" in text and "ValueError: second" in text
@@ -96,7 +96,7 @@ def test_the_text_tells_of_causes() -> None:
 @pytest.mark.parametrize(
     "leave", [lambda: sys.exit(3), lambda: exec("raise KeyboardInterrupt"), lambda: exec("raise GeneratorExit")]
 )
-def test_leaving_is_an_exception_like_others(leave: Callable[[], Any]) -> None:
+def test_exits_are_exceptions_of_the_task(leave: Callable[[], Any]) -> None:
     outcome, payload = run(leave)
     assert outcome == Outcome.EXCEPTION
     _, error = seen_by_client(outcome, payload)
@@ -105,7 +105,7 @@ def test_leaving_is_an_exception_like_others(leave: Callable[[], Any]) -> None:
         assert error.code == 3
 
 
-def test_a_recursion_without_end() -> None:
+def test_endless_recursion_is_an_exception_of_the_task() -> None:
     def endless() -> Any:
         return endless()
 
@@ -134,7 +134,7 @@ class KeepsLock(Exception):
 
 
 class NeedsTwo(Exception):
-    """Pickle alone brings it not back."""
+    """An exception that pickle alone can't restore."""
 
     def __init__(self, first: int, second: int) -> None:
         super().__init__(f"{first} and {second}")
@@ -151,7 +151,7 @@ def test_an_exception_that_can_not_be_pickled_keeps_its_traceback_as_text() -> N
     assert "Traceback" in text and "raise KeepsLock" in text
 
 
-def test_an_exception_with_an_init_of_its_own_comes_back() -> None:
+def test_an_exception_with_its_own_init_is_returned() -> None:
     def fail() -> None:
         raise NeedsTwo(1, 2)
 
@@ -174,7 +174,7 @@ class RaisesInStr(Exception):
         raise RuntimeError("no bytes for you")
 
 
-def test_an_exception_that_breaks_everything_it_can() -> None:
+def test_an_exception_whose_methods_all_raise() -> None:
     def fail() -> None:
         raise RaisesInStr
 
@@ -194,7 +194,7 @@ class HasNoText:
 
 
 @pytest.mark.parametrize("kind", [ExitsWhenPickled, HasNoText])
-def test_a_result_whose_pickling_does_what_it_likes(kind: type) -> None:
+def test_a_result_whose_pickling_raises_or_exits(kind: type) -> None:
     outcome, payload = run(kind)
     assert outcome == Outcome.RESULT_FAILED
     assert kind.__name__ in bytes(payload).decode()
@@ -213,12 +213,12 @@ def test_arguments_that_can_not_be_unpickled() -> None:
     assert "no_such_module" in str(error.__cause__.__cause__)
 
 
-def test_arguments_that_can_not_be_unpickled_may_be_tried_again() -> None:
+def test_arguments_that_can_not_be_unpickled_may_be_retried() -> None:
     executor = executor_of(RetryingFunction(divide, ImportError))  # type: ignore[arg-type]
     assert executor.run(NUMBER, b"\x80\x05cno_such_module\nthing\n.")[0] == Outcome.RETRYABLE
 
 
-def test_what_arguments_raise_that_is_no_failure_to_unpickle_them() -> None:
+def test_errors_of_arguments_that_are_no_load_failure() -> None:
     def raises(error: BaseException) -> Any:
         class Raises:
             def __reduce__(self) -> Any:
@@ -236,7 +236,7 @@ def raise_it(error: BaseException) -> None:
 
 
 class Odd(Exception):
-    """Refuses attributes, has a note of its own kind, and pickles without either."""
+    """An exception that takes no attributes, has a note of another type, and pickles without both."""
 
     def __init__(self, a: int, b: int) -> None:
         super().__init__(a)
@@ -252,7 +252,7 @@ class Odd(Exception):
 
 
 @pytest.mark.parametrize("raised", [ValueError(1, 2), Odd(1, 2), KeyboardInterrupt()], ids=repr)
-def test_an_exception_has_a_note_of_its_task(raised: Any) -> None:
+def test_an_exception_has_a_note_that_names_its_task(raised: Any) -> None:
     functions = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", cloudpickle.dumps(raise_it))}
     executor = Executor(functions, task=lambda: "task f#3 on worker w-1 (host h)")
     _, error = seen_by_client(*executor.run(NUMBER, serializer.dump_call((raised,), {})))
@@ -265,7 +265,7 @@ def test_an_exception_has_a_note_of_its_task(raised: Any) -> None:
     assert text.count("raised by task f#3 on worker w-1 (host h)") == times
 
 
-def test_what_can_not_be_pickled_or_loaded_has_the_note_of_its_task_too() -> None:
+def test_pickling_and_loading_errors_have_the_note_too() -> None:
     note = "raised by task f#3 on worker w-1, host h"
     for payload in (
         cloudpickle.dumps(lambda: (each for each in ())),
@@ -274,7 +274,7 @@ def test_what_can_not_be_pickled_or_loaded_has_the_note_of_its_task_too() -> Non
     ):
         functions = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", payload)}
         executor = Executor(functions, task=lambda: "task f#3 on worker w-1, host h")
-        for _ in range(2):  # what is known of a function that can't be loaded is used again
+        for _ in range(2):  # the second time, the load error is known
             outcome, answer = executor.run(NUMBER, serializer.dump_call((), {}))
             _, error = seen_by_client(outcome, answer)
             assert type(error) in (ResultPickleError, FunctionLoadError)
@@ -287,7 +287,7 @@ def raise_what_can_not_be_pickled() -> None:
     raise ValueError(threading.Lock())
 
 
-def test_where_tracebacks_show_no_notes_the_remote_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_notes_in_tracebacks_the_remote_one_has_the_note(monkeypatch: pytest.MonkeyPatch) -> None:
     """As under Python 3.10."""
     monkeypatch.setattr(functions, "_NOTES_ARE_SHOWN", False)
     sent = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", cloudpickle.dumps(raise_it))}
@@ -297,7 +297,7 @@ def test_where_tracebacks_show_no_notes_the_remote_one_does(monkeypatch: pytest.
 
 
 class HasNoTraceback(Exception):
-    """Python itself can't write its traceback."""
+    """An exception whose traceback Python can't write."""
 
     def __getattr__(self, name: str) -> Any:
         raise LookupError(name)
@@ -310,7 +310,7 @@ def test_an_exception_whose_traceback_can_not_be_written() -> None:
     assert "in raise_it" in str(error.__cause__) and "HasNoTraceback" in str(error.__cause__)
 
 
-def test_notes_of_tasks_of_tasks_add_up() -> None:
+def test_notes_of_nested_tasks_add_up() -> None:
     error = ValueError("a")
     for note in ("one", "two", "two"):
         add_note(error, note)
@@ -323,7 +323,7 @@ def test_notes_of_tasks_of_tasks_add_up() -> None:
 # ------------------------------------------------------------------------------------------------------ trying it again
 
 
-def test_what_a_task_is_tried_again_on() -> None:
+def test_a_task_is_retried_on_the_named_exceptions() -> None:
     outcome, payload = run(RetryingFunction(divide, (ArithmeticError, OSError)), 1, 0)
     assert outcome == Outcome.RETRYABLE
     error, text = serializer.loads(payload)
@@ -331,13 +331,13 @@ def test_what_a_task_is_tried_again_on() -> None:
     assert "in divide" in text and text.count('File "') == 1
 
 
-def test_a_retrying_function_returns_and_fails_like_others() -> None:
+def test_a_retrying_function_returns_and_fails_like_other_functions() -> None:
     retrying = RetryingFunction(divide, (OSError,))
     assert run(retrying, 6, 3)[0] == Outcome.VALUE
     assert run(retrying, 1, 0)[0] == Outcome.EXCEPTION
 
 
-def test_a_stopped_task_is_not_tried_again() -> None:
+def test_a_stopped_task_is_not_retried() -> None:
     outcome, payload = run(RetryingFunction(raise_stopped, (BaseException,)))
     assert outcome == Outcome.EXCEPTION and type(serializer.loads(payload)[0]) is TaskStoppedError
 
@@ -354,12 +354,12 @@ class StoppedWhilePickled:
         raise_stopped()
 
 
-def test_stopped_while_the_result_is_pickled() -> None:
+def test_a_stop_while_the_result_is_pickled() -> None:
     outcome, payload = run(StoppedWhilePickled)
     assert outcome == Outcome.EXCEPTION and type(serializer.loads(payload)[0]) is TaskStoppedError
 
 
-def test_stopped_while_an_exception_is_pickled() -> None:
+def test_a_stop_while_an_exception_is_pickled() -> None:
     def fail() -> None:
         error = ValueError()
         error.detail = StoppedWhilePickled()  # type: ignore[attr-defined]
@@ -374,7 +374,7 @@ def test_stopped_while_an_exception_is_pickled() -> None:
     assert "raise TaskStoppedError" in text
 
 
-def test_stopped_while_the_function_is_loaded_it_is_loaded_for_the_next_task() -> None:
+def test_a_stop_while_the_function_is_loaded() -> None:
     executor = executor_of(divide)
     sent = executor._sent[NUMBER]
     executor._sent[NUMBER] = messages.Function(NUMBER, "fn", "cloudpickle", pickle.dumps(StoppedWhenLoaded()))
@@ -395,7 +395,7 @@ class StoppedWhenLoaded:
 MISSING = b"\x80\x05cno_such_module\nfunction\n."
 
 
-def test_a_function_whose_module_is_not_there() -> None:
+def test_a_function_whose_module_is_missing() -> None:
     executor = executor_of(MISSING)
     for _ in range(2):
         outcome, payload = executor.run(NUMBER, serializer.dump_call((), {}))
@@ -437,14 +437,14 @@ def counting_function() -> Callable[[], int]:
     return count
 
 
-def test_a_function_that_never_came() -> None:
+def test_a_function_that_was_never_sent() -> None:
     outcome, payload = Executor({}).run(NUMBER, serializer.dump_call((), {}))
     assert outcome == Outcome.FUNCTION_FAILED
     assert isinstance(seen_by_client(outcome, payload)[1].__cause__, KeyError)  # type: ignore[union-attr]
 
 
 def test_a_function_of_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its code could end the process."""
+    """Code of another version could end the process."""
     monkeypatch.setattr(serializer, "CLOUDPICKLE_KIND", "cloudpickle 3.11")
     for pickled_by in ("cloudpickle 3.11", "cloudpickle", "mine 3.12"):
         executor = Executor({NUMBER: messages.Function(NUMBER, "f", pickled_by, cloudpickle.dumps(abs))})
@@ -472,7 +472,7 @@ class Hostile(Exception):
         (Hostile(), "tests.worker.worker.test_executor.Hostile: <exception str() failed>"),
     ],
 )
-def test_of_what_a_task_failed_in_one_line(error: Exception, line: str) -> None:
+def test_the_cause_of_a_failure_in_one_line(error: Exception, line: str) -> None:
     def fail() -> None:
         raise error
 

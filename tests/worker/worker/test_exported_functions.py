@@ -1,4 +1,4 @@
-"""Functions that Python workers offer by name, by their payloads as clients in any language send them."""
+"""Exported functions, called with payloads of clients in any language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fail(text: str) -> None:
 
 @pytest.fixture
 def failed() -> list[str]:
-    """The lines that say of what tasks have failed."""
+    """Lines that say why tasks have failed."""
     return []
 
 
@@ -77,7 +77,7 @@ def test_values(exported: ExportedFunctions, kind: str, payload: bytes, result: 
         ("named xml price", b"", Outcome.FUNCTION_FAILED, "this worker does not offer named xml price"),
     ],
 )
-def test_failures_are_text(
+def test_failures_are_returned_as_text(
     exported: ExportedFunctions, failed: list[str], kind: str, payload: bytes, outcome: Outcome, text: str
 ) -> None:
     found, answer = exported.find(kind)(payload)
@@ -97,7 +97,7 @@ def test_an_executor_runs_them_without_unpickling(exported: ExportedFunctions) -
     assert Executor(functions).run(1, b"[]")[0] == Outcome.FUNCTION_FAILED
 
 
-def test_they_read_no_objects() -> None:
+def test_exported_functions_read_no_objects() -> None:
     exported = ExportedFunctions({"length": "builtins:len"}, reads_objects=lambda: True)
     exported.load()
     outcome, text = exported.find("named json length")(b'["abc"]')
@@ -113,21 +113,23 @@ def test_they_read_no_objects() -> None:
         ("pricing:constant", "TypeError: a int can't be called"),
     ],
 )
-def test_what_can_not_be_offered_is_one_line(exported: ExportedFunctions, place: str, complaint: str) -> None:
+def test_a_function_that_can_not_be_exported_is_one_line(
+    exported: ExportedFunctions, place: str, complaint: str
+) -> None:
     with pytest.raises(PreloadError) as caught:
         ExportedFunctions({"f": place}).load()
     line = error_summary(caught.value)
     assert line.startswith(f"--offer {place}: {complaint}") and line.count("PYTHONPATH") == (place[0] == "n")
 
 
-def test_kinds_are_those_of_all_codecs() -> None:
+def test_exported_kinds_have_all_codecs() -> None:
     kinds = exported_kinds(["a", "b c"])
     assert {"named json a", "named raw a", "named json b c", "named raw b c"} <= set(kinds)
     assert not exported_kinds([])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_process_that_an_offered_function_has_forked_ends_with_its_status() -> None:
+def test_a_process_forked_by_an_exported_function_ends() -> None:
     exported = ExportedFunctions({"leave": "sys:exit"})
     exported.load()
     pid = os.fork()

@@ -1,4 +1,4 @@
-"""Stops that come at every instruction of the run loop: each hits the task that it names, or nothing."""
+"""Stops at every instruction of the run loop: each hits the named task, or no task."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from scaler_worker.worker.process import Worker
 
 TASKS = 10_000
 
-# It may also hit a destructor, or what the garbage collector calls (hypothesis has it call something): Python prints
-# and drops what is raised there. The task is then not stopped at once, as one that is in a C function is not either.
+# A stop may hit a destructor or a callback of the garbage collector (hypothesis has one): Python prints and drops an
+# exception there. Then the task is not stopped at once, like a task inside a C function.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def work(number: int) -> list[int]:
-    """Some 10 us, with pickling to speak of."""
+    """A task of some 10 us, with work for pickle."""
     total = 0
     for addend in range(100):
         total += addend
@@ -37,7 +37,7 @@ def work(number: int) -> list[int]:
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
-    """One whose connection does nothing, with tasks in its queue."""
+    """A worker whose connection does nothing, with queued tasks."""
     worker = Worker(
         WorkerSettings("tcp://127.0.0.1:1", "w", 77, 5, 60.0, 30.0, 1 << 40, "", "INFO", ()), private_slot()
     )
@@ -62,7 +62,7 @@ def run_all(worker: Worker, answers: list[Answer]) -> None:
 
 
 class Stopper:
-    """A thread that stops whatever runs, at any time."""
+    """A thread that stops the running task at random times."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -79,7 +79,7 @@ class Stopper:
     def _stop_tasks(self) -> None:
         chance = random.Random(3)
         while not self._is_over:
-            time.sleep(chance.random() * 30e-6)  # some moment, not a wait for something
+            time.sleep(chance.random() * 30e-6)  # a random moment, no wait for an event
             with self._worker.slot.connection.lock:
                 row = self._worker.session.running
                 if row is not None:
@@ -100,7 +100,7 @@ def check(worker: Worker, answers: list[Answer]) -> None:
     assert not worker.interruption._stopped and not worker.interruption._due
 
 
-def test_by_signals_in_the_main_thread(worker: Worker) -> None:
+def test_stops_by_signals_hit_the_named_task_only(worker: Worker) -> None:
     before = signal.getsignal(signal.SIGUSR2)
     answers: list[Answer] = []
     try:
@@ -112,7 +112,7 @@ def test_by_signals_in_the_main_thread(worker: Worker) -> None:
     check(worker, answers)
 
 
-def test_by_exceptions_in_another_thread(worker: Worker) -> None:
+def test_stops_by_exceptions_hit_the_named_task_only(worker: Worker) -> None:
     answers: list[Answer] = []
     thread = threading.Thread(target=run_all, args=(worker, answers))
     with Stopper(worker):

@@ -1,4 +1,4 @@
-"""Where a task may be interrupted: a stack of frames in, a decision out."""
+"""The points where a task may be interrupted: a stack of frames in, a decision out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAFE, SHARED, IMPORT = Place.SAFE, Place.SHARED, Place.IMPORT
 
 
 def look() -> Place:
-    """Of the caller."""
+    """The kind of place of the caller."""
     return place_of(stack(sys._getframe(1)))
 
 
@@ -34,7 +34,7 @@ def frame_of(module: str, called: Callable[[], Any], name: str = "f") -> Callabl
 
 
 def nested(*modules: str) -> Place:
-    """What a stack with these modules' frames is, the innermost first, in a task of the executor's."""
+    """The kind of place of a task's stack with frames of these modules, the innermost first."""
     namespace: dict[str, Any] = {"__name__": modules[0], "stack": stack, "place_of": place_of, "frame": sys._getframe}
     exec("def f(): return place_of(stack(frame()))", namespace)
     call = namespace["f"]
@@ -64,7 +64,7 @@ def in_executor(call: Callable[[], Any]) -> Place:
         (("_weakrefset", "threading", "__main__"), SHARED),
         (("json", "logging.handlers", "logging", "__main__"), SHARED),
         (("contextlib", "__main__"), SHARED),
-        # Called by such code, the task's own: it may raise anyway.
+        # Code of the task that library code calls: it may raise anyway.
         (("__main__", "logging", "logging", "__main__"), SAFE),
         (("__main__", "scaler_client.api.submit", "__main__"), SAFE),
         (("scaler_client.api.submit", "__main__"), SHARED),
@@ -80,11 +80,11 @@ def in_executor(call: Callable[[], Any]) -> Place:
         (("importlib", "__main__"), SHARED),
     ],
 )
-def test_what_is_interrupted(modules: tuple[str, ...], place: Place) -> None:
+def test_the_kind_of_place_of_a_stack(modules: tuple[str, ...], place: Place) -> None:
     assert nested(*modules) is place
 
 
-def test_a_finalizer() -> None:
+def test_a_finalizer_counts_as_an_import() -> None:
     assert in_executor(frame_of("__main__", look, "__del__")) is IMPORT
 
 
@@ -92,7 +92,7 @@ def test_frames_below_the_executor_do_not_count() -> None:
     assert frame_of("importlib._bootstrap", lambda: nested("__main__"))() is SAFE
 
 
-def test_a_module_of_the_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_of_the_tasks_own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "module_that_looks.py").write_text(
         "import sys\nfrom scaler_worker.worker.safe_points import place_of, stack\n"
         "PLACE = place_of(stack(sys._getframe()))\n"
@@ -110,7 +110,7 @@ def test_a_module_of_the_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 class Blocked:
-    """A thread that waits in what is called with this."""
+    """A thread that waits in the function that is called with it."""
 
     def __init__(self, wait: Callable[[], Any]) -> None:
         self._thread = threading.Thread(target=wait)
@@ -143,8 +143,8 @@ def test_a_thread_that_waits_is_in_shared_code() -> None:
         assert place is SHARED
 
 
-def test_where_an_exception_came_from() -> None:
-    """Also of frames that have ended, and of one that was caught within the import."""
+def test_whether_an_exception_was_raised_at_a_safe_point() -> None:
+    """Frames that have ended count, and so does an exception that was caught within the import."""
 
     def fail() -> None:
         raise KeyError
@@ -179,7 +179,7 @@ def test_an_exception_from_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not raise there")
 def test_an_exception_at_the_start_of_a_function() -> None:
-    """It has done nothing yet."""
+    """The function has executed nothing yet."""
 
     def begin() -> None:
         for _ in range(1_000_000):

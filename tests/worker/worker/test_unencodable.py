@@ -1,4 +1,4 @@
-"""A message that can't be encoded ends neither a worker nor an agent: what comes behind it is sent."""
+"""A message that can't be encoded is dropped: workers and agents send the messages that follow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scaler_worker.worker.connection import SocketConnection
 
 
 class Socket:
-    """Notes what is sent."""
+    """Keeps what is sent."""
 
     def __init__(self) -> None:
         self.sent: list[list[Any]] = []
@@ -28,7 +28,7 @@ class Socket:
 
 
 class Session:
-    """Has something to say."""
+    """A session with outgoing messages."""
 
     frame_limit = 0
 
@@ -44,7 +44,7 @@ def socket() -> Socket:
     return Socket()
 
 
-def test_a_worker_goes_on(socket: Socket, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_sends_the_messages_that_follow(socket: Socket, caplog: pytest.LogCaptureFixture) -> None:
     connection = object.__new__(SocketConnection)
     connection._socket = socket  # type: ignore[assignment]
     results = Results([7], [1, 2], [1], [0], [5, -5], [b"a", b"b"])
@@ -58,7 +58,7 @@ def test_a_worker_goes_on(socket: Socket, caplog: pytest.LogCaptureFixture) -> N
     assert message.startswith("not sent: a message (Heartbeat) can't be encoded as a message: ")
 
 
-def test_an_agent_goes_on(socket: Socket, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_agent_sends_the_messages_that_follow(socket: Socket, caplog: pytest.LogCaptureFixture) -> None:
     agent = object.__new__(_Agent)
     agent._connection = socket  # type: ignore[assignment]
     for message in (WorkerDied(-1, 1, ""), Heartbeat(3)):
@@ -67,8 +67,8 @@ def test_an_agent_goes_on(socket: Socket, caplog: pytest.LogCaptureFixture) -> N
     assert "not sent: a message (WorkerDied) can't be encoded as a message: " in caplog.text
 
 
-def test_a_text_of_an_agent_that_is_no_utf_8_is_sent(socket: Socket) -> None:
-    """As of a worker whose name has the host's."""
+def test_a_text_that_is_not_utf_8_is_escaped(socket: Socket) -> None:
+    """For example, the name of a host in a worker's name."""
     agent = object.__new__(_Agent)
     agent._connection = socket  # type: ignore[assignment]
     agent._send(WorkerDied(1, 1, "\udcff"))

@@ -34,7 +34,7 @@ def square(x: int) -> int:
 
 
 def wait_for_child(latch: str) -> tuple[int, int]:
-    """A task that gives its slot up until the latch of this name is released. Returns its depth and priority."""
+    """A task that gives up its slot until the latch of this name is released. Returns its depth and priority."""
     current = HOSTS[-1].current()
     assert current is not None
     current.suspend()
@@ -101,7 +101,7 @@ def running(scheduler: FakeScheduler) -> Iterator[Running]:
     running.close()
 
 
-def test_its_hello(scheduler: FakeScheduler, running: Running) -> None:
+def test_the_hello_of_a_worker(scheduler: FakeScheduler, running: Running) -> None:
     hello = scheduler.receive("hello")
     assert (hello["incarnation"], hello["agent"], hello["name"]) == (77, 5, "w")
     assert hello["capabilities"] == [{"name": "gpu", "amount": 2}]
@@ -120,7 +120,7 @@ def test_a_batch_of_short_tasks_is_answered_together(scheduler: FakeScheduler, r
     assert values == [number * number for number in range(20)] and batches < 20
 
 
-def test_a_long_task_does_not_keep_the_answer_before_it(scheduler: FakeScheduler, running: Running) -> None:
+def test_a_long_task_does_not_delay_the_answer_before_it(scheduler: FakeScheduler, running: Running) -> None:
     GATES["open"] = threading.Event()
     scheduler.welcome()
     scheduler.send_function(1, square)
@@ -137,7 +137,7 @@ def test_a_long_task_does_not_keep_the_answer_before_it(scheduler: FakeScheduler
     wait_until(lambda: running.page[3] == 0)
 
 
-def test_during_a_long_task_heartbeats_go_on_and_messages_are_taken(scheduler: FakeScheduler, running: Running) -> None:
+def test_a_worker_serves_its_connection_during_a_long_task(scheduler: FakeScheduler, running: Running) -> None:
     GATES["first"], GATES["second"] = threading.Event(), threading.Event()
     scheduler.welcome()
     scheduler.send_function(2, wait_at)
@@ -152,7 +152,7 @@ def test_during_a_long_task_heartbeats_go_on_and_messages_are_taken(scheduler: F
     assert scheduler.receive("started")["ids"] == [12]
 
 
-def test_queued_tasks_are_given_back_during_a_long_one(scheduler: FakeScheduler, running: Running) -> None:
+def test_queued_tasks_are_retracted_during_a_long_task(scheduler: FakeScheduler, running: Running) -> None:
     GATES["open"] = threading.Event()
     scheduler.welcome()
     scheduler.send_function(1, square)
@@ -166,7 +166,7 @@ def test_queued_tasks_are_given_back_during_a_long_one(scheduler: FakeScheduler,
     assert scheduler.answers(2) == {11: (0, "open"), 13: (0, 9)}
 
 
-def test_what_is_to_be_told_is_told_as_it_starts(scheduler: FakeScheduler, running: Running) -> None:
+def test_a_task_with_the_flag_is_reported_as_it_starts(scheduler: FakeScheduler, running: Running) -> None:
     scheduler.welcome()
     scheduler.send_function(1, square)
     scheduler.dispatch(1, (1, 1), (2, 2), (3, 3), flags=[0, FLAG_REPORT_START, FLAG_REPORT_START])
@@ -179,8 +179,8 @@ def test_what_is_to_be_told_is_told_as_it_starts(scheduler: FakeScheduler, runni
 # ---------------------------------------------------------------------------------------------------- joining once more
 
 
-def test_a_scheduler_started_anew_during_a_long_task(scheduler: FakeScheduler, running: Running) -> None:
-    """Same function numbers, other meanings; the task that runs goes on under its name, what waited is forgotten."""
+def test_a_scheduler_restarted_during_a_long_task(scheduler: FakeScheduler, running: Running) -> None:
+    """Function numbers have new meanings. The running task goes on under its name; queued tasks are dropped."""
     GATES["open"] = threading.Event()
     scheduler.welcome()
     scheduler.send_function(1, wait_at)
@@ -196,7 +196,7 @@ def test_a_scheduler_started_anew_during_a_long_task(scheduler: FakeScheduler, r
     assert scheduler.answers(2) == {11: (0, "open"), 20: (0, 25)}
 
 
-def test_what_ends_before_the_welcome_is_answered_after_it(scheduler: FakeScheduler, running: Running) -> None:
+def test_a_task_that_ends_before_the_welcome_is_answered_after_it(scheduler: FakeScheduler, running: Running) -> None:
     GATES["open"] = threading.Event()
     scheduler.welcome()
     scheduler.send_function(1, wait_at)
@@ -213,7 +213,7 @@ def test_what_ends_before_the_welcome_is_answered_after_it(scheduler: FakeSchedu
 # ------------------------------------------------------------------------------------------------------ waiting parents
 
 
-def test_a_waiting_parent_lets_its_child_run(scheduler: FakeScheduler, running: Running) -> None:
+def test_a_parent_that_waits_lets_its_child_run(scheduler: FakeScheduler, running: Running) -> None:
     new_latch("child")
     scheduler.welcome()
     scheduler.send_function(1, wait_for_child)
@@ -224,7 +224,9 @@ def test_a_waiting_parent_lets_its_child_run(scheduler: FakeScheduler, running: 
     assert scheduler.answers(2) == {11: (0, "child"), 10: (0, (3, -2))}
 
 
-def test_a_parent_goes_on_before_the_next_task_and_on_its_page(scheduler: FakeScheduler, running: Running) -> None:
+def test_a_parent_resumes_before_the_next_task_and_on_the_state_page(
+    scheduler: FakeScheduler, running: Running
+) -> None:
     new_latch("child")
     GATES["child"], GATES["parent"], GATES["next"] = threading.Event(), threading.Event(), threading.Event()
 
@@ -250,7 +252,7 @@ def test_a_parent_goes_on_before_the_next_task_and_on_its_page(scheduler: FakeSc
 
 
 class ByReference:
-    """A callable that a task of this process gets itself, not a copy."""
+    """A callable that tasks of this process get without a copy."""
 
     known: list[Any] = []
 
@@ -266,7 +268,7 @@ def _known(number: int) -> Any:
     return ByReference.known[number]
 
 
-def test_only_its_own_time_counts_for_a_parent(scheduler: FakeScheduler, running: Running) -> None:
+def test_a_parents_duration_does_not_include_its_wait(scheduler: FakeScheduler, running: Running) -> None:
     new_latch("child")
     GATES["child"] = threading.Event()
     scheduler.welcome()
@@ -283,7 +285,7 @@ def test_only_its_own_time_counts_for_a_parent(scheduler: FakeScheduler, running
     assert parent["durations"][0] < LONG_TASK_NS < child["durations"][0]
 
 
-def test_a_parent_may_give_up_waiting(scheduler: FakeScheduler, running: Running) -> None:
+def test_a_parents_wait_may_time_out(scheduler: FakeScheduler, running: Running) -> None:
     new_latch("never")
     scheduler.welcome()
     scheduler.send_function(1, give_up_waiting)
@@ -337,7 +339,7 @@ def test_a_thread_that_a_task_starts_runs_no_task(scheduler: FakeScheduler, runn
     assert running.worker.host.current() is None
 
 
-def test_where_the_system_has_no_more_threads_the_parent_is_told(
+def test_without_more_threads_the_parents_wait_raises(
     scheduler: FakeScheduler, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(self: threading.Thread) -> None:
@@ -373,7 +375,7 @@ def test_garbage_from_the_scheduler(
     assert "dropped a message of the scheduler" in caplog.text
 
 
-def test_an_idle_worker_rests(scheduler: FakeScheduler) -> None:
+def test_the_watcher_of_an_idle_worker_is_parked(scheduler: FakeScheduler) -> None:
     running = Running(scheduler.address, 5.0)
     try:
         scheduler.welcome()
@@ -390,7 +392,7 @@ def test_an_idle_worker_rests(scheduler: FakeScheduler) -> None:
         running.close()
 
 
-def test_refused_ends_it(scheduler: FakeScheduler) -> None:
+def test_a_refusal_ends_the_worker(scheduler: FakeScheduler) -> None:
     running = Running(scheduler.address, 0.1)
     try:
         scheduler.receive("hello")

@@ -1,4 +1,4 @@
-"""A worker process through a random conversation: waiting parents, stops, retracts and new hellos that cross."""
+"""A worker process in random conversations: suspended tasks, stops, retracts and new hellos that cross."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FUNCTIONS = {1: tasks.square, 2: tasks.sleep, 3: tasks.spin, 8: tasks.parent, 9:
 
 
 class Conversation:
-    """Says random things, and keeps which tasks the worker owes an answer for."""
+    """Sends random messages, and keeps the tasks that the worker has to answer."""
 
     def __init__(self, scheduler: FakeScheduler, seed: int) -> None:
         self.open: set[int] = set()
@@ -25,7 +25,7 @@ class Conversation:
         self._random = random.Random(seed)
         self._next_id = 1000
         self._parents: set[int] = set()
-        """Those that no child was sent to."""
+        """Parents without a child."""
         self._send_functions()
 
     def say_something(self) -> None:
@@ -59,7 +59,7 @@ class Conversation:
                 self._take_hello(set(fields["running"]["ids"]))
 
     def finish(self) -> None:
-        """Until everything is answered; parents whose children never came are stopped."""
+        """Wait until all tasks are answered. Parents without a child are stopped."""
         for _ in range(round(WAIT_SECONDS / 0.2)):
             if not self.open:
                 return

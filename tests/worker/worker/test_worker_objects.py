@@ -25,7 +25,7 @@ SIZE = 1 << 20
 
 
 class Ref:
-    """In a task's argument, for its input at this position."""
+    """A reference to the input at this position, in a task's arguments."""
 
     def __init__(self, position: int) -> None:
         self.position = position
@@ -35,7 +35,7 @@ class Ref:
 
 
 def look_at(value: Any) -> tuple[str, int, int]:
-    """What it is, how long, and which object of this process."""
+    """The type, length and identity of a value."""
     return type(value).__name__, len(value), id(value)
 
 
@@ -68,7 +68,7 @@ def write(directory: Path, number: int) -> None:
 
 
 def mapped_by(process: subprocess.Popen[bytes], directory: Path) -> int:
-    """How many files of the directory the process has mapped."""
+    """The number of mapped files of the directory."""
     return Path(f"/proc/{process.pid}/maps").read_text().count(str(directory))
 
 
@@ -86,7 +86,7 @@ def test_objects_that_were_sent(scheduler: FakeScheduler, process: Any) -> None:
     assert scheduler.answers(1)[13] == answers[10], "the same object"
 
 
-def test_rows_that_read_are_answered_together(scheduler: FakeScheduler, process: Any) -> None:
+def test_tasks_with_inputs_are_answered_together(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.send_object(7, pickle.dumps(b"x"))
     rows = [(100 + number, Ref(0)) for number in range(50)]
     scheduler.dispatch(3, *rows, inputs=[7] * 50, inputCounts=[1], shared=[0])
@@ -95,7 +95,7 @@ def test_rows_that_read_are_answered_together(scheduler: FakeScheduler, process:
 
 
 @on_linux
-def test_a_file_is_mapped_once_and_until_it_is_forgotten(
+def test_a_file_is_mapped_once_until_it_is_forgotten(
     scheduler: FakeScheduler, process: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     write(tmp_path, 7)
@@ -108,7 +108,7 @@ def test_a_file_is_mapped_once_and_until_it_is_forgotten(
 
 
 @on_linux
-def test_what_is_forgotten_goes_while_another_task_runs_long(
+def test_forgotten_objects_are_freed_during_a_long_task(
     scheduler: FakeScheduler, process: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     write(tmp_path, 7)
@@ -122,7 +122,7 @@ def test_what_is_forgotten_goes_while_another_task_runs_long(
 
 
 @on_linux
-def test_a_task_keeps_what_it_reads_while_it_runs(
+def test_a_task_keeps_its_inputs_while_it_runs(
     scheduler: FakeScheduler, process: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     write(tmp_path, 7)
@@ -130,7 +130,7 @@ def test_a_task_keeps_what_it_reads_while_it_runs(
     scheduler.await_start(10)
     scheduler.forget_objects(7)
     scheduler.retract(99)
-    scheduler.receive("retracted")  # so it has taken what came before as well
+    scheduler.receive("retracted")  # so the worker has handled the messages before it
     assert mapped_by(process, tmp_path) == 1
     scheduler.stop(10)
     scheduler.answers(1)
@@ -138,7 +138,7 @@ def test_a_task_keeps_what_it_reads_while_it_runs(
 
 
 @on_linux
-def test_a_welcome_clears_what_was_read(
+def test_a_welcome_frees_the_objects(
     scheduler: FakeScheduler, process: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     write(tmp_path, 7)

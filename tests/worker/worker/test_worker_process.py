@@ -1,4 +1,4 @@
-"""Real worker processes against a fake scheduler: what needs a main thread, signals and an end of the process."""
+"""Real worker processes against a fake scheduler: tests that need a main thread, signals, or a process' end."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def assert_stopped(answer: tuple[int, Any]) -> None:
 
 
 def suspended_parent(scheduler: FakeScheduler, number: int, name: str) -> None:
-    """Have a parent suspended in the main thread: what comes after it runs in another."""
+    """Suspend a parent in the main thread: the next tasks run in another thread."""
     scheduler.send_function(8, parent)
     scheduler.send_function(9, child)
     scheduler.send_function(7, thread_of_task)
@@ -78,7 +78,7 @@ def suspended_parent(scheduler: FakeScheduler, number: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("fn", [sleep, spin])
-def test_a_task_is_stopped_asleep_and_busy(scheduler: FakeScheduler, process: Any, fn: Any) -> None:
+def test_a_sleeping_and_a_busy_task_are_stopped(scheduler: FakeScheduler, process: Any, fn: Any) -> None:
     scheduler.send_function(3, fn)
     scheduler.dispatch(3, (10, 60.0))
     scheduler.await_start(10)
@@ -102,9 +102,7 @@ def test_a_task_in_another_thread_is_stopped(scheduler: FakeScheduler, process: 
     assert scheduler.answers(2) == {22: (0, "first released"), 10: (0, "first on")}
 
 
-def test_a_suspended_task_of_the_main_thread_is_stopped_and_leaves_it_free(
-    scheduler: FakeScheduler, process: Any
-) -> None:
+def test_a_suspended_task_of_the_main_thread_is_stopped(scheduler: FakeScheduler, process: Any) -> None:
     suspended_parent(scheduler, 10, "first")
     scheduler.stop(10)
     assert_stopped(scheduler.answers(1)[10])
@@ -112,7 +110,7 @@ def test_a_suspended_task_of_the_main_thread_is_stopped_and_leaves_it_free(
     assert scheduler.answers(1) == {12: (0, "main")}
 
 
-def test_a_task_that_passes_over_it_is_answered_as_it_ends(scheduler: FakeScheduler, process: Any) -> None:
+def test_a_task_that_ignores_its_stop_is_answered_at_its_end(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.send_function(3, outlast)
     scheduler.dispatch(3, (10, 60.0))
     scheduler.await_start(10)
@@ -121,24 +119,24 @@ def test_a_task_that_passes_over_it_is_answered_as_it_ends(scheduler: FakeSchedu
 
 
 @pytest.mark.parametrize("in_main_thread", [True, False])
-def test_only_the_task_that_was_meant_is_stopped(scheduler: FakeScheduler, process: Any, in_main_thread: bool) -> None:
-    """A stop that comes at any time around the end of its task: what runs next is never hit."""
+def test_only_the_named_task_is_stopped(scheduler: FakeScheduler, process: Any, in_main_thread: bool) -> None:
+    """A stop at any time around the end of its task never hits the next task."""
     if not in_main_thread:
         suspended_parent(scheduler, 10, "first")
     scheduler.send_function(3, spin)
     chance = random.Random(7)
     for number in range(1000, 1120, 2):
-        # Above 10 ms the watcher takes the stop while the task runs; it looks each 20 ms.
+        # Above 10 ms the long-task watcher handles the stop while the task runs; it looks every 20 ms.
         scheduler.dispatch(3, (number, chance.uniform(0.008, 0.034)), (number + 1, 0.0))
         scheduler.stop(number)
         answers = scheduler.answers(2)
         assert answers[number + 1][0] == Outcome.VALUE
-        # Whether it is hit depends on the moment; that one which runs is, other tests show.
+        # Whether the stop hits depends on the moment. Other tests show that a running task is hit.
         if answers[number][0] != Outcome.VALUE:
             assert_stopped(answers[number])
 
 
-def test_stopping_what_does_not_run_does_nothing(scheduler: FakeScheduler, process: Any) -> None:
+def test_a_stop_of_a_task_that_does_not_run_does_nothing(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.dispatch(1, (10, 3))
     assert scheduler.answers(1) == {10: (0, 9)}
     scheduler.stop(10, 99)
@@ -147,7 +145,7 @@ def test_stopping_what_does_not_run_does_nothing(scheduler: FakeScheduler, proce
     assert scheduler.answers(1) == {11: (0, None)}
 
 
-# ------------------------------------------------------------------------------------------------ where none is stopped
+# ------------------------------------------------------------------------------------------------ unsafe points
 
 
 @pytest.mark.parametrize("in_main_thread", [True, False])
@@ -170,7 +168,7 @@ def test_an_import_ends_before_its_task_is_stopped(
 def test_a_process_whose_import_was_interrupted_ends(
     scheduler: FakeScheduler, process: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
-    """Its task is answered. What it had not begun, and what waited in it, is not: it says goodbye."""
+    """Its task is answered. Queued and suspended tasks are not: the worker sends a goodbye."""
     write_slow_module(tmp_path, 60.0)
     suspended_parent(scheduler, 10, "first")
     scheduler.send_function(3, import_as_if_it_could_be_stopped)
@@ -197,13 +195,13 @@ def test_a_task_that_waits_in_a_module_of_the_standard_library_is_stopped(
 
 
 @pytest.mark.parametrize("in_main_thread", [True, False])
-def test_no_lock_of_loggings_is_left_held(scheduler: FakeScheduler, process: Any, in_main_thread: bool) -> None:
+def test_a_stop_leaves_no_lock_of_logging_held(scheduler: FakeScheduler, process: Any, in_main_thread: bool) -> None:
     if not in_main_thread:
         suspended_parent(scheduler, 10, "first")
     scheduler.send_function(3, hold_lock_of_logging)
     for number in range(20, 40):
-        # In another thread it is stopped where it is seen outside of logging. A thread that writes more often than the
-        # interpreter switches threads (5 ms) is seen within the write, and its process is ended after a while.
+        # In another thread the task is stopped when the watcher finds it outside of logging. A thread that writes more
+        # often than the interpreter switches threads (5 ms) is always found within the write; its process is killed.
         scheduler.dispatch(3, (number, 0.0 if in_main_thread else 0.02))
         scheduler.await_start(number)
         scheduler.stop(number)
@@ -213,8 +211,8 @@ def test_no_lock_of_loggings_is_left_held(scheduler: FakeScheduler, process: Any
 # ------------------------------------------------------------------------------------------------------ waiting parents
 
 
-def test_a_parent_interrupted_by_a_signal_of_its_own_goes_on(scheduler: FakeScheduler, process: Any) -> None:
-    """As it waits for its children, and as it waits for its slot."""
+def test_a_parents_own_signal_does_not_break_its_wait(scheduler: FakeScheduler, process: Any) -> None:
+    """The signal comes while the parent waits for its children, and while it waits for its slot."""
     scheduler.send_function(3, parent_with_an_alarm)
     scheduler.send_function(4, child_that_takes_long)
     scheduler.dispatch(3, (10, None))
@@ -243,7 +241,7 @@ def test_a_chain_of_parents_in_one_worker(scheduler: FakeScheduler, process: Any
     wait_until(lambda: usage.num_threads() < 20)
 
 
-def test_many_parents_that_wait_at_once(scheduler: FakeScheduler, process: Any) -> None:
+def test_many_parents_wait_at_once(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.send_function(3, parent)
     scheduler.send_function(4, child)
     names = range(64)
@@ -256,7 +254,7 @@ def test_many_parents_that_wait_at_once(scheduler: FakeScheduler, process: Any) 
 # -------------------------------------------------------------------------------------------------------------- the end
 
 
-def test_told_to_end_it_finishes_its_task(scheduler: FakeScheduler, process: subprocess.Popen[bytes]) -> None:
+def test_sigterm_lets_the_running_task_finish(scheduler: FakeScheduler, process: subprocess.Popen[bytes]) -> None:
     scheduler.dispatch(2, (10, 0.2), (11, 60.0))
     scheduler.await_start(10)
     process.terminate()
@@ -265,7 +263,7 @@ def test_told_to_end_it_finishes_its_task(scheduler: FakeScheduler, process: sub
     assert process.wait(WAIT_SECONDS) == 0
 
 
-def test_told_to_end_while_idle(scheduler: FakeScheduler, process: subprocess.Popen[bytes]) -> None:
+def test_sigterm_ends_an_idle_worker(scheduler: FakeScheduler, process: subprocess.Popen[bytes]) -> None:
     scheduler.dispatch(1, (10, 3))
     scheduler.answers(1)
     process.terminate()
@@ -274,7 +272,7 @@ def test_told_to_end_while_idle(scheduler: FakeScheduler, process: subprocess.Po
 
 
 @pytest.mark.parametrize("busy", [True, False])
-def test_told_to_end_with_a_parent_that_waits(
+def test_sigterm_ends_a_worker_with_a_suspended_task(
     scheduler: FakeScheduler, process: subprocess.Popen[bytes], busy: bool
 ) -> None:
     suspended_parent(scheduler, 10, "first")
@@ -288,7 +286,7 @@ def test_told_to_end_with_a_parent_that_waits(
     assert process.wait(WAIT_SECONDS) == 0
 
 
-def test_told_to_end_with_a_parent_that_waits_in_another_thread(
+def test_sigterm_ends_a_worker_with_a_suspended_task_in_a_thread(
     scheduler: FakeScheduler, process: subprocess.Popen[bytes]
 ) -> None:
     suspended_parent(scheduler, 10, "first")
@@ -301,7 +299,7 @@ def test_told_to_end_with_a_parent_that_waits_in_another_thread(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_what_a_task_forks_is_no_worker(scheduler: FakeScheduler, process: Any) -> None:
+def test_a_process_forked_by_a_task_is_no_worker(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.send_function(3, fork_a_child_that_waits)
     scheduler.dispatch(3, (10, None))
     assert scheduler.answers(1) == {10: (0, -signal.SIGTERM)}
@@ -309,10 +307,10 @@ def test_what_a_task_forks_is_no_worker(scheduler: FakeScheduler, process: Any) 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.parametrize("in_main_thread", [True, False])
-def test_a_child_that_comes_back_from_its_task_ends(
+def test_a_forked_child_that_returns_from_its_task_ends(
     scheduler: FakeScheduler, process: Any, tmp_path: Path, in_main_thread: bool
 ) -> None:
-    """Each task is answered once, by the worker."""
+    """Only the worker answers the tasks, once each."""
     if not in_main_thread:
         suspended_parent(scheduler, 10, "first")
     scheduler.send_function(3, fork_a_child_that)
@@ -330,7 +328,7 @@ def test_a_child_that_comes_back_from_its_task_ends(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_pool_of_processes_in_a_task(scheduler: FakeScheduler, process: Any) -> None:
+def test_a_task_may_use_a_pool_of_processes(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.send_function(3, run_in_a_pool)
     scheduler.dispatch(3, (10, [-1, 2, -3]))
     assert scheduler.answers(1) == {10: (0, [1, 2, 3])}
@@ -339,7 +337,7 @@ def test_a_pool_of_processes_in_a_task(scheduler: FakeScheduler, process: Any) -
 # ------------------------------------------------------------------------------------------------------------- the rest
 
 
-def test_what_a_profiled_task_costs(scheduler: FakeScheduler, process: Any) -> None:
+def test_the_cost_of_a_profiled_task(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.send_function(3, grow)
     scheduler.dispatch(3, (10, 1), (11, 100), flags=[0, FLAG_PROFILE])
     results = scheduler.receive("results")
@@ -351,8 +349,8 @@ def test_what_a_profiled_task_costs(scheduler: FakeScheduler, process: Any) -> N
     assert 10 << 20 < results["peaks"][row] < 10 << 30
 
 
-def test_a_new_scheduler_at_the_same_address_is_met_at_once(scheduler: FakeScheduler, process: Any) -> None:
-    """Its heartbeats are a minute apart."""
+def test_a_new_scheduler_at_the_same_address_gets_a_hello_at_once(scheduler: FakeScheduler, process: Any) -> None:
+    """The worker's heartbeats are a minute apart."""
     scheduler.dispatch(2, (10, 1.0))
     scheduler.await_start(10)
     for is_busy in (True, False):
@@ -366,7 +364,7 @@ def test_a_new_scheduler_at_the_same_address_is_met_at_once(scheduler: FakeSched
             assert scheduler.answers(1) == {10: (0, None)}
 
 
-def test_output_goes_before_the_results_it_belongs_to(scheduler: FakeScheduler, process: Any) -> None:
+def test_output_is_sent_before_the_results_of_its_tasks(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.send_function(3, say)
     scheduler.dispatch(3, (10, "one"), (11, "two"), (12, "three"), flags=[4, 0, 4])
     scheduler.answers(3)
@@ -382,7 +380,7 @@ def test_output_goes_before_the_results_it_belongs_to(scheduler: FakeScheduler, 
     assert "results" in scheduler.received[last:], "no output behind the last results"
 
 
-def test_a_parent_that_waits_prints_as_itself(scheduler: FakeScheduler, process: Any) -> None:
+def test_output_of_a_suspended_task_has_its_own_name(scheduler: FakeScheduler, process: Any) -> None:
     scheduler.send_function(3, say_while_waiting)
     scheduler.send_function(4, say)
     scheduler.dispatch(3, (10, "parent"), flags=[4])

@@ -1,4 +1,4 @@
-"""The worker's session: messages in, messages out, no socket and no clock."""
+"""The worker's session: messages in, messages out, without sockets or clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scaler_worker.worker.session import WorkerSession
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1, agent=5)
 AGAIN = replace(HELLO, scheduler=9)
-"""To whoever comes after the scheduler of WELCOME."""
+"""The hello to a scheduler that follows the one of WELCOME."""
 WELCOME = messages.Welcome(1, "0.1.0", 9, 60.0)
 FUNCTION = messages.Function(4, "f", "cloudpickle", b"code")
 
@@ -33,7 +33,7 @@ def queued(session: WorkerSession) -> list[int]:
 
 @pytest.fixture
 def session() -> WorkerSession:
-    """One that has joined."""
+    """A session that has joined."""
     session = WorkerSession(HELLO, 2.0, 0.0)
     assert session.take_outgoing() == [HELLO]
     session.handle(WELCOME)
@@ -41,7 +41,7 @@ def session() -> WorkerSession:
 
 
 def sent_by(session: WorkerSession) -> messages.Message:
-    """The one message that there is to send."""
+    """The only outgoing message."""
     (message,) = session.take_outgoing()
     return message
 
@@ -61,7 +61,7 @@ def test_tasks_are_queued_in_order(session: WorkerSession) -> None:
     assert session.functions == {4: FUNCTION}
 
 
-def test_only_rows_that_ask_for_something_are_longer(session: WorkerSession) -> None:
+def test_only_rows_with_special_fields_are_longer(session: WorkerSession) -> None:
     session.handle(replace(dispatch(10, 11, 12), flags=[0, FLAG_PROFILE, 0]))
     session.handle(replace(dispatch(13, 14, 15), depths=[0, 3, 0], priorities=[0, 0, -2]))
     session.handle(replace(dispatch(16, 17), names=["", "fit"]))
@@ -89,7 +89,7 @@ def test_answers_go_out_as_one_batch(session: WorkerSession) -> None:
     assert session.take_outgoing() == []
 
 
-def test_what_profiled_tasks_cost_is_a_column_of_batches_that_have_any(session: WorkerSession) -> None:
+def test_costs_are_columns_of_batches_with_profiled_tasks(session: WorkerSession) -> None:
     session.handle(replace(dispatch(10, 11, 12, 13), flags=[0, FLAG_PROFILE, 0, 0]))
     session.take()
     session.finish(0, b"", 500)
@@ -105,7 +105,7 @@ def test_what_profiled_tasks_cost_is_a_column_of_batches_that_have_any(session: 
     assert (results.ids, results.cpu_times, results.peaks) == ([12], [], [])
 
 
-def test_started_comes_before_later_answers_and_once(session: WorkerSession) -> None:
+def test_started_is_sent_once_and_before_later_answers(session: WorkerSession) -> None:
     session.handle(replace(dispatch(10), flags=[FLAG_REPORT_START]))
     row = session.take()
     assert row is not None
@@ -134,14 +134,14 @@ def test_forgotten_functions(session: WorkerSession) -> None:
 # -------------------------------------------------------------------------------------------------------- retract, stop
 
 
-def test_queued_tasks_are_given_back_and_the_others_stay_in_order(session: WorkerSession) -> None:
+def test_retracted_tasks_leave_the_queue_and_the_others_stay_in_order(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11, 12, 13, 14))
     session.handle(messages.Retract([task(13), task(11)]))
     assert sent_by(session) == messages.Retracted([task(13), task(11)], [1, 1])
     assert queued(session) == [10, 12, 14]
 
 
-def test_tasks_that_have_begun_are_kept(session: WorkerSession) -> None:
+def test_tasks_that_have_begun_are_not_retracted(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11, 12, 13))
     session.take()
     session.finish(0, b"", 500)
@@ -155,28 +155,28 @@ def test_tasks_that_have_begun_are_kept(session: WorkerSession) -> None:
     assert session.running is not None and not session.queue
 
 
-def test_what_is_retracted_twice_is_given_back_once(session: WorkerSession) -> None:
+def test_a_task_is_retracted_once(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     session.handle(messages.Retract([task(10)]))
     session.handle(messages.Retract([task(10)]))
     assert session.take_outgoing() == [messages.Retracted([task(10)], [1]), messages.Retracted([task(10)], [0])]
 
 
-def test_another_attempt_or_client_is_another_task(session: WorkerSession) -> None:
+def test_a_retract_of_another_attempt_or_client_does_not_count(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     session.handle(messages.Retract([(2, 10, 2), (3, 10, 1)]))
     assert sent_by(session) == messages.Retracted([(2, 10, 2), (3, 10, 1)], [0, 0])
     assert queued(session) == [10]
 
 
-def test_the_running_thread_sees_the_queue_that_it_holds_change(session: WorkerSession) -> None:
+def test_a_retract_changes_the_queue_that_the_running_thread_holds(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11))
     held = session.queue
     session.handle(messages.Retract([task(11)]))
     assert held is session.queue and queued(session) == [10]
 
 
-def test_running_and_suspended_tasks_are_stopped_and_no_others(session: WorkerSession) -> None:
+def test_only_running_and_suspended_tasks_are_stopped(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11, 12))
     session.take()
     session.suspend()
@@ -190,7 +190,7 @@ def test_running_and_suspended_tasks_are_stopped_and_no_others(session: WorkerSe
 # ------------------------------------------------------------------------------------------------------ waiting parents
 
 
-def test_a_suspended_task_makes_room_and_goes_on(session: WorkerSession) -> None:
+def test_a_suspended_task_makes_room_and_is_resumed(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11))
     parent = session.take()
     assert session.suspend() == task(10) and session.running is None
@@ -203,8 +203,8 @@ def test_a_suspended_task_makes_room_and_goes_on(session: WorkerSession) -> None
     assert isinstance(results, messages.Results) and results.ids == [11, 10]
 
 
-def test_a_resumed_task_is_not_told_to_start_again(session: WorkerSession) -> None:
-    """The scheduler counts a time limit from it."""
+def test_a_resumed_task_is_not_reported_as_started_again(session: WorkerSession) -> None:
+    """The scheduler counts a time limit from the first report."""
     session.handle(dispatch(10))
     parent = session.take()
     assert parent is not None
@@ -217,7 +217,7 @@ def test_a_resumed_task_is_not_told_to_start_again(session: WorkerSession) -> No
 # ---------------------------------------------------------------------------------------------------- joining once more
 
 
-def test_one_hello_for_many_that_are_wanted(session: WorkerSession) -> None:
+def test_one_hello_answers_many_requests(session: WorkerSession) -> None:
     session.handle(messages.HelloWanted())
     session.handle(messages.HelloWanted())
     assert session.take_outgoing() == [AGAIN]
@@ -226,7 +226,7 @@ def test_one_hello_for_many_that_are_wanted(session: WorkerSession) -> None:
     assert session.take_outgoing() == [AGAIN]
 
 
-def test_a_hello_that_was_lost_is_said_again(session: WorkerSession) -> None:
+def test_a_lost_hello_is_repeated(session: WorkerSession) -> None:
     session.handle(messages.HelloWanted())
     assert session.take_outgoing() == [AGAIN]
     session.tick(2.0)
@@ -235,14 +235,14 @@ def test_a_hello_that_was_lost_is_said_again(session: WorkerSession) -> None:
     assert session.take_outgoing() == [AGAIN]
 
 
-def test_a_new_connection_is_tried_at_once(session: WorkerSession) -> None:
+def test_a_new_connection_gets_a_heartbeat_at_once(session: WorkerSession) -> None:
     session.reconnected(0.3)
     assert sent_by(session) == messages.Heartbeat(1)
     assert session.next_deadline == 2.3
 
 
 def test_a_new_scheduler_gets_no_answers_to_the_old_ones_tasks(session: WorkerSession) -> None:
-    """It numbers functions and attempts anew: the same names mean other things."""
+    """A new scheduler numbers functions and attempts from the start: the same names are other tasks."""
     session.handle(FUNCTION)
     session.handle(dispatch(10, 11))
     queue, answers = session.queue, session.answers  # as the running thread holds them
@@ -264,7 +264,7 @@ def test_a_new_scheduler_gets_no_answers_to_the_old_ones_tasks(session: WorkerSe
     assert isinstance(results, messages.Results) and results.payloads == [b"new"]
 
 
-def test_the_hello_names_what_runs_and_what_is_suspended(session: WorkerSession) -> None:
+def test_the_hello_names_running_and_suspended_tasks(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11, 12))
     session.take()
     session.suspend()
@@ -274,7 +274,7 @@ def test_the_hello_names_what_runs_and_what_is_suspended(session: WorkerSession)
     assert not session.queue
 
 
-def test_what_a_hello_has_named_is_answered_after_the_welcome(session: WorkerSession) -> None:
+def test_tasks_named_in_a_hello_are_answered_after_the_welcome(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11))
     session.take()
     session.suspend()
@@ -291,7 +291,7 @@ def test_what_a_hello_has_named_is_answered_after_the_welcome(session: WorkerSes
     )
 
 
-def test_an_answer_in_a_deque_of_before_is_kept_when_its_task_was_named(session: WorkerSession) -> None:
+def test_an_answer_in_an_old_deque_is_kept_if_its_task_was_named(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     answers = session.answers  # as the running thread holds it
     session.take()
@@ -305,7 +305,7 @@ def test_an_answer_in_a_deque_of_before_is_kept_when_its_task_was_named(session:
     assert sent_by(session) == messages.Results([2], [10], [1], [0], [500], [b"named"], [1], [2])
 
 
-def test_what_was_answered_before_the_hello_is_not_said_again(session: WorkerSession) -> None:
+def test_answers_from_before_the_hello_are_dropped(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     session.take()
     session.finish(0, b"", 500, cost=(1, 2))
@@ -328,7 +328,7 @@ def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
     assert not session.queue, "the second hello has taken it back"
 
 
-def test_what_an_earlier_scheduler_had_stopped_is_given_back_by_a_hello(session: WorkerSession) -> None:
+def test_a_task_stopped_for_an_earlier_scheduler_is_not_answered(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11))
     session.take()
     session.handle(messages.Stop([task(10)]))
@@ -346,8 +346,8 @@ def test_what_an_earlier_scheduler_had_stopped_is_given_back_by_a_hello(session:
 
 
 @pytest.mark.parametrize("stopped_again", [False, True])
-def test_what_an_earlier_scheduler_had_stopped_is_answered(session: WorkerSession, stopped_again: bool) -> None:
-    """Where it ends with a value in spite of that, or where the one that has taken it over has it stopped as well."""
+def test_a_task_stopped_for_an_earlier_scheduler_is_answered(session: WorkerSession, stopped_again: bool) -> None:
+    """It is answered if it ends with a value in spite of the stop, or if the new scheduler stops it as well."""
     session.handle(dispatch(10))
     session.take()
     session.handle(messages.Stop([task(10)]))
@@ -361,7 +361,7 @@ def test_what_an_earlier_scheduler_had_stopped_is_answered(session: WorkerSessio
     assert isinstance(results, messages.Results) and results.payloads == [b"answer"]
 
 
-def test_messages_to_what_it_was_before_its_hello_are_passed_over(session: WorkerSession) -> None:
+def test_messages_before_the_welcome_are_ignored(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     session.take()
     session.handle(messages.HelloWanted())
@@ -372,7 +372,7 @@ def test_messages_to_what_it_was_before_its_hello_are_passed_over(session: Worke
     assert not session.queue and not session.functions and not session.pop_stops()
 
 
-def test_nothing_is_started_for_a_scheduler_that_does_not_know_the_worker(session: WorkerSession) -> None:
+def test_no_start_is_reported_before_the_welcome(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     row = session.take()
     assert row is not None
@@ -384,7 +384,7 @@ def test_nothing_is_started_for_a_scheduler_that_does_not_know_the_worker(sessio
 # ------------------------------------------------------------------------------------------------------------- the end
 
 
-def test_refused(session: WorkerSession) -> None:
+def test_a_refusal_is_kept(session: WorkerSession) -> None:
     refused = messages.Refused("protocolVersion", "too old", 9, "4.2")
     session.handle(refused)
     assert session.refused is refused
@@ -396,7 +396,7 @@ def test_an_error_is_logged(session: WorkerSession, caplog: pytest.LogCaptureFix
     assert session.take_outgoing() == []
 
 
-def test_a_worker_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rejected_worker_logs_it_once_and_logs_its_acceptance(caplog: pytest.LogCaptureFixture) -> None:
     session = WorkerSession(replace(HELLO, name="host-1-0"), 2.0, 0.0)
     for _ in range(3):
         session.handle(messages.Error("there are 2 peers already"))
@@ -408,7 +408,7 @@ def test_a_worker_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: py
     ]
 
 
-def test_close_says_goodbye_after_the_answers_of_before(session: WorkerSession) -> None:
+def test_close_sends_the_answers_and_then_the_goodbye(session: WorkerSession) -> None:
     session.answers.append((2, 10, 1, 0, 500, b"a"))
     session.close()
     assert [type(message) for message in session.take_outgoing()] == [messages.Results, messages.Goodbye]

@@ -1,4 +1,4 @@
-"""What a worker's session knows of objects: no socket, no file, no clock."""
+"""The objects of a worker's session, without sockets, files or clock."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CLIENT = 2
 
 
 class Value:
-    """Something that can be seen to go."""
+    """A value whose end can be seen."""
 
 
 @pytest.fixture
 def session() -> WorkerSession:
-    """One that has joined."""
+    """A session that has joined."""
     session = WorkerSession(HELLO, 2.0, 0.0)
     session.take_outgoing()
     session.handle(WELCOME)
@@ -42,7 +42,7 @@ def known(session: WorkerSession, number: int, client: int = CLIENT) -> KnownObj
     return found
 
 
-def test_rows_name_what_they_read(session: WorkerSession) -> None:
+def test_rows_have_their_inputs(session: WorkerSession) -> None:
     message = reading(10, 11, 12, counts=[2, 0, 1], inputs=[7, 8, 7], shared=[0, 0, 0])
     session.handle(message)
     session.handle(replace(message, flags=[0, FLAG_PROFILE, 0], depths=[3, 0, 0], priorities=[0, 0, -2]))
@@ -59,7 +59,7 @@ def test_rows_name_what_they_read(session: WorkerSession) -> None:
     assert list(map(priority_of, session.queue)) == [0, 0, 0, 0, 0, -2]
 
 
-def test_what_comes_along_is_cut_off(session: WorkerSession) -> None:
+def test_inlined_inputs_are_cut_off_the_payload(session: WorkerSession) -> None:
     message = reading(10, 11, 12, counts=[2, 0, 2], inputs=[7, 8, 7, 9], shared=[0, 0, 0, 0])
     message = replace(message, payloads=[b"argsseven", b"args", b"argsnine"], inlined=[6, 0, 0, 5])
     session.handle(message)
@@ -77,7 +77,7 @@ def test_an_object_is_known_by_client_and_id(session: WorkerSession) -> None:
     assert session.objects.find((CLIENT, 8)) is None
 
 
-def test_files_are_known_from_the_dispatch_on(session: WorkerSession) -> None:
+def test_files_are_known_since_the_dispatch(session: WorkerSession) -> None:
     session.handle(messages.Object(7, [b"a"], CLIENT))
     session.handle(reading(10, counts=[3], inputs=[7, 8, 9], shared=[1, 1, 0]))
     assert known(session, 7).frames == [b"a"], "what was sent is no file"
@@ -85,22 +85,22 @@ def test_files_are_known_from_the_dispatch_on(session: WorkerSession) -> None:
     assert session.objects.find((CLIENT, 9)) is None
 
 
-def test_bytes_that_come_in_place_of_a_file(session: WorkerSession) -> None:
-    """As the host agent was lost: a task that waits for the file goes on with them."""
+def test_bytes_may_replace_a_file(session: WorkerSession) -> None:
+    """The scheduler sends them if the host agent is lost. A task that waits for the file goes on with the bytes."""
     session.handle(reading(10, counts=[1], inputs=[8], shared=[1]))
     waited_for = known(session, 8)
     session.handle(messages.Object(8, [b"a"], CLIENT))
     assert known(session, 8) is waited_for and waited_for.frames == [b"a"]
 
 
-def test_a_value_is_kept_in_place_of_the_bytes(session: WorkerSession) -> None:
+def test_a_value_replaces_the_bytes(session: WorkerSession) -> None:
     session.handle(messages.Object(7, [b"a"], CLIENT))
     known(session, 7).keep(None)
     session.handle(messages.Object(7, [b"a"], CLIENT))
     assert known(session, 7).value is None and known(session, 7).frames is None
 
 
-def test_what_is_forgotten_goes_once_it_is_released(session: WorkerSession) -> None:
+def test_a_forgotten_object_is_freed_at_the_release(session: WorkerSession) -> None:
     for number in (7, 8):
         session.handle(messages.Object(number, [b"a"], CLIENT))
     value = Value()
@@ -117,7 +117,7 @@ def test_what_is_forgotten_goes_once_it_is_released(session: WorkerSession) -> N
     assert session.objects.find((CLIENT, 7)) is None and known(session, 8).frames == [b"a"]
 
 
-def test_what_is_forgotten_while_its_value_is_made_is_not_kept(session: WorkerSession) -> None:
+def test_an_object_forgotten_while_its_value_is_made_is_not_kept(session: WorkerSession) -> None:
     session.handle(messages.Object(7, [b"a"], CLIENT))
     being_made = known(session, 7)
     session.handle(messages.ForgetObjects([7], [CLIENT]))
@@ -125,7 +125,7 @@ def test_what_is_forgotten_while_its_value_is_made_is_not_kept(session: WorkerSe
     assert being_made.value is ABSENT
 
 
-def test_another_welcome_leaves_nothing_but_what_a_task_already_reads(session: WorkerSession) -> None:
+def test_a_welcome_removes_all_objects_but_inputs_of_running_tasks(session: WorkerSession) -> None:
     session.handle(messages.Object(7, [b"a"], CLIENT))
     session.handle(reading(10, counts=[1], inputs=[8], shared=[1]))
     read_by_a_task = known(session, 7)
@@ -138,27 +138,27 @@ def test_another_welcome_leaves_nothing_but_what_a_task_already_reads(session: W
 
 
 def results(sent: Sequence[messages.Message]) -> list[tuple[int, int, int, int]]:
-    """Client, id, attempt and outcome of all answers."""
+    """The client, id, attempt and outcome of all answers."""
     batches = [message for message in sent if isinstance(message, messages.Results)]
     return [row for each in batches for row in zip(each.clients, each.ids, each.attempts, each.outcomes)]
 
 
 def join_again(session: WorkerSession) -> list[tuple[int, int, int, int]]:
-    """What it answers first."""
+    """The answers that the session sends first."""
     session.handle(messages.HelloWanted())
     session.take_outgoing()
     session.handle(WELCOME)
     return results(session.take_outgoing())
 
 
-def test_files_of_which_the_scheduler_may_not_have_heard_are_told_again(session: WorkerSession) -> None:
+def test_unconfirmed_files_are_reported_again(session: WorkerSession) -> None:
     session.handle(dispatch(10, 11))
     for number in (10, 11):
         session.take()
         session.stored.append((CLIENT, number))
         session.finish(messages.Outcome.STORED, b"12345678", 1)
     assert len(results(session.take_outgoing())) == 2
-    session.stored.append((CLIENT, 12))  # it is not answered: the task was stopped, or goes on
+    session.stored.append((CLIENT, 12))  # without an answer: the task was stopped, or still runs
     told = [(CLIENT, number, 0, messages.Outcome.STORED) for number in (10, 11, 12)]
     assert join_again(session) == told
     assert join_again(session) == told, "that may have been lost as well"
