@@ -1,4 +1,4 @@
-"""The C++ client and worker of tests/interop/cpp: built where that is possible, and run."""
+"""Builds and runs the C++ client and worker of tests/interop/cpp."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS = 30.0
 
 
 def build() -> Path:
-    """The folder with the programs `client` and `worker`. Skips the test where what they need is not installed."""
+    """Build the programs `client` and `worker`; return their folder. Skip the test if a tool or library is missing."""
     tools = ("g++", "make", "pkg-config", "capnp")
     missing = [tool for tool in tools if shutil.which(tool) is None]
     libraries = ["pkg-config", "--exists", "libzmq", "capnp-json"]
@@ -45,7 +45,7 @@ def cpp_worker(folder: Path, address: str, *options: str, name: str = "c++") -> 
 
 
 class CppClient:
-    """The C++ client: commands go in, and what it says comes out, by lines."""
+    """The C++ client as a process: one line per command, one line per event."""
 
     def __init__(self, address: str, *options: str) -> None:
         command = [str(build() / "client"), address, *options]
@@ -55,7 +55,7 @@ class CppClient:
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         self.resolved: dict[int, tuple[str, str]] = {}
-        """Outcome and the payload's first line, by id."""
+        """By task id: the outcome and the first line of the payload."""
         self.seen: list[str] = []
 
     def _read(self) -> None:
@@ -70,22 +70,22 @@ class CppClient:
         self._process.stdin.flush()
 
     def expect(self, start: str) -> str:
-        """The next line that begins so; lines before it are noted."""
+        """Return the next line with this beginning. Lines before it are recorded."""
         while True:
             line = self._lines.get(timeout=SECONDS)
-            assert line is not None, f"it ended, without: {start}"
+            assert line is not None, f"the client ended without this line: {start}"
             self._note(line)
             if line.startswith(start):
                 return line
 
     def end(self) -> None:
-        """Close its input, and take all that it says until it has left."""
+        """Close its input, and record its lines until it has ended."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         assert self.status() == 0, self.seen
 
     def status(self) -> int:
-        """Of its end, which it comes to by itself; all that it says until then is taken."""
+        """Wait until it ends by itself, record its lines, and return its exit status."""
         while (line := self._lines.get(timeout=SECONDS)) is not None:
             self._note(line)
         return self._process.wait(SECONDS)

@@ -1,4 +1,4 @@
-"""What a scheduler's restart must not change for a client and a worker in C++, with keys and without."""
+"""The restart of a scheduler with a client and a worker in C++, for the tests with keys and without."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ TASKS = 2000
 
 
 def until(gate: Path, log: Path) -> str:
-    """A C++ client's task that runs until the gate is there; the log has a line for each time that it began."""
+    """Return the command for a task that runs until the file `gate` exists. It logs a line each time it begins."""
     return f"submit json until {json.dumps([str(gate), str(log)])}"
 
 
 def begun(log: Path) -> list[int]:
-    """By which processes."""
+    """Return the ids of the processes that have begun the task."""
     return [int(line) for line in log.read_text().split()] if log.exists() else []
 
 
 def check_restart(folder: Path, end: Callable[[Restarts], None], *keys: str) -> None:
-    """Both join again: what runs goes on and runs once, what was queued runs, and everything is resolved once.
+    """Both join again: the running task continues and runs once, queued tasks run, each task is resolved once.
 
     Args:
         end: ends the scheduler.

@@ -1,4 +1,4 @@
-"""A client and a worker in C++ (tests/interop/cpp), written by PROTOCOL.md and the schema alone, with a real one."""
+"""A client and a worker in C++ (tests/interop/cpp), written from PROTOCOL.md and the schema, with a real scheduler."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def built() -> None:
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[SchedulerCommand]:
-    """A scheduler with one C++ worker, which is given up after a second of silence: it has no host agent."""
+    """A scheduler with one C++ worker. It has no host agent, so a second of silence counts as its loss."""
     with (
         scheduler(tmp_path, "--worker-timeout-seconds", "1", "--task-retries", "1") as started,
         cpp_worker(tmp_path, started.address),
@@ -44,7 +44,7 @@ def client(daemon: SchedulerCommand) -> Iterator[CppClient]:
 
 
 def kill_that_begins(log: Path, before: int) -> None:
-    """The process that is the next to begin, where so many have begun before."""
+    """Kill the next process that begins the task, after `before` earlier ones."""
     wait_until(lambda: len(begun(log)) > before, SECONDS, "the task begins")
     os.kill(begun(log)[before], signal.SIGKILL)
 
@@ -52,7 +52,7 @@ def kill_that_begins(log: Path, before: int) -> None:
 # --------------------------------------------------------------------------------------------- C++ with C++, and Python
 
 
-def test_its_tasks_on_its_worker(client: CppClient) -> None:
+def test_cpp_client_with_cpp_worker(client: CppClient) -> None:
     long = "x" * 200_000
     client.say("submit json add [1, 2.5]", 'submit json fail ["no such curve"]', "submit raw reverse abc")
     client.say(f"submit raw reverse {long}y", "submit json add [1]", "submit json add {", "many json add 3000")
@@ -66,7 +66,7 @@ def test_its_tasks_on_its_worker(client: CppClient) -> None:
     assert [client.resolved[6 + i] for i in range(3000)] == [("value", str(i + 1)) for i in range(3000)]
 
 
-def test_a_python_client_calls_what_it_offers(daemon: SchedulerCommand) -> None:
+def test_python_client_calls_functions_of_the_cpp_worker(daemon: SchedulerCommand) -> None:
     with Client(daemon.address) as client:
         assert client.submit(named("add"), 1, 2).result(SECONDS) == 3
         value = ["Zoë", None, True, {"a": [1.5]}]
@@ -79,7 +79,7 @@ def test_a_python_client_calls_what_it_offers(daemon: SchedulerCommand) -> None:
         assert future.profiling_info().peak_memory > 0
 
 
-def test_errors_come_as_what_they_are(daemon: SchedulerCommand) -> None:
+def test_errors_of_the_cpp_worker_in_the_python_client(daemon: SchedulerCommand) -> None:
     with Client(daemon.address) as client:
         with pytest.raises(RemoteError, match=r"(?m)^no such curve: Zoë$"):
             client.submit(named("fail"), "no such curve: Zoë").result(SECONDS)
@@ -87,8 +87,8 @@ def test_errors_come_as_what_they_are(daemon: SchedulerCommand) -> None:
             client.map(named("add"), [("a", 1)])
 
 
-def test_each_function_goes_where_it_can_run(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """A pickle never comes to the C++ worker, and no name to the Python one; what nobody can run waits, and is told."""
+def test_each_function_goes_to_a_worker_of_its_kind(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """Pickled functions go to the Python worker, named ones to the C++ worker. Other tasks wait, with a warning."""
     with cluster(tmp_path, daemon.address, 1), Client(daemon.address) as client, cpp_client(daemon.address) as other:
         python = [client.submit(os.getpid) for _ in range(50)]
         cpp = [client.submit(named("pid")) for _ in range(50)]
@@ -102,8 +102,10 @@ def test_each_function_goes_where_it_can_run(daemon: SchedulerCommand, tmp_path:
         assert waiting.cancel()
 
 
-def test_a_pickle_waits_where_there_is_nobody_else(daemon: SchedulerCommand, caplog: pytest.LogCaptureFixture) -> None:
-    """The worker would answer, as it answers whatever it does not offer, had it been sent one."""
+def test_a_pickled_function_waits_if_there_is_only_a_cpp_worker(
+    daemon: SchedulerCommand, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The worker would answer with a failure if it got such a task."""
     with Client(daemon.address) as client:
         future = client.submit(os.getpid)
         wait_until(lambda: "functions of kind cloudpickle" in caplog.text, SECONDS, "the client hears that it waits")
@@ -112,8 +114,8 @@ def test_a_pickle_waits_where_there_is_nobody_else(daemon: SchedulerCommand, cap
         assert future.cancel()
 
 
-def test_its_tasks_on_a_python_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `scaler_cluster --offer` names, clients in any language call; it runs nested tasks as any other."""
+def test_cpp_client_with_python_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients in any language call functions of `scaler_cluster --offer`. These may submit nested tasks."""
     (tmp_path / "pricing.py").write_text(
         "from scaler_client import Client\n\n"
         "def price(currency, number):\n    return {'currency': currency, 'sum': 2.5 * number}\n\n"
@@ -148,7 +150,7 @@ def test_its_tasks_on_a_python_worker(tmp_path: Path, monkeypatch: pytest.Monkey
 # --------------------------------------------------------------------------------------------------- cancel, time limit
 
 
-def test_cancel_queued_and_running_and_by_force(client: CppClient, tmp_path: Path) -> None:
+def test_cancel_of_queued_and_running_tasks_and_by_force(client: CppClient, tmp_path: Path) -> None:
     gate, log = tmp_path / "gate", tmp_path / "runs"
     client.say(until(gate, log), *["submit json add [1, 1]"] * 20)
     client.expect("started 0")
@@ -186,7 +188,7 @@ def test_a_killed_worker_s_tasks_run_elsewhere(daemon: SchedulerCommand, client:
     assert [client.resolved[1 + i] for i in range(100)] == [("value", str(i + 1)) for i in range(100)]
 
 
-def test_what_kills_each_worker_is_given_up(daemon: SchedulerCommand, tmp_path: Path) -> None:
+def test_a_task_that_kills_each_worker_fails(daemon: SchedulerCommand, tmp_path: Path) -> None:
     log = tmp_path / "runs"
     with Client(daemon.address) as client:
         future = client.submit(named("until"), str(tmp_path / "gate"), str(log))
@@ -197,12 +199,12 @@ def test_what_kills_each_worker_is_given_up(daemon: SchedulerCommand, tmp_path: 
             future.result(SECONDS)
 
 
-def test_a_killed_scheduler_gets_everything_again(tmp_path: Path) -> None:
+def test_open_tasks_survive_a_killed_scheduler(tmp_path: Path) -> None:
     check_restart(tmp_path, Restarts.kill)
 
 
 def test_goodbye(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """A worker that leaves on purpose is gone at once, and its task runs elsewhere."""
+    """A worker that leaves with a goodbye is gone at once, and its task runs elsewhere."""
     gate, log = tmp_path / "gate", tmp_path / "runs"
     with Client(daemon.address) as client:
         future = client.submit(named("until"), str(gate), str(log))

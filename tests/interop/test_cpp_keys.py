@@ -1,4 +1,4 @@
-"""The C++ client and worker with CURVE: who has the right keys works as ever, who has not says why and ends."""
+"""The C++ client and worker with CURVE: right keys work, wrong keys are reported and end the program."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def daemon(tmp_path: Path, keys: str) -> Iterator[SchedulerCommand]:
 
 
 def ends(command: Command) -> str:
-    """What a program says that ends by itself, as it can't do its work."""
+    """Return the error text of a program that ends by itself."""
     assert command.process.wait(SECONDS) == 1
     return command.log()
 
 
 def denied(address: str, *options: str) -> str:
-    """Why this C++ client may not connect."""
+    """Return why the scheduler does not accept this C++ client."""
     with cpp_client(address, *options) as client:
         client.say("submit json add [1, 1]")
         assert client.status() == 1
@@ -52,14 +52,14 @@ def denied(address: str, *options: str) -> str:
 
 
 def disguised(keys: str, folder: Path, role: str, to_be: str) -> str:
-    """A folder whose pair for one role is that of another."""
+    """Make a folder of keys in which one role has the key pair of another role."""
     shutil.copytree(keys, folder)
     for suffix in (".key", ".secret"):
         shutil.copy(os.path.join(keys, role + suffix), folder / (to_be + suffix))
     return str(folder)
 
 
-def test_clients_of_both_languages_and_its_worker(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
+def test_clients_of_both_languages_with_the_cpp_worker(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
     long = "x" * 200_000
     with cpp_worker(tmp_path, daemon.address, "--keys", keys):
         with cpp_client(daemon.address, "--keys", keys) as cpp:
@@ -72,11 +72,13 @@ def test_clients_of_both_languages_and_its_worker(tmp_path: Path, keys: str, dae
     assert [cpp.resolved[2 + i] for i in range(2000)] == [("value", str(i + 1)) for i in range(2000)]
 
 
-def test_a_restarted_scheduler_gets_everything_again(tmp_path: Path, keys: str) -> None:
+def test_open_tasks_survive_a_restarted_scheduler(tmp_path: Path, keys: str) -> None:
     check_restart(tmp_path, Restarts.stop, "--keys", keys)
 
 
-def test_who_is_not_let_in_says_why_and_ends(tmp_path: Path, keys: str, daemon: SchedulerCommand) -> None:
+def test_a_peer_with_an_unauthorized_key_reports_it_and_ends(
+    tmp_path: Path, keys: str, daemon: SchedulerCommand
+) -> None:
     strangers = str(tmp_path / "strangers")
     for role in ("client", "worker"):
         key_command("keygen", strangers, "--as", role)
@@ -91,10 +93,10 @@ def test_who_is_not_let_in_says_why_and_ends(tmp_path: Path, keys: str, daemon: 
     assert f"the scheduler has another key than {strangers}/server.key" in denied(daemon.address, "--keys", strangers)
 
 
-def test_keys_for_a_scheduler_that_has_none(tmp_path: Path, keys: str) -> None:
+def test_keys_for_a_scheduler_without_keys(tmp_path: Path, keys: str) -> None:
     with scheduler(tmp_path) as daemon:
         text = denied(daemon.address, "--keys", keys)
-    # Which of the two sides ends the handshake first is a matter of luck.
+    # Either side may end the handshake first.
     another = (
         f"the scheduler has another key than {keys}/server.key, or no key, or has reached its limit of connections"
     )
@@ -111,7 +113,7 @@ def test_a_key_has_one_role(tmp_path: Path, keys: str, daemon: SchedulerCommand)
     assert client.seen[-1].startswith("refused: this is a worker's key: clients outside of tasks need a client's key")
 
 
-def test_who_is_revoked_hears_so_and_ends(tmp_path: Path, keys: str) -> None:
+def test_a_peer_with_a_revoked_key_reports_it_and_ends(tmp_path: Path, keys: str) -> None:
     own, alice = shutil.copytree(keys, tmp_path / "own"), str(tmp_path / "alice")
     key_command("keygen", alice, "--as", "client")
     shutil.copy(os.path.join(keys, "server.key"), alice)
@@ -125,7 +127,7 @@ def test_who_is_revoked_hears_so_and_ends(tmp_path: Path, keys: str) -> None:
         assert "does not accept the key" in denied(daemon.address, "--keys", alice)
 
 
-def test_a_folder_without_the_files(tmp_path: Path) -> None:
+def test_a_folder_without_key_files(tmp_path: Path) -> None:
     with cpp_client("tcp://127.0.0.1:1", "--keys", str(tmp_path)) as client:
         assert client.status() == 1
     assert client.seen == [f"cannot read the key {tmp_path}/server.key: No such file or directory"]

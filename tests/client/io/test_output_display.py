@@ -1,4 +1,4 @@
-"""What tasks print, shown in the client: its form, its bounds, and that nothing waits for a slow reader."""
+"""Output of tasks in the client: its form, its limits, and that nothing waits for a slow reader."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def all_shown(display: OutputDisplay) -> None:
     display.join()
 
 
-def test_each_line_has_its_task_before_it(display: OutputDisplay, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_line_begins_with_its_task(display: OutputDisplay, capsys: pytest.CaptureFixture[str]) -> None:
     display.put(printed(b"one\n\ntwo"))
     display.put(printed("Zoë".encode() + b"\xff", STANDARD_ERROR))
     all_shown(display)
@@ -52,7 +52,7 @@ def test_each_line_has_its_task_before_it(display: OutputDisplay, capsys: pytest
     assert shown.err == "[host/1 f#1] Zoë\ufffd\n"
 
 
-def test_what_was_dropped_on_the_way_is_told(display: OutputDisplay, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dropped_output_is_reported(display: OutputDisplay, capsys: pytest.CaptureFixture[str]) -> None:
     display.put(printed(dropped=1000))
     display.put(Output([], [], [], [], dropped=7))
     all_shown(display)
@@ -62,15 +62,15 @@ def test_what_was_dropped_on_the_way_is_told(display: OutputDisplay, capsys: pyt
     assert "bytes of task output were dropped" in shown.err
 
 
-def test_nothing_shown_is_no_thread(display: OutputDisplay) -> None:
+def test_no_output_starts_no_thread(display: OutputDisplay) -> None:
     all_shown(display)
     assert display._thread is None
     display.put(printed())
     assert display._thread is None, "it is over"
 
 
-class Slow:
-    """A pipe that is read when the test says so."""
+class SlowPipe:
+    """A pipe whose reader waits for the test."""
 
     def __init__(self) -> None:
         self.reader, writer = os.pipe()
@@ -88,14 +88,14 @@ class Slow:
 
 
 @pytest.fixture
-def slow() -> Iterator[Slow]:
-    slow = Slow()
+def slow() -> Iterator[SlowPipe]:
+    slow = SlowPipe()
     yield slow
     slow.close()
 
 
-def test_a_reader_that_does_not_read_holds_nobody_up(
-    slow: Slow, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_slow_reader_delays_nobody(
+    slow: SlowPipe, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", slow.writer)
     monkeypatch.setattr(output_display, "MAX_WAITING_BYTES", 1 << 18)
@@ -113,8 +113,8 @@ def test_a_reader_that_does_not_read_holds_nobody_up(
     assert told >= (1000 - kept - 80) * 999, "all but what the pipe itself held"
 
 
-def test_the_end_does_not_wait_for_such_a_reader(
-    slow: Slow, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch
+def test_the_end_does_not_wait_for_a_slow_reader(
+    slow: SlowPipe, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdout", slow.writer)
     monkeypatch.setattr(output_display, "CLOSE_SECONDS", 0.1)
@@ -125,8 +125,8 @@ def test_the_end_does_not_wait_for_such_a_reader(
     assert not display._thread.is_alive()
 
 
-class Narrow(io.StringIO):
-    """Takes ASCII alone."""
+class AsciiStream(io.StringIO):
+    """A stream that takes only ASCII."""
 
     encoding = "ascii"  # type: ignore[assignment]
 
@@ -135,8 +135,8 @@ class Narrow(io.StringIO):
         return super().write(text)
 
 
-def test_streams_of_the_users_own(display: OutputDisplay, monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow = Narrow()
+def test_a_users_own_stream_may_fail(display: OutputDisplay, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = AsciiStream()
     monkeypatch.setattr(sys, "stdout", narrow)
     display.put(printed("Zoë".encode()))
     wait_until(lambda: narrow.getvalue().endswith("\n"), what="it is written")
@@ -154,7 +154,7 @@ def test_streams_of_the_users_own(display: OutputDisplay, monkeypatch: pytest.Mo
 # ---------------------------------------------------------------------------------------------- the session, the client
 
 
-def test_output_counts_in_the_window() -> None:
+def test_output_counts_in_the_window_of_results() -> None:
     session = joined_session(result_window=80)
     taken: list[Output] = []
     session.on_output = taken.append
@@ -172,7 +172,7 @@ def say_printed(scheduler: FakeScheduler, *ids: int, text: bytes = b"hello") -> 
     )
 
 
-def test_a_client_asks_for_output_and_shows_it(scheduler: FakeScheduler, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_client_requests_output_and_shows_it(scheduler: FakeScheduler, capsys: pytest.CaptureFixture[str]) -> None:
     with Client(scheduler.address, stream_output=True) as client:
         future = client.options(priority=1).submit(abs, -1)
         submitted = scheduler.receive("submit")
@@ -183,19 +183,19 @@ def test_a_client_asks_for_output_and_shows_it(scheduler: FakeScheduler, capsys:
     assert capsys.readouterr().out == "[host] hello\n", "at the latest when the client has ended"
 
 
-def test_others_do_not_ask(scheduler: FakeScheduler) -> None:
+def test_a_client_without_stream_output_requests_none(scheduler: FakeScheduler) -> None:
     with Client(scheduler.address) as client:
         client.submit(abs, -1)
         assert "options" not in scheduler.receive("submit")
         assert not pickle.loads(pickle.dumps(client._options)).stream_output
 
 
-def test_of_an_event_loop() -> None:
+def test_an_async_client_checks_the_option() -> None:
     with pytest.raises(TypeError, match="stream_output must be True or False, not 1"):
         AsyncClient(stream_output=1)  # type: ignore[arg-type]
 
 
-def test_children_ask_as_their_parent_does_and_their_output_goes_its_way(scheduler: FakeScheduler) -> None:
+def test_children_inherit_the_option_and_their_output_is_forwarded(scheduler: FakeScheduler) -> None:
     task = FakeTask(name=(7, 3, 1))
     task.stream_output = True
     with hosted(FakeHost(task, scheduler.address, 44)) as host:
@@ -209,9 +209,9 @@ def test_children_ask_as_their_parent_does_and_their_output_goes_its_way(schedul
             thread.start()
             thread.join()
             other = scheduler.receive("submit")
-            assert "options" not in other, "a thread's are nobody's children"
+            assert "options" not in other, "tasks from another thread have no parent"
             say_printed(scheduler, 999, other["ids"][0], task_id)
-            wait_until(lambda: host.forwarded, what="it is handed over")
+            wait_until(lambda: host.forwarded, what="the output is forwarded")
             assert host.forwarded == [([(7, 3, 1)], Output([task_id], [0], [b"host"], [b"hello"]))]
         finally:
             for connection in set(nested_connections._connections.values()):

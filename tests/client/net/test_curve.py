@@ -1,4 +1,4 @@
-"""What programs that connect say of the folder of keys that they are given."""
+"""Warnings about secrets in the folder of keys of a program that connects."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ def test_addresses_of_this_machine() -> None:
     assert not is_local_address(ELSEWHERE)
 
 
-def test_a_client_elsewhere_is_warned_of_the_servers_secret_alone(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_remote_client_is_warned_of_the_servers_secret_only(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     warn_about_secrets(keys(folder, CLIENT), ELSEWHERE)
     [line] = caplog.messages
     assert line == (
@@ -42,9 +40,7 @@ def test_a_client_elsewhere_is_warned_of_the_servers_secret_alone(
     )
 
 
-def test_a_worker_elsewhere_is_warned_of_all_secrets_but_its_own(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_remote_worker_is_warned_of_all_other_secrets(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     (folder / "server.secret").unlink()
     warn_about_secrets(keys(folder, WORKER), ELSEWHERE)
     [line] = caplog.messages
@@ -52,7 +48,7 @@ def test_a_worker_elsewhere_is_warned_of_all_secrets_but_its_own(
     assert wanted in line
 
 
-def test_nothing_is_said_on_the_schedulers_machine_or_without_them(
+def test_no_warning_on_the_schedulers_machine_or_without_secrets(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     warn_about_secrets(keys(folder, WORKER), HERE)

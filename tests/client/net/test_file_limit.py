@@ -43,8 +43,8 @@ client.disconnect()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the descriptors that ZeroMQ takes there")
-def test_a_client_without_enough_files_is_an_error_that_names_the_limit(scheduler: FakeScheduler) -> None:
-    """However few are left: libzmq would abort the process with 3 to 5."""
+def test_too_few_descriptors_raise_an_error_that_names_the_limit(scheduler: FakeScheduler) -> None:
+    """Without the check, libzmq aborts the process with 3 to 5 descriptors left."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, scheduler.address], capture_output=True, text=True, timeout=3 * WAIT_SECONDS
     )
@@ -62,7 +62,7 @@ def fail_with(number: int) -> object:
     return fail
 
 
-def test_what_is_said_of_a_system_without_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_for_a_system_without_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     assert file_shortage() == ""
     monkeypatch.setattr(os, "open", fail_with(errno.ENFILE))
     assert "fs.file-max" in file_shortage()
@@ -75,7 +75,7 @@ def test_what_is_said_of_a_system_without_files(monkeypatch: pytest.MonkeyPatch)
         file_limit.check_free_files("a client")
 
 
-def test_a_lost_scheduler_is_said_to_be_for_want_of_files() -> None:
+def test_the_error_of_a_lost_scheduler_names_the_shortage() -> None:
     session = joined_session()
     session.file_shortage = lambda: "too few file descriptors are left"
     be_silent(session, 0.0, 200.0)

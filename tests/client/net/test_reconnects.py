@@ -1,4 +1,4 @@
-"""How often a scheduler that cuts handshakes is tried again."""
+"""The pauses between attempts to connect to a scheduler that cuts handshakes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from scaler_client.net.curve import MIN_CUT_HANDSHAKES
 from scaler_client.net.sockets import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, ReconnectWatcher
 
 QUIET_SECONDS = 0.5
-"""ZeroMQ's own tries are a fifth of it apart."""
+"""Five times the pause between ZeroMQ's own attempts."""
 
 
-class Cutting:
-    """Ends each connection as soon as it is made."""
+class CuttingServer:
+    """A server that ends each connection at once."""
 
     def __init__(self) -> None:
         self._bound = socket.create_server(("127.0.0.1", 0))
@@ -24,7 +24,7 @@ class Cutting:
         self.count = 0
 
     def cut_next(self, seconds: float) -> bool:
-        """Returns whether one came within the time."""
+        """Return whether a connection came within the time."""
         if not select.select([self._bound], [], [], seconds)[0]:
             return False
         connection, _ = self._bound.accept()
@@ -37,12 +37,12 @@ class Cutting:
         self._bound.close()
 
 
-def test_tries_at_a_scheduler_that_cuts_handshakes_slow_down() -> None:
+def test_attempts_slow_down_while_the_scheduler_cuts_handshakes() -> None:
     now = 100.0
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     watched = context.socket(zmq.DEALER)
     watched.setsockopt(zmq.LINGER, 0)
-    server = Cutting()
+    server = CuttingServer()
     reconnects = ReconnectWatcher(watched, 2.0, server.endpoint, lambda: now)
     try:
         watched.connect(server.endpoint)
@@ -58,7 +58,7 @@ def test_tries_at_a_scheduler_that_cuts_handshakes_slow_down() -> None:
             wait_until(is_paused)
             now += 0.99 * pause
             reconnects.retry()
-            # ZeroMQ ends a connection as the socket is used, here as in the loop of a program.
+            # ZeroMQ ends a connection only when the socket is used, as a program's loop does.
             assert not watched.poll(int(QUIET_SECONDS * 1000)) and not server.cut_next(0.0)
             now += 0.02 * pause
             reconnects.retry()
@@ -75,7 +75,7 @@ def test_without_an_endpoint_the_socket_keeps_its_connection() -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     watched = context.socket(zmq.DEALER)
     watched.setsockopt(zmq.LINGER, 0)
-    server = Cutting()
+    server = CuttingServer()
     reconnects = ReconnectWatcher(watched)
     try:
         watched.connect(server.endpoint)

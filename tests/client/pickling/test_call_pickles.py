@@ -1,4 +1,4 @@
-"""Calls' payloads put together by hand are what pickle would have written."""
+"""Hand-written pickles of calls equal what pickle writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load(payload: bytes, values: list[Any]) -> Any:
 
 
 @given(st.lists(st.one_of(SIMPLE_VALUES, st.integers(0, 3).map(NodeRef)), max_size=6))
-def test_any_simple_call(args: list[Any]) -> None:
+def test_a_simple_call_has_the_bytes_of_pickle(args: list[Any]) -> None:
     by_row = {each.row: each for each in args if isinstance(each, NodeRef)}  # one reference for each row
     args = [by_row[each.row] if isinstance(each, NodeRef) else each for each in args]
     collector = InputCollector(None)
@@ -35,12 +35,12 @@ def test_any_simple_call(args: list[Any]) -> None:
     assert loaded == expected and list(map(type, loaded)) == list(map(type, expected))
 
 
-def test_more_inputs_than_a_byte_can_count() -> None:
+def test_more_than_256_inputs() -> None:
     collector = InputCollector(None)
     payload = dump_simple_call([NodeRef(row) for row in range(70_000)], collector.position)
     assert payload is not None
     assert load(payload, list(range(70_000))) == tuple(range(70_000))
 
 
-def test_other_calls_are_left_to_pickle() -> None:
+def test_other_calls_go_through_pickle() -> None:
     assert dump_simple_call([1, [2]], InputCollector(None).position) is None

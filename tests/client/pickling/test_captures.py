@@ -1,4 +1,4 @@
-"""Functions that are pickled by value are pickled again when what they take along has changed."""
+"""Functions that are pickled by value are pickled again when their captures have changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def call(payload: bytes, arguments: tuple[Any, ...]) -> Any:
 
 
 class Notebook:
-    """Cells that run one after another in a `__main__` of their own, a client's table of functions, and a worker."""
+    """Cells that run one after another in their own `__main__`, a client's table of functions, and a worker."""
 
     def __init__(self, worker: ProcessPoolExecutor) -> None:
         self._worker = worker
@@ -37,7 +37,7 @@ class Notebook:
         exec(cell, self.names)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """What a worker makes of a submit of this."""
+        """Return what a worker computes for a submit of this function."""
         return self._worker.submit(call, self.number(name).payload, arguments).result()
 
     def number(self, name: str) -> Any:
@@ -52,7 +52,7 @@ class Notebook:
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[ProcessPoolExecutor]:
-    # A process of its own: where a class was made, cloudpickle does not make it again.
+    # A process of its own: cloudpickle does not create a class again in the process that created it.
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as worker:
         yield worker
 
@@ -135,7 +135,9 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("cell, before, change, after", CHANGES, ids=[change for _, _, change, _ in CHANGES])
-def test_a_change_is_seen(notebook: Notebook, cell: str, before: Any, change: str, after: Any) -> None:
+def test_a_changed_capture_is_pickled_again(
+    notebook: Notebook, cell: str, before: Any, change: str, after: Any
+) -> None:
     notebook.run(cell)
     assert notebook.call("h") == before
     number = notebook.number("h")
@@ -146,14 +148,14 @@ def test_a_change_is_seen(notebook: Notebook, cell: str, before: Any, change: st
     assert notebook.number("h") is number
 
 
-def test_a_function_that_is_tried_again_is_no_other(notebook: Notebook) -> None:
+def test_a_changed_capture_of_a_function_with_retry_on(notebook: Notebook) -> None:
     notebook.run("GG = 5\ndef h(): return GG")
     assert notebook.call_retrying("h") == 5
     notebook.run("GG = 50")
     assert notebook.call_retrying("h") == 50
 
 
-def test_nothing_is_pickled_again_without_a_change(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_function_is_not_pickled_again(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook.run("import math\nGG = 1\ncfg = {'a': [1]}\nclass C:\n rate = 1")
     notebook.run("def h(): return GG, cfg, C, math.pi, len, h")
     notebook.number("h")
@@ -162,7 +164,7 @@ def test_nothing_is_pickled_again_without_a_change(notebook: Notebook, monkeypat
     notebook.number("h")
 
 
-def test_the_old_value_again_is_the_old_function(notebook: Notebook) -> None:
+def test_the_old_value_gives_the_old_function(notebook: Notebook) -> None:
     notebook.run("GG = 5\ndef h(): return GG")
     first = notebook.number("h")
     notebook.run("GG = 50")
@@ -171,8 +173,8 @@ def test_the_old_value_again_is_the_old_function(notebook: Notebook) -> None:
     assert notebook.number("h") is first is not second
 
 
-def test_what_is_changed_in_place_in_an_object_is_not_seen(notebook: Notebook) -> None:
-    """As the users' page on tasks says."""
+def test_a_change_inside_an_object_is_not_seen(notebook: Notebook) -> None:
+    """The page on tasks documents this."""
     notebook.run("class C: pass\nc = C()\nc.x = 1\ndef h(): return c.x")
     assert notebook.call("h") == 1
     notebook.run("c.x = 2")
@@ -182,8 +184,8 @@ def test_what_is_changed_in_place_in_an_object_is_not_seen(notebook: Notebook) -
 
 
 @pytest.mark.parametrize("made", ["[[1], *range(256)]", "[list(range(250)), list(range(7)), [1]][::-1]"])
-def test_what_is_beyond_the_bound_is_not_seen_but_its_length(notebook: Notebook, made: str) -> None:
-    """As the users' page on tasks says."""
+def test_of_large_containers_only_the_length_is_compared(notebook: Notebook, made: str) -> None:
+    """The page on tasks documents this."""
     notebook.run(f"GG = {made}\ndef h(): return GG")
     before = notebook.call("h")
     notebook.run("last = GG[0] if len(GG) > 3 else GG[-1]\nlast[0] = 7")
@@ -197,7 +199,7 @@ def helper() -> int:
 
 
 @pytest.mark.parametrize("fn", [helper, len, dict, gc.collect, functools.partial(helper), Notebook, print])
-def test_what_is_found_by_name_takes_nothing_along(fn: Callable[..., Any]) -> None:
+def test_a_function_pickled_by_name_has_no_captures(fn: Callable[..., Any]) -> None:
     assert captures_of(fn) is None
 
 
@@ -210,7 +212,7 @@ def recursive(count: int) -> Callable[[], Any]:
     return function
 
 
-def test_nothing_is_kept_alive() -> None:
+def test_captures_keep_nothing_alive() -> None:
     table = FunctionTable(lambda number: None)
     function = recursive(3)
     gone = weakref.ref(function)
@@ -223,7 +225,7 @@ def test_nothing_is_kept_alive() -> None:
 
 @pytest.fixture
 def local_module() -> Iterator[types.ModuleType]:
-    """A module that the worker does not have."""
+    """Return a module that the worker does not have."""
     module = types.ModuleType("localmod")
     exec("rate = 1\ndef fn(): return rate", module.__dict__)
     sys.modules["localmod"] = module
@@ -234,9 +236,7 @@ def local_module() -> Iterator[types.ModuleType]:
 
 
 @pytest.mark.parametrize("cell", ["from localmod import fn as h", "import localmod\ndef h(): return localmod.fn()"])
-def test_a_module_is_pickled_by_value_from_when_it_is_registered(
-    notebook: Notebook, local_module: types.ModuleType, cell: str
-) -> None:
+def test_a_registered_module_is_pickled_by_value(notebook: Notebook, local_module: types.ModuleType, cell: str) -> None:
     notebook.run(cell)
     for _ in range(2):
         with pytest.raises(ModuleNotFoundError):
@@ -250,9 +250,7 @@ def test_a_module_is_pickled_by_value_from_when_it_is_registered(
     assert notebook.call("h") == 7
 
 
-def test_a_function_that_is_tried_again_is_pickled_by_value_too(
-    notebook: Notebook, local_module: types.ModuleType
-) -> None:
+def test_a_function_with_retry_on_is_pickled_by_value_too(notebook: Notebook, local_module: types.ModuleType) -> None:
     notebook.run("from localmod import fn as h")
     by_name = notebook.number_retrying("h")
     cloudpickle.register_pickle_by_value(local_module)
@@ -275,14 +273,14 @@ def test_a_large_object_in_a_container_is_not_kept_alive() -> None:
     assert table.get(function) is not number
 
 
-def test_a_name_that_is_gone(notebook: Notebook) -> None:
+def test_a_deleted_global_is_a_change(notebook: Notebook) -> None:
     notebook.run("GG = 5\ndef h(): return 'GG' in globals() and GG")
     assert notebook.call("h") == 5
     notebook.run("del GG")
     assert notebook.call("h") is False
 
 
-def test_values_that_can_not_be_compared_are_changes(notebook: Notebook) -> None:
+def test_values_that_cannot_be_compared_count_as_changed(notebook: Notebook) -> None:
     notebook.run("class Odd:\n def __eq__(self, other): raise LookupError\nGG = [1]\ndef h(): return len(GG)")
     assert notebook.call("h") == 1
     notebook.run("GG[0] = Odd()\nGG.append(2)")

@@ -1,4 +1,4 @@
-"""What cloudpickle leaves out: functions behind functools.lru_cache that a worker can't import."""
+"""Cached functions (functools.lru_cache) that a worker can't import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def through(value: Any) -> Any:
     return loads(cloudpickle_ext.dumps(value))
 
 
-def test_a_cached_function_of_a_function() -> None:
+def test_a_cached_local_function() -> None:
     @functools.lru_cache(maxsize=3, typed=True)
     def half(x: int) -> float:
         """Of a number."""
@@ -33,7 +33,7 @@ def test_a_cached_function_of_a_function() -> None:
     assert back.cache_info().misses == 1, "it has a cache of its own"
 
 
-def test_one_that_calls_itself() -> None:
+def test_a_recursive_cached_function() -> None:
     @functools.cache
     def fibonacci(n: int) -> int:
         return n if n < 2 else int(fibonacci(n - 1) + fibonacci(n - 2))
@@ -42,7 +42,7 @@ def test_one_that_calls_itself() -> None:
     assert through(lambda n: fibonacci(n) + 1)(80) == 23416728348467686
 
 
-def test_one_of_a_module_travels_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_function_of_a_module_is_pickled_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("scaler_test_module")
     exec("import functools\n\n@functools.lru_cache\ndef twice(x):\n    return 2 * x\n", module.__dict__)
     monkeypatch.setitem(sys.modules, "scaler_test_module", module)
@@ -77,6 +77,6 @@ subprocess.run([sys.executable, "-c", elsewhere], input=cloudpickle_ext.dumps([s
 """
 
 
-def test_those_of_main_work_where_there_is_another_main() -> None:
+def test_cached_functions_of_main_work_in_another_process() -> None:
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60)
     assert (ran.stdout, ran.stderr) == ("[100, 55, (100, 55)]\n", "")

@@ -1,4 +1,4 @@
-"""A serializer of the user's own: what is said where it raises, and what is none."""
+"""A user's own serializer: its errors, and the checks of invalid ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Thing:
 
 
 class Fragile:
-    """Raises at a Thing, on the way that it says."""
+    """A serializer that raises for a Thing, in the given direction."""
 
     @staticmethod
     def serialize(obj: Any) -> Any:
@@ -45,7 +45,7 @@ NAME = rf"{Thing.__module__}\.Thing"
 
 
 def call(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A task's way: to the worker and back."""
+    """Call a function as a task: arguments to the worker, the result back."""
     function = FunctionTable(lambda number: None, Fragile).get(fn)
     arguments = loads(call_dumper(Fragile, None)(args, kwargs))
     args, kwargs = (arguments, {}) if type(arguments) is tuple else arguments
@@ -81,12 +81,12 @@ def call(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         ),
     ],
 )
-def test_one_that_raises(way: Callable[[], Any], text: str) -> None:
+def test_a_serializer_that_raises(way: Callable[[], Any], text: str) -> None:
     with pytest.raises(SerializerError, match=text):
         way()
 
 
-def test_all_that_is_sent_is_its_bytes() -> None:
+def test_only_the_serializers_bytes_are_sent() -> None:
     assert call(sorted, [3, 1, 2], reverse=True) == [3, 2, 1]
     (frame,) = dump_object([1, "two"], Fragile)
     with with_inputs({0: loads(frame)}.__getitem__):
@@ -94,7 +94,7 @@ def test_all_that_is_sent_is_its_bytes() -> None:
 
 
 class WithKey:
-    """One whose methods need an instance."""
+    """A serializer whose methods need an instance."""
 
     def __init__(self, held: Any = None) -> None:
         self.held = held
@@ -122,12 +122,12 @@ class WithKey:
         (WithKey(threading.Lock()), r"serializer <.*WithKey object .*> can't be pickled: TypeError: .*lock"),
     ],
 )
-def test_what_is_none(given: Any, text: str) -> None:
+def test_invalid_arguments_are_rejected(given: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         check_serializer(given)
 
 
-def test_what_is_one() -> None:
+def test_valid_serializers() -> None:
     for given in (
         Fragile,
         Fragile(),

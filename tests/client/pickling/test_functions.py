@@ -1,4 +1,4 @@
-"""Functions: pickled and sent once each, named by content, forgotten when nothing refers to them."""
+"""Functions are pickled and sent once, identified by content, and forgotten when nothing refers to them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def forgotten() -> list[int]:
 
 @pytest.fixture
 def table(forgotten: list[int], monkeypatch: pytest.MonkeyPatch) -> FunctionTable:
-    """One that keeps no recent functions alive."""
+    """A table that keeps no recent functions alive."""
     monkeypatch.setattr(functions, "_RECENT_FUNCTIONS", 0)
     return FunctionTable(forgotten.append)
 
 
 @pytest.fixture
 def pickled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of functions as they are pickled."""
+    """The names of the functions that were pickled, in order."""
     names: list[str] = []
     real = functions.serializer.dump_function
 
@@ -84,13 +84,13 @@ def loaded(function: functions.Function) -> Any:
         (functools.lru_cache(math.floor), "floor"),
     ],
 )
-def test_pickled_once(table: FunctionTable, pickled: list[str], fn: Any, name: str) -> None:
+def test_a_function_is_pickled_once(table: FunctionTable, pickled: list[str], fn: Any, name: str) -> None:
     first = table.get(fn)
     assert table.get(fn) is first
     assert pickled == [name] and first.name == name
 
 
-def test_a_closure_is_pickled_once_and_is_its_own_function(table: FunctionTable, pickled: list[str]) -> None:
+def test_each_closure_is_a_function_of_its_own_and_pickled_once(table: FunctionTable, pickled: list[str]) -> None:
     one, two = adder(1), adder(2)
     functions_of = [table.get(fn) for fn in (one, two, one, two)]
     assert functions_of[0] is functions_of[2] and functions_of[1] is functions_of[3]
@@ -98,13 +98,13 @@ def test_a_closure_is_pickled_once_and_is_its_own_function(table: FunctionTable,
     assert [loaded(function)(10) for function in functions_of[:2]] == [11, 12]
 
 
-def test_equal_content_is_one_function(table: FunctionTable, pickled: list[str]) -> None:
+def test_equal_bytes_are_one_function(table: FunctionTable, pickled: list[str]) -> None:
     first, second = adder(1), adder(1)
     assert table.get(first) is table.get(second)
     assert len(pickled) == 2
 
 
-def test_a_bound_method_is_pickled_with_the_state_it_has_at_each_call(table: FunctionTable) -> None:
+def test_a_bound_method_is_pickled_with_its_current_state(table: FunctionTable) -> None:
     account = Account(5)
     before = table.get(account.after)
     assert table.get(account.after) is before
@@ -113,14 +113,14 @@ def test_a_bound_method_is_pickled_with_the_state_it_has_at_each_call(table: Fun
     assert (loaded(before)(1), loaded(after)(1)) == (6, 51)
 
 
-def test_a_callable_object_too(table: FunctionTable) -> None:
+def test_a_callable_object_is_pickled_with_its_current_state(table: FunctionTable) -> None:
     account = Account(5)
     before = table.get(account)
     account.balance = 50
     assert (loaded(before)(1), loaded(table.get(account))(1)) == (6, 51)
 
 
-def test_a_builtin_method_too(table: FunctionTable) -> None:
+def test_a_builtin_method_is_pickled_with_its_current_state(table: FunctionTable) -> None:
     numbers = [1, 2]
     count = numbers.count
     before = table.get(count)
@@ -129,12 +129,12 @@ def test_a_builtin_method_too(table: FunctionTable) -> None:
 
 
 @pytest.mark.parametrize("fn", [None, 3, "print", [print]])
-def test_what_can_not_be_called(table: FunctionTable, fn: Any) -> None:
+def test_objects_that_are_not_callable_are_rejected(table: FunctionTable, fn: Any) -> None:
     with pytest.raises(TypeError, match=f"of type {type(fn).__name__} is not callable"):
         table.get(fn)
 
 
-def test_what_can_not_be_pickled_leaves_nothing(table: FunctionTable, forgotten: list[int]) -> None:
+def test_a_function_that_cannot_be_pickled_leaves_no_entry(table: FunctionTable, forgotten: list[int]) -> None:
     lock = threading.Lock()
     for _ in range(2):
         with pytest.raises(TypeError, match="function .*lambda.* can't be pickled"):
@@ -142,7 +142,7 @@ def test_what_can_not_be_pickled_leaves_nothing(table: FunctionTable, forgotten:
     assert forgotten == []
 
 
-def test_forgotten_when_nothing_refers_to_it(table: FunctionTable, forgotten: list[int]) -> None:
+def test_a_function_is_forgotten_when_nothing_refers_to_it(table: FunctionTable, forgotten: list[int]) -> None:
     fn = adder(1)
     function = table.get(fn)
     number = function.number
@@ -165,14 +165,14 @@ def test_a_task_keeps_its_function(table: FunctionTable, forgotten: list[int]) -
     assert forgotten == [number]
 
 
-def test_another_function_at_the_same_place_in_memory_is_another(table: FunctionTable) -> None:
+def test_a_new_function_at_the_same_address_is_a_new_function(table: FunctionTable) -> None:
     for amount in range(200):
         fn = adder(amount)
         assert loaded(table.get(fn))(0) == amount
         del fn
 
 
-def test_recently_used_ones_are_kept() -> None:
+def test_recently_used_functions_are_kept() -> None:
     forgotten: list[int] = []
     table = FunctionTable(forgotten.append)
     account = Account(1)
@@ -184,7 +184,7 @@ def test_recently_used_ones_are_kept() -> None:
     assert number in forgotten
 
 
-def test_many_threads_ask_for_the_same(table: FunctionTable) -> None:
+def test_many_threads_get_the_same_function(table: FunctionTable) -> None:
     fns = [adder(amount) for amount in range(20)]
     found = in_threads(8, lambda _: [table.get(fn) for fn in fns])
     for row in found:
@@ -196,7 +196,7 @@ def test_many_threads_ask_for_the_same(table: FunctionTable) -> None:
 # ------------------------------------------------------------------------------------------------------------- retry_on
 
 
-def test_what_is_tried_again_is_pickled_once_for_each_kind_of_error(table: FunctionTable, pickled: list[str]) -> None:
+def test_a_function_is_pickled_once_for_each_retry_on(table: FunctionTable, pickled: list[str]) -> None:
     plain = table.get(adder)
     first = table.get_retrying(adder, (OSError,))
     assert table.get_retrying(adder, (OSError,)) is first
@@ -206,7 +206,7 @@ def test_what_is_tried_again_is_pickled_once_for_each_kind_of_error(table: Funct
     assert pickled == ["adder"] * 3 == [plain.name, first.name, other.name]
 
 
-def test_what_is_shipped_is_called_as_the_function_is(table: FunctionTable) -> None:
+def test_the_wrapper_is_called_like_the_function(table: FunctionTable) -> None:
     def both(*args: int, **kwargs: int) -> tuple[tuple[int, ...], dict[str, int]]:
         return args, kwargs
 
@@ -215,7 +215,7 @@ def test_what_is_shipped_is_called_as_the_function_is(table: FunctionTable) -> N
     assert shipped(1, 2, self=3, fn=4) == ((1, 2), {"self": 3, "fn": 4})
 
 
-def test_errors_defined_beside_the_function_are_known_on_the_other_side(table: FunctionTable) -> None:
+def test_retry_on_works_with_errors_defined_in_main(table: FunctionTable) -> None:
     class OwnError(Exception):
         pass
 
@@ -227,7 +227,7 @@ def test_errors_defined_beside_the_function_are_known_on_the_other_side(table: F
         shipped()
 
 
-def test_with_a_serializer_of_the_users_own_the_wrapper_is_outermost(forgotten: list[int]) -> None:
+def test_the_retry_wrapper_is_outside_of_a_custom_serializer(forgotten: list[int]) -> None:
     class Pickle:
         serialize = staticmethod(cloudpickle.dumps)
         deserialize = staticmethod(cloudpickle.loads)
@@ -238,7 +238,7 @@ def test_with_a_serializer_of_the_users_own_the_wrapper_is_outermost(forgotten: 
     assert kind == "int" and cloudpickle.loads(payload) == 3
 
 
-def test_a_function_that_is_gone_takes_its_wrappers_along(table: FunctionTable, forgotten: list[int]) -> None:
+def test_a_dead_function_frees_its_wrappers(table: FunctionTable, forgotten: list[int]) -> None:
     number = table.get_retrying(adder(1), (OSError,)).number
     gc.collect()
     assert forgotten == [number]
@@ -252,7 +252,7 @@ def test_tables_of_one_connection_share_their_numbers(forgotten: list[int]) -> N
     assert [function.number for function in functions] == [1, 2, 3, 4]
 
 
-def test_coroutine_functions_are_none_of_ours(table: FunctionTable) -> None:
+def test_coroutine_functions_are_rejected(table: FunctionTable) -> None:
     async def later() -> int:
         return 1
 

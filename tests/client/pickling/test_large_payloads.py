@@ -1,4 +1,4 @@
-"""Data that travels with many tasks is told of once."""
+"""One warning about large data that travels with many tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _warnings(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
 
 
-def test_large_arguments_of_many_tasks(caplog: pytest.LogCaptureFixture) -> None:
+def test_large_arguments_of_many_tasks_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene(limit=0)
     payload = bytes(10_000_000)
     for number in range(9):
@@ -31,7 +31,7 @@ def test_large_arguments_of_many_tasks(caplog: pytest.LogCaptureFixture) -> None
     ]
 
 
-def test_few_or_small_ones_are_nothing_to_tell(caplog: pytest.LogCaptureFixture) -> None:
+def test_few_or_small_payloads_are_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     large = LargePayloads()
     large.count_frames([bytes(LARGE_ARGUMENTS - 1)] * 1000)
     large.count_frames([bytes(60_000_000)] * 2)
@@ -41,7 +41,7 @@ def test_few_or_small_ones_are_nothing_to_tell(caplog: pytest.LogCaptureFixture)
     assert len(caplog.messages) == 1
 
 
-def test_a_function_that_takes_much_along(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_large_function_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     table = FunctionTable(lambda number: None)
 
     def function_of(data: bytes) -> object:
@@ -52,5 +52,5 @@ def test_a_function_that_takes_much_along(caplog: pytest.LogCaptureFixture) -> N
     for size in (12_000_000, 13_000_000):
         table.get(function_of(bytes(size)))  # type: ignore[arg-type]
     [message] = caplog.messages
-    assert message.startswith("function test_a_function_that_takes_much_along.<locals>.function_of.<locals>.<lambda> ")
+    assert message.startswith("function test_a_large_function_is_warned_of.<locals>.function_of.<locals>.<lambda> ")
     assert "has 12 MB" in message and "client.send_object(value)" in message

@@ -1,4 +1,4 @@
-"""Functions by name: what travels of a call, and what its answer is read as."""
+"""Functions by name: the bytes of their calls, and how their answers are read."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def table() -> FunctionTable:
     return FunctionTable(lambda number: None)
 
 
-def test_a_call_as_json() -> None:
+def test_a_json_call() -> None:
     price = named("price")
     assert price.kind == "named json price"
     assert price.dump_call((1, "Zoë", None, [2.5, {"a": True}]), {}) == '[1,"Zoë",null,[2.5,{"a":true}]]'.encode()
     assert price.dump_call((), {}) == b"[]"
 
 
-def test_a_call_of_bytes() -> None:
+def test_a_raw_call() -> None:
     size = named("size", codec="raw")
     assert size.kind == "named raw size"
     assert size.dump_call((b"abc",), {}) == size.dump_call((memoryview(b"abc"),), {}) == b"abc"
     assert size.read_answer(Outcome.VALUE, memoryview(b"3")) == (b"3", None)
 
 
-def test_a_call_as_msgpack() -> None:
+def test_a_msgpack_call() -> None:
     msgpack = pytest.importorskip("msgpack", reason="pip install msgpack")
     function = named("price", codec="msgpack")
     assert msgpack.unpackb(function.dump_call((1, "a"), {})) == [1, "a"]
@@ -50,7 +50,7 @@ def test_a_call_as_msgpack() -> None:
         ("raw", (b"1", b"2"), {}, "can't be sent as raw: pass exactly one, of bytes"),
     ],
 )
-def test_arguments_that_can_not_travel(codec: str, args: Any, kwargs: Any, text: str) -> None:
+def test_arguments_that_the_codec_cannot_encode(codec: str, args: Any, kwargs: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         named("price", codec=codec).dump_call(args, kwargs)
 
@@ -64,7 +64,7 @@ def test_arguments_that_can_not_travel(codec: str, args: Any, kwargs: Any, text:
         (5, "json", TypeError, "a function's name must be a string, not 5"),
     ],
 )
-def test_what_is_none(name: Any, codec: str, error: type[Exception], text: str) -> None:
+def test_invalid_arguments_are_rejected(name: Any, codec: str, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         named(name, codec)
 
@@ -83,14 +83,16 @@ def test_the_longest_name_fits_into_a_kind() -> None:
         (Outcome.VALUE, b"{", ResultPickleError, "the result of price is not valid json: Expecting property name"),
     ],
 )
-def test_what_is_no_value(table: FunctionTable, outcome: int, answer: bytes, error: type[Exception], text: str) -> None:
+def test_answers_without_a_value(
+    table: FunctionTable, outcome: int, answer: bytes, error: type[Exception], text: str
+) -> None:
     value, exception = table.get(named("price")).read_answer(outcome, answer)
     assert value is None
     assert type(exception) is error
     assert text in str(exception)
 
 
-def test_equal_ones_are_one_function_and_others_are_not(table: FunctionTable) -> None:
+def test_equal_named_functions_are_one_function(table: FunctionTable) -> None:
     price = table.get(named("price"))
     assert (price.name, price.payload, price.kind) == ("price", b"", "named json price")
     assert table.get(named("price")) is price
@@ -98,23 +100,23 @@ def test_equal_ones_are_one_function_and_others_are_not(table: FunctionTable) ->
     assert table.get(len).kind == serializer.CLOUDPICKLE_KIND
 
 
-def test_with_a_serializer_of_the_users_own_they_are_the_same() -> None:
+def test_a_custom_serializer_does_not_change_named_functions() -> None:
     table = FunctionTable(lambda number: None, serializer)  # type: ignore[arg-type]  # never asked
     assert table.get(named("price")).read_answer(Outcome.VALUE, b"[3]") == ([3], None)
 
 
-def test_they_raise_no_exceptions_that_a_retry_could_name(table: FunctionTable) -> None:
+def test_named_functions_reject_retry_on(table: FunctionTable) -> None:
     with pytest.raises(TypeError, match="retry_on is of Python's exceptions"):
         table.get_retrying(named("price"), (OSError,))
 
 
-def test_elsewhere_they_say_what_they_are_for() -> None:
+def test_calling_or_pickling_a_named_function_explains_its_use() -> None:
     with pytest.raises(TypeError, match=r"named\('price', codec='json'\) runs on workers only"):
         named("price")(1)
     with pytest.raises(TypeError, match="can't be pickled: pass it to submit or map"):
         pickle.dumps(named("price"))
 
 
-def test_they_are_no_nodes_of_graphs() -> None:
+def test_named_functions_are_rejected_in_graphs() -> None:
     with pytest.raises(TypeError, match="can't be a node of a graph"):
         SessionClient().submit_graph({"a": (named("price"), 1)}, ["a"])

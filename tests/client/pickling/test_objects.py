@@ -1,4 +1,4 @@
-"""Objects that a client sends: their frames, their references, and where those may be used."""
+"""Objects that a client sends: their frames, their references, and where references may be used."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(frames: Any) -> Any:
 
 
 def submit(client: SessionClient, *args: Any, **kwargs: Any) -> TaskFuture[Any]:
-    """A call that gives back its arguments, handed over as the client does."""
+    """Submit a call that returns its arguments, as the client does."""
     future: TaskFuture[Any] = TaskFuture(client._io_thread, client._function(echo), client._dump_call(args, kwargs))
     future.task_id = client.session.submit(future, *future.row(-1))  # type: ignore[arg-type]
     return future
@@ -69,11 +69,11 @@ def test_large_buffers_are_frames_of_their_own(value: Any, buffers: int) -> None
     assert load(frames) == value
 
 
-def test_functions_are_objects_as_well() -> None:
+def test_functions_can_be_objects() -> None:
     assert load(dump_object(lambda: 5, None))() == 5
 
 
-def test_nothing_is_copied() -> None:
+def test_large_buffers_are_not_copied() -> None:
     data = bytearray(LARGE)
     frames = dump_object(Buffer(data), None)
     data[5] = 7
@@ -84,7 +84,7 @@ def test_nothing_is_copied() -> None:
 
 
 @pytest.mark.parametrize("count", [MAX_FRAMES - 1, MAX_FRAMES, 200])
-def test_of_many_buffers_the_largest_are_frames(count: int) -> None:
+def test_the_largest_of_many_buffers_become_frames(count: int) -> None:
     values = [Buffer(bytes([number]) * (LARGE + number)) for number in range(count)]
     frames = dump_object(values[::-1], None)
     assert len(frames) <= MAX_FRAMES and len(frames[0]) < LARGE
@@ -95,7 +95,7 @@ def test_of_many_buffers_the_largest_are_frames(count: int) -> None:
 
 
 def test_many_buffers_of_one_size() -> None:
-    """One more than may be frames, and none is a frame of its own: so it was once."""
+    """One buffer more than the limit of frames: once, none of them became a frame of its own."""
     values = [Buffer(bytes([number]) * LARGE) for number in range(200)]
     frames = dump_object(values, None)
     assert len(frames) <= MAX_FRAMES and len(frames[0]) < LARGE
@@ -103,7 +103,7 @@ def test_many_buffers_of_one_size() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[5], [0, 1, 0], [LARGE, 7, LARGE, 64, 100], [1000] * 300, [LARGE] * 100 + [3]])
-def test_no_buffer_can_be_written_to_where_it_is_read(sizes: list[int]) -> None:
+def test_readers_cannot_write_to_buffers(sizes: list[int]) -> None:
     values = [Buffer(bytearray([number % 256]) * size) for number, size in enumerate(sizes)]
     loaded = load(dump_object(values, None))
     assert [bytes(each.data) for each in loaded] == [bytes(each.data) for each in values]
@@ -117,7 +117,7 @@ def test_no_buffer_can_be_written_to_where_it_is_read(sizes: list[int]) -> None:
         ([(i for i in ())], r"^the object of type list can't be pickled: "),
     ],
 )
-def test_what_can_not_be_sent(client: SessionClient, value: Any, text: str) -> None:
+def test_values_that_cannot_be_sent(client: SessionClient, value: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         client.send_object(value)
 
@@ -148,7 +148,7 @@ def test_bad_names(client: SessionClient, args: Any, kwargs: Any, text: str) -> 
         client.send_object(*args, **kwargs)
 
 
-def test_how_references_look(client: SessionClient) -> None:
+def test_the_repr_of_references(client: SessionClient) -> None:
     ref = client.send_object("data", b"x" * 10_000)
     assert repr(ref) == "<ObjectRef 'data', 10,018 bytes>"
     client.session.objects.clear()
@@ -184,7 +184,7 @@ class Holder:
         self.value = value
 
 
-def test_what_a_call_reads_is_said_once(client: SessionClient) -> None:
+def test_each_input_of_a_call_is_named_once(client: SessionClient) -> None:
     one, two = client.send_object([1]), client.send_object([2])
     for args in ((two, one, two), ([two, one], two)):
         payload = client._dump_call(args, {})
@@ -194,7 +194,7 @@ def test_what_a_call_reads_is_said_once(client: SessionClient) -> None:
 
 
 @pytest.mark.parametrize("pickler", [pickle, cloudpickle])
-def test_references_are_for_arguments(client: SessionClient, pickler: Any) -> None:
+def test_references_outside_of_arguments_are_rejected(client: SessionClient, pickler: Any) -> None:
     ref = client.send_object("data", [1])
     text = r"<ObjectRef 'data', .*> can't be pickled: a reference is for the arguments of submit, map and graphs"
     with pytest.raises(TypeError, match=text):
@@ -209,7 +209,7 @@ def test_references_are_for_arguments(client: SessionClient, pickler: Any) -> No
 
 
 @pytest.mark.parametrize("args", [lambda ref: (ref,), lambda ref: ([ref, Holder(1)],), lambda ref: (Holder(ref),)])
-def test_references_that_can_not_be_passed(client: SessionClient, args: Any) -> None:
+def test_references_that_cannot_be_passed(client: SessionClient, args: Any) -> None:
     other = SessionClient()
     ref = other.send_object("data", [1])
     with pytest.raises(ValueError, match="^<ObjectRef 'data', .*> belongs to another client: send the object with"):
@@ -220,13 +220,13 @@ def test_references_that_can_not_be_passed(client: SessionClient, args: Any) -> 
     assert issubclass(ObjectNotFoundError, LookupError)
 
 
-def test_an_argument_that_can_not_be_pickled_is_named_beside_references(client: SessionClient) -> None:
+def test_an_unpicklable_argument_is_named_even_beside_references(client: SessionClient) -> None:
     ref = client.send_object([1])
     with pytest.raises(TypeError, match=r"^argument 1 of type _thread\.lock can't be pickled"):
         client._dump_call((ref, threading.Lock()), {})
 
 
-def test_more_references_than_a_call_can_have(client: SessionClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_references_in_a_call(client: SessionClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "MAX_INPUTS", 2)
     one, two, three = (client.send_object([number]) for number in range(3))
     client._dump_call((one, two, one), {})
@@ -234,8 +234,8 @@ def test_more_references_than_a_call_can_have(client: SessionClient, monkeypatch
         client._dump_call((one, two, three), {})
 
 
-def test_a_call_that_is_pickled_while_another_is(client: SessionClient) -> None:
-    """Each has its own inputs."""
+def test_nested_pickling_of_calls(client: SessionClient) -> None:
+    """Each call has its own inputs."""
     one, two = client.send_object([1]), client.send_object([2])
     inner: list[Any] = []
 
@@ -265,7 +265,7 @@ def test_the_last_reference_frees_the_object(client: SessionClient) -> None:
     assert len(client.session.objects) == 0
 
 
-def test_a_task_that_reads_it_keeps_it(client: SessionClient) -> None:
+def test_a_reading_task_keeps_the_object(client: SessionClient) -> None:
     future = submit(client, client.send_object(array.array("B", [1])))
     gc.collect()
     assert not [each for each in client.session.pop_outgoing() if isinstance(each, messages.ForgetObjects)]
@@ -275,7 +275,7 @@ def test_a_task_that_reads_it_keeps_it(client: SessionClient) -> None:
     assert future.result(0) == 5
 
 
-def test_a_graph_that_reads_it_keeps_it(client: SessionClient) -> None:
+def test_a_reading_graph_keeps_the_object(client: SessionClient) -> None:
     (future,) = client.submit_graph({"a": client.send_object([1, 2]), "b": (sum, "a")}, ["b"])
     cluster = Cluster()
     gc.collect()
@@ -287,7 +287,7 @@ def test_a_graph_that_reads_it_keeps_it(client: SessionClient) -> None:
     assert 0 in cluster.forgotten
 
 
-def test_a_lost_input_is_an_error_of_its_own(client: SessionClient) -> None:
+def test_a_lost_input_raises_its_own_error(client: SessionClient) -> None:
     future = submit(client, 1)
     answer = messages.Resolved([future.task_id], [Outcome.INPUT_LOST], [b"f: object 7 is not there"])
     client.session.handle(answer, 1.0)
@@ -299,7 +299,7 @@ def test_a_lost_input_is_an_error_of_its_own(client: SessionClient) -> None:
 
 
 class Text:
-    """A serializer that knows of no references."""
+    """A serializer that can't handle references."""
 
     @staticmethod
     def serialize(obj: Any) -> bytes:
@@ -313,7 +313,7 @@ class Text:
         return cloudpickle.loads(payload[3:])
 
 
-def test_objects_by_a_serializer_of_the_user_s() -> None:
+def test_objects_of_a_custom_serializer() -> None:
     client = SessionClient(serializer=Text)
     ref = client.send_object([1, 2])
     future = submit(client, ref, "text", key=ref)
@@ -326,7 +326,7 @@ def test_objects_by_a_serializer_of_the_user_s() -> None:
     assert future.result(0) == (([1, 2], "text"), {"key": [1, 2]})
 
 
-def test_what_a_serializer_of_the_user_s_says() -> None:
+def test_errors_of_a_custom_serializer() -> None:
     client = SessionClient(serializer=Text)
     with pytest.raises(SerializerError, match=r"^the object of type .*Holder can't be serialized in the client: .*not"):
         client.send_object(Holder(1))

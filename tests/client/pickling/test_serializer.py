@@ -1,4 +1,4 @@
-"""How arguments and results become bytes."""
+"""The bytes of arguments and results."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Unpicklable:
 
 
 def call_of(payload: bytes) -> tuple[Any, Any]:
-    """What `fn(*args, **kwargs)` is called with."""
+    """Return arguments and keywords of a call from its payload."""
     arguments = loads(payload)
     return (arguments, {}) if type(arguments) is tuple else tuple(arguments)
 
 
 def by_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Notes what goes to cloudpickle."""
+    """Record the values that go through cloudpickle."""
     seen: list[Any] = []
     real = serializer.cloudpickle_ext.dumps
 
@@ -58,7 +58,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("value", PLAIN, ids=repr)
-def test_plain_values_take_the_fast_way_and_come_back(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_values_use_plain_pickle(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = by_cloudpickle(monkeypatch)
     assert is_plain(value)
     assert loads(dumps(value)) == value
@@ -74,7 +74,7 @@ NOT_PLAIN = [
 
 
 @pytest.mark.parametrize("value", NOT_PLAIN, ids=repr)
-def test_everything_else_goes_through_cloudpickle(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_values_use_cloudpickle(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = by_cloudpickle(monkeypatch)
     assert not is_plain(value)
     back = loads(dumps(value))
@@ -84,7 +84,7 @@ def test_everything_else_goes_through_cloudpickle(value: Any, monkeypatch: pytes
     assert len(seen) == 3
 
 
-def test_lambdas_and_local_classes_pass() -> None:
+def test_lambdas_and_local_classes() -> None:
     class Local:
         value = 3
 
@@ -101,7 +101,7 @@ def test_a_value_that_contains_itself() -> None:
     assert args[0][1] is args[0]
 
 
-def test_a_value_whose_parts_are_shared_is_not_looked_at_again_and_again() -> None:
+def test_shared_parts_are_not_examined_repeatedly() -> None:
     value: list[Any] = []
     for _ in range(60):
         value = [value, value]
@@ -118,7 +118,7 @@ def test_deeply_nested() -> None:
     assert loads(dumps(value)) == value
 
 
-def test_long_containers_are_not_looked_through() -> None:
+def test_long_containers_are_not_examined() -> None:
     class Counting(list):  # type: ignore[type-arg]
         def __iter__(self) -> Any:
             raise AssertionError("looked at")
@@ -131,18 +131,18 @@ def test_long_containers_are_not_looked_through() -> None:
 # --------------------------------------------------------------------------------------------------------------- errors
 
 
-def test_an_argument_that_can_not_be_pickled_is_named_by_position() -> None:
+def test_an_unpicklable_argument_is_named_by_position() -> None:
     with pytest.raises(TypeError, match=r"^argument 1 of type _thread\.lock can't be pickled: .*lock") as raised:
         dump_call((1, threading.Lock(), threading.Lock()), {})
     assert raised.value.__cause__ is not None
 
 
-def test_and_by_keyword() -> None:
+def test_an_unpicklable_argument_is_named_by_keyword() -> None:
     with pytest.raises(TypeError, match=r"^argument 'guard' of type _thread\.lock can't be pickled"):
         dump_call((1,), {"a": 1, "guard": threading.Lock()})
 
 
-def test_and_where_it_lies_inside() -> None:
+def test_an_unpicklable_value_inside_an_argument() -> None:
     with pytest.raises(TypeError, match=r"^argument 0 of type dict can't be pickled: RuntimeError: not me"):
         dump_call(({"deep": [Unpicklable()]},), {})
 
@@ -152,7 +152,7 @@ def test_a_builtin_type_is_named_without_its_module() -> None:
         dump_call(((i for i in range(3)),), {})
 
 
-def test_a_nesting_too_deep_for_pickle_is_an_argument_that_can_not_be_pickled() -> None:
+def test_too_deep_nesting_is_an_unpicklable_argument() -> None:
     value: list[Any] = []
     for _ in range(200_000):
         value = [value]
@@ -164,7 +164,7 @@ def test_a_nesting_too_deep_for_pickle_is_an_argument_that_can_not_be_pickled() 
             value = value.pop()
 
 
-def test_a_function_that_can_not_be_pickled_is_named() -> None:
+def test_an_unpicklable_function_is_named() -> None:
     lock = threading.Lock()
 
     def guarded() -> Any:

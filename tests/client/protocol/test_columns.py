@@ -1,4 +1,4 @@
-"""Batches written and read by hand, against pycapnp, which knows nothing of how we do it."""
+"""Our own codec of batches against pycapnp."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERS = {
 
 
 def read(frame: Any, kind: str) -> dict[str, Any]:
-    """What pycapnp reads in a message."""
+    """Return the fields that pycapnp reads in a message."""
     with SCHEMA.Message.from_bytes(bytes(frame)) as message:
         assert message.which() == kind
         struct = getattr(message, kind)
@@ -38,7 +38,7 @@ def values_of(field: Any) -> Any:
 
 
 def write(kind: str, segment_words: int = 4096, **fields: Any) -> bytes:
-    """A message written by pycapnp."""
+    """Return a message written by pycapnp."""
     message = SCHEMA.Message.new_message(num_first_segment_words=segment_words)
     body = message.init(kind)
     for name, value in fields.items():
@@ -48,7 +48,7 @@ def write(kind: str, segment_words: int = 4096, **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("functions", NUMBERS.values(), ids=NUMBERS)
-def test_submit(functions: list[int]) -> None:
+def test_a_submit(functions: list[int]) -> None:
     ids = [1000 + number * number for number in range(max(1, len(functions)))]
     payloads = [bytes([number % 251]) * (number % 9) for number in range(len(ids))]
     fields = read(encode(messages.Submit(ids, functions, payloads))[0], "submit")
@@ -64,7 +64,7 @@ def test_ids_up_to_the_limit() -> None:
     assert read(encode(messages.Cancel(ids))[0], "cancel")["ids"] == ids
 
 
-def test_results() -> None:
+def test_a_results_message() -> None:
     message = messages.Results([1, 1, 2], [5, 6, 7], [1, 1, 1], [0, 1, 3], [10, 1 << 40, 30], [b"a", b"", b"ccc"])
     fields = read(encode(message)[0], "results")
     assert fields["clients"] == [1, 1, 2] and fields["ids"] == [5, 6, 7]
@@ -79,7 +79,7 @@ def test_other_batches() -> None:
     assert started == {"clients": [2], "ids": [9], "attempts": [1]}
 
 
-def test_large_payloads_travel_alone() -> None:
+def test_large_payloads_travel_in_their_own_frames() -> None:
     big = bytes(LARGE_PAYLOAD_BYTES)
     frames = encode(messages.Submit([1, 2, 3, 4], [1] * 4, [b"a", big, b"b", big + b"x"]))
     assert frames[1] is big and frames[2] == big + b"x" and len(frames) == 3
@@ -87,7 +87,7 @@ def test_large_payloads_travel_alone() -> None:
     assert (fields["large"], fields["sizes"], fields["payload"]) == ([1, 3], [1, 0, 1, 0], b"ab")
 
 
-def test_the_standard_framing_with_nothing_behind() -> None:
+def test_a_message_has_standard_framing_and_no_trailing_bytes() -> None:
     frame = write_batch(14, [("Q", [1, 2]), ("B", [])])
     assert len(frame) % 8 == 0
     assert frame == write("cancel", 16, ids=[1, 2])
@@ -117,7 +117,7 @@ OPTIONS = messages.Options(-7, 3, 0, 2500, True, "Zoë", (("gpu", 2), ("linux", 
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])
-def test_options_behind_the_columns(rows: int) -> None:
+def test_a_submit_with_options(rows: int) -> None:
     payloads: list[messages.Payload] = [b"odd" * row for row in range(rows)]
     frame = encode(messages.Submit(range(rows), [1] * rows, payloads, OPTIONS))[0]
     fields = read(frame, "submit")
@@ -138,7 +138,7 @@ def test_options_behind_the_columns(rows: int) -> None:
 
 @pytest.mark.parametrize("options", [None, OPTIONS], ids=["plain", "options"])
 @pytest.mark.parametrize("rows", [1, 2, 7])
-def test_inputs_behind_the_options(rows: int, options: messages.Options | None) -> None:
+def test_a_submit_with_inputs(rows: int, options: messages.Options | None) -> None:
     counts = [row % 3 for row in range(rows)]
     inputs = [1 << 62] * sum(counts)
     keep = [messages.Keep.BOTH, *[messages.Keep.NO] * (rows - 1)]
@@ -155,7 +155,7 @@ def test_constant_counts_and_keeps_have_one_element() -> None:
     assert (fields["inputs"], fields["inputCounts"], fields["keep"]) == ([5, 5], [1], [1])
 
 
-def test_objects_to_forget() -> None:
+def test_a_forget_objects_message() -> None:
     assert read(encode(messages.ForgetObjects([3, 4]))[0], "forgetObjects") == {"clients": [], "ids": [3, 4]}
 
 
@@ -167,7 +167,7 @@ def test_an_object_and_its_frames() -> None:
     assert decode(written) == messages.Object(5, frames, 0, "Zoë")
 
 
-def test_a_struct_that_can_not_be_moved() -> None:
+def test_body_of_rejects_unusual_layouts() -> None:
     frame = SCHEMA.Options.new_message(num_first_segment_words=1, name="in a segment of its own").to_bytes()
     with pytest.raises(UnusualLayoutError):
         body_of(frame)
@@ -179,7 +179,7 @@ def test_a_struct_that_can_not_be_moved() -> None:
 
 
 @pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
-def test_resolved(segment_words: int) -> None:
+def test_a_resolved_message(segment_words: int) -> None:
     frame = write("resolved", segment_words, ids=[4, 5, 6], outcomes=[0, 1, 5], sizes=[1, 2, 0], payload=b"abb")
     assert decode([frame]) == messages.Resolved([4, 5, 6], [0, 1, 5], [b"a", b"bb", b""])
 
@@ -190,7 +190,7 @@ def test_resolved_with_constant_columns_and_large_payloads() -> None:
 
 
 @pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
-def test_dispatch(segment_words: int) -> None:
+def test_a_dispatch(segment_words: int) -> None:
     fields = {"clients": [1], "ids": [7, 8], "attempts": [1, 2], "functions": [3], "sizes": [2], "payload": b"xxyy"}
     assert decode([write("dispatch", segment_words, **fields)]) == messages.Dispatch(
         [1, 1], [7, 8], [1, 2], [3, 3], [b"xx", b"yy"]
@@ -198,17 +198,17 @@ def test_dispatch(segment_words: int) -> None:
 
 
 @pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
-def test_rows_that_ask_for_something(segment_words: int) -> None:
+def test_a_dispatch_with_flags_depths_and_priorities(segment_words: int) -> None:
     fields = {"clients": [1], "ids": [7, 8], "attempts": [1], "functions": [3], "sizes": [0]}
     frame = write("dispatch", segment_words, **fields, flags=[3, 0], depths=[5], priorities=[0, 0xFFFFFFFE])
     assert decode([frame]) == messages.Dispatch([1, 1], [7, 8], [1, 1], [3, 3], [b"", b""], [3, 0], [5, 5], [0, -2])
-    # All or none of the three, whatever travelled.
+    # All three columns are of full length, or all are empty.
     frame = write("dispatch", segment_words, **fields, flags=[2])
     assert decode([frame]) == messages.Dispatch([1, 1], [7, 8], [1, 1], [3, 3], [b"", b""], [2, 2], [0, 0], [0, 0])
 
 
 @pytest.mark.parametrize("segment_words", [4096, 1], ids=["one segment", "many segments"])
-def test_rows_that_read_objects(segment_words: int) -> None:
+def test_a_dispatch_with_inputs(segment_words: int) -> None:
     fields = {"clients": [1], "ids": [7, 8], "attempts": [1], "functions": [3], "sizes": [0]}
     dispatch = messages.Dispatch([1, 1], [7, 8], [1, 1], [3, 3], [b"", b""])
     for counts, shared in (([0, 2], [1, 0]), ([1], [0])):
@@ -243,7 +243,7 @@ def test_retract_and_stop(segment_words: int) -> None:
         decode([write("stop", segment_words, clients=[1], ids=[7, 8])])
 
 
-def test_what_is_no_batch() -> None:
+def test_messages_that_are_no_batches() -> None:
     assert decode([write("credit", bytes=1 << 62)]) == messages.Credit(1 << 62)
     frame = write("endWorker", incarnation=1, client=2, id=3, attempt=4, reason="cancelled")
     assert decode([frame]) == messages.EndWorker(1, (2, 3, 4), "cancelled")
@@ -255,7 +255,7 @@ def test_started_and_cancel_refused() -> None:
     assert decode([write("forgetFunctions", numbers=[1, 2])]) == messages.ForgetFunctions([1, 2])
 
 
-def test_what_we_write_we_read() -> None:
+def test_written_columns_are_read_back() -> None:
     rng = random.Random(20260319)
     for _ in range(50):
         rows = rng.randrange(1, 200)
@@ -274,7 +274,7 @@ def test_what_we_write_we_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "frames", "complaint"),
+    ("fields", "frames", "expected_error"),
     [
         ({"ids": [1, 2], "outcomes": [0], "sizes": [1], "payload": b"a"}, [], "1 bytes where 2"),
         ({"ids": [1], "outcomes": [0], "sizes": [2], "payload": b"a"}, [], "1 bytes where"),
@@ -290,18 +290,18 @@ def test_what_we_write_we_read() -> None:
         ),
     ],
 )
-def test_columns_that_contradict_one_another(fields: dict[str, Any], frames: list[bytes], complaint: str) -> None:
-    with pytest.raises(WireError, match=complaint):
+def test_contradicting_columns_are_rejected(fields: dict[str, Any], frames: list[bytes], expected_error: str) -> None:
+    with pytest.raises(WireError, match=expected_error):
         decode([write("resolved", **fields), *frames])
 
 
-def test_a_list_of_another_element_size() -> None:
+def test_a_list_with_another_element_size_is_rejected() -> None:
     frame = write_batch(15, [("I", [1, 2])])  # cancelRefused's ids are 64 bits wide
     with pytest.raises(WireError):
         decode([frame])
 
 
-def test_messages_for_the_scheduler_are_not_for_a_peer() -> None:
+def test_messages_for_the_scheduler_are_rejected() -> None:
     for message in (messages.Cancel([1]), messages.Heartbeat(1), messages.Submit([1], [1], [b""])):
         with pytest.raises(WireError, match="not for a peer"):
             decode(encode(message))
@@ -310,19 +310,19 @@ def test_messages_for_the_scheduler_are_not_for_a_peer() -> None:
 @pytest.mark.parametrize(
     "garbage", [b"", b"junk", bytes(8), bytes(16), b"\xff" * 64, b"\0\0\0\0\2\0\0\0" + b"\xff" * 16]
 )
-def test_garbage(garbage: bytes) -> None:
+def test_garbage_is_rejected(garbage: bytes) -> None:
     with pytest.raises(WireError):
         decode([garbage])
     with pytest.raises(UnusualLayoutError):
         BatchReader(garbage).numbers(0, "Q")
 
 
-def test_no_frames() -> None:
+def test_a_message_without_frames_is_rejected() -> None:
     with pytest.raises(WireError, match="without frames"):
         decode([])
 
 
-def test_truncated_and_flipped_messages_raise_nothing_but_wire_errors() -> None:
+def test_truncated_and_flipped_messages_raise_only_wire_errors() -> None:
     rng = random.Random(77)
     frame = write("resolved", ids=list(range(40)), outcomes=[0], sizes=[3], payload=b"abc" * 40)
     for length in range(len(frame)):

@@ -1,4 +1,4 @@
-"""The short way of batches with one row against the general one: the same messages, the same errors."""
+"""The codec of one-row batches against the general codec: the same messages, the same errors."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def assert_both_ways_agree(frames: list[Any]) -> None:
 
 
 def resized(frame: bytes, words: int) -> bytes:
-    """With words added or taken away at its end, which the header is told of."""
+    """Add or remove words at the end of a frame, and adjust its header."""
     changed = frame[: len(frame) + min(words, 0) * 8] + bytes(8 * max(words, 0))
     return changed[:4] + (len(changed) // 8 - 1).to_bytes(4, "little") + changed[8:]
 
 
 @st.composite
 def frames_for_peers(draw: Any) -> bytes:
-    """A batch of one row, with one thing wrong or unusual in it, or none."""
+    """Generate batches of one row: correct, or with one wrong or unusual detail."""
     payload = draw(PAYLOAD)
     payloads: list[Any] = [("I", [len(payload)]), ("I", []), ("B", payload)]
     tag = draw(st.sampled_from([DISPATCH, RESOLVED]))
@@ -69,14 +69,14 @@ def frames_for_peers(draw: Any) -> bytes:
 @PATIENT
 @pytest.mark.one_interpreter
 @given(frames_for_peers(), st.lists(PAYLOAD, max_size=1))
-def test_both_ways_read_the_same(frame: bytes, further: list[bytes]) -> None:
+def test_both_codecs_read_the_same(frame: bytes, further: list[bytes]) -> None:
     assert_both_ways_agree([memoryview(frame)])
     assert_both_ways_agree([frame, *further])
 
 
 @pytest.mark.parametrize("tag", [DISPATCH, RESOLVED])
 @pytest.mark.parametrize("payload", [b"p", b"two words of it."])
-def test_any_bit_may_be_wrong(tag: int, payload: bytes) -> None:
+def test_both_codecs_agree_on_flipped_bits(tag: int, payload: bytes) -> None:
     columns: list[Any] = (
         [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])] if tag == DISPATCH else [("Q", [5]), ("B", [1])]
     )
@@ -93,7 +93,7 @@ def test_any_bit_may_be_wrong(tag: int, payload: bytes) -> None:
         assert_both_ways_agree([frame[: len(frame) + words * 8] + bytes(max(words, 0) * 8)])
 
 
-def test_what_the_scheduler_writes_of_one_row_goes_the_short_way() -> None:
+def test_one_row_from_the_scheduler_uses_the_short_codec() -> None:
     payloads = [("I", [3]), ("I", []), ("B", b"abc")]
     task = [("Q", [7]), ("Q", [5]), ("I", [1]), ("I", [2])]
     none: list[Any] = [("B", []), ("I", []), ("I", [])]
@@ -122,7 +122,7 @@ PAYLOADS = PAYLOAD | PAYLOAD.map(bytearray) | PAYLOAD.map(memoryview)
 @PATIENT
 @pytest.mark.one_interpreter
 @given(LONG, WORD, PAYLOADS, st.booleans())
-def test_both_ways_write_the_same_submit(task_id: int, function: int, payload: Any, asks: bool) -> None:
+def test_both_codecs_write_the_same_submit(task_id: int, function: int, payload: Any, asks: bool) -> None:
     message = messages.Submit([task_id], [function], [payload], messages.Options(depth=1) if asks else None)
     assert (one_row_codec.submit(message) is None) == (asks or not payload or type(payload) is not bytes)
     assert_written_alike(message)
@@ -131,7 +131,7 @@ def test_both_ways_write_the_same_submit(task_id: int, function: int, payload: A
 @pytest.mark.parametrize(
     "reads", [{"inputs": [7], "input_counts": [1]}, {"input_counts": [0]}, {"keep": [1]}, {"keep": (2,)}]
 )
-def test_a_row_that_reads_or_becomes_an_object_goes_the_general_way(reads: dict[str, Any]) -> None:
+def test_a_row_with_inputs_or_kept_result_uses_the_general_codec(reads: dict[str, Any]) -> None:
     message = messages.Submit([5], [1], [b"p"], **reads)
     assert one_row_codec.submit(message) is None
     assert_written_alike(message)
@@ -140,7 +140,7 @@ def test_a_row_that_reads_or_becomes_an_object_goes_the_general_way(reads: dict[
 @PATIENT
 @pytest.mark.one_interpreter
 @given(LONG, LONG, WORD, BYTE, LONG, PAYLOADS, st.booleans())
-def test_both_ways_write_the_same_results(
+def test_both_codecs_write_the_same_results(
     client: int, task_id: int, attempt: int, outcome: int, duration: int, payload: Any, is_profiled: bool
 ) -> None:
     message = messages.Results([client], [task_id], [attempt], [outcome], [duration], [payload])

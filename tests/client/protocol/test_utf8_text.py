@@ -1,4 +1,4 @@
-"""Text that UTF-8 can't encode, on its way into messages."""
+"""Text that UTF-8 can't encode, in messages."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_checked_text() -> None:
     ],
     ids=lambda message: type(message).__name__,
 )  # fmt: skip
-def test_no_text_keeps_a_message_back(message: messages.Message) -> None:
+def test_no_text_stops_a_message(message: messages.Message) -> None:
     frame = wire.encode(message)[0]
     with SCHEMA.Message.from_bytes(bytes(frame)) as read:
         assert "udcff" in str(read) or "?" in str(read)
 
 
-def test_what_is_handed_over_fails_there(client: Client) -> None:
+def test_the_callers_thread_raises_for_bad_text(client: Client) -> None:
     for call, name in (
         (lambda: client.options(name=SURROGATE), "name"),
         (lambda: client.options(capabilities=[SURROGATE]), "a capability's name"),
@@ -82,14 +82,14 @@ def test_a_functions_name_is_escaped(running: RunningScheduler, running_client: 
     assert running.names == ["f\\udcff"]
 
 
-def test_a_host_whose_name_is_no_text(monkeypatch: pytest.MonkeyPatch, running: RunningScheduler) -> None:
+def test_a_host_name_with_surrogates_is_escaped(monkeypatch: pytest.MonkeyPatch, running: RunningScheduler) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: f"host{SURROGATE}")
     with Client(running.address, timeout_seconds=WAIT_SECONDS) as client:
         assert client.submit(abs, -1).result(WAIT_SECONDS) == 1
     assert running.hellos[-1]["host"] == "host\\udcff"
 
 
-def test_numbers_and_text_of_other_types_than_exactly_those(running: RunningScheduler, running_client: Client) -> None:
+def test_subclasses_of_numbers_and_text(running: RunningScheduler, running_client: Client) -> None:
     class Priority(int):
         pass
 

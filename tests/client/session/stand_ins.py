@@ -1,4 +1,4 @@
-"""What stands around a session in its tests: what it is told, and who waits for its tasks."""
+"""Messages to a session under test, and sinks that record what they get."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ADDRESS = "tcp://192.0.2.1:2345"
 HEARTBEAT_SECONDS = 2.0
 TIMEOUT_SECONDS = 60.0
 UNLIMITED = 1 << 62
-"""Credit that never ends."""
+"""Credit that no test uses up."""
 HELLO = messages.Hello(messages.Role.CLIENT, 77, "3.11.7", "0.1.0", "host", 1)
 AGAIN = replace(HELLO, scheduler=5)
-"""To whoever comes after the scheduler of `welcome`."""
+"""The hello to the scheduler that follows the one of `welcome`."""
 
 
 def new_session() -> Session:
@@ -31,7 +31,7 @@ def welcome(
 
 
 def joined_session(credit: int = UNLIMITED, result_window: int = 0) -> Session:
-    """One that has joined."""
+    """Return a session that has joined."""
     session = new_session()
     session.handle(welcome(credit=credit, result_window=result_window), 0.0)
     assert session.pop_outgoing() == [HELLO]
@@ -39,7 +39,7 @@ def joined_session(credit: int = UNLIMITED, result_window: int = 0) -> Session:
 
 
 def be_silent(session: Session, since: float, until: float) -> None:
-    """Let time pass in which the scheduler says nothing: a session is looked at as often as it asks for."""
+    """Let time pass without a message from the scheduler, with ticks in the meantime."""
     now = since
     while now < until:
         now = min(until, now + HEARTBEAT_SECONDS)
@@ -47,7 +47,7 @@ def be_silent(session: Session, since: float, until: float) -> None:
 
 
 class SinkRecorder:
-    """Notes what it is told."""
+    """Records in `told` every call that the session makes."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class SinkRecorder:
 
 
 class Chunk(SinkRecorder):
-    """Tasks of a map."""
+    """Records the answers of the tasks of a map."""
 
     def __init__(self, function: Function, payloads: list[bytes], options: messages.Options | None = None) -> None:
         super().__init__(function, options=options)
@@ -112,7 +112,7 @@ def resolved(*ids: int, outcome: int = Outcome.VALUE) -> messages.Resolved:
 
 
 def plain(message: Any) -> Any:
-    """A Submit with its columns as lists, whatever kind of sequence they are."""
+    """Return a Submit with its columns as lists. Other messages stay as they are."""
     if isinstance(message, messages.Submit):
         columns = list(message.ids), list(message.functions), list(message.payloads)
         more = [list(column) or () for column in (message.inputs, message.input_counts, message.keep)]
@@ -124,8 +124,8 @@ def sent(session: Session) -> list[Any]:
     return [plain(message) for message in session.pop_outgoing()]
 
 
-def said(session: Session) -> list[Any]:
-    """The same without functions."""
+def sent_without_functions(session: Session) -> list[Any]:
+    """Return the messages to send, without functions."""
     return [message for message in sent(session) if not isinstance(message, messages.Function)]
 
 

@@ -1,4 +1,4 @@
-"""What of a message goes where the scheduler takes short frames alone."""
+"""Messages and the scheduler's limit of a frame: what is sent, what is split, what fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def submit(*payloads: bytes, functions: tuple[int, ...] = (1,)) -> Submit:
     return Submit(range(10, 10 + len(payloads)), list(functions), list(payloads))
 
 
-def test_what_fits_is_as_it_was() -> None:
+def test_messages_within_the_limit_are_unchanged() -> None:
     scene = Scene()
     batch = submit(b"a", b"b")
     assert [list(map(bytes, each)) for each in scene.sent(batch)] == [list(map(bytes, wire.encode(batch)))]
@@ -52,7 +52,7 @@ def test_what_fits_is_as_it_was() -> None:
     assert len(scene.sent(submit(bytes(LIMIT * 2)))) == 1 and not scene.failed
 
 
-def test_a_row_that_is_too_large_fails_by_itself_and_does_not_count() -> None:
+def test_only_the_too_large_row_fails_and_does_not_count() -> None:
     scene = Scene()
     outgoing: list[Any] = []
     batch = submit(b"a", bytes(LIMIT + 1), b"c")
@@ -69,13 +69,13 @@ def test_a_row_that_is_too_large_fails_by_itself_and_does_not_count() -> None:
     assert scene.backlog._used == 2 + 2 * TASK_OVERHEAD
 
 
-def test_a_batch_that_is_too_large_goes_in_parts() -> None:
+def test_a_too_large_batch_is_split() -> None:
     scene = Scene()
     sent = scene.sent(submit(*[bytes(60_000)] * 5))
     assert len(sent) >= 4 and scene.ids_of(sent) == [10, 11, 12, 13, 14] and not scene.failed
 
 
-def test_rows_of_a_function_that_is_too_large_fail_until_the_next_welcome() -> None:
+def test_rows_of_a_too_large_function_fail_until_the_next_welcome() -> None:
     scene = Scene()
     assert scene.sent(Function(2, "big", "cloudpickle", bytes(LIMIT + 1))) == []
     assert scene.ids_of(scene.sent(submit(b"a", b"b", b"c", functions=(1, 2, 1)))) == [10, 12]
@@ -84,20 +84,20 @@ def test_rows_of_a_function_that_is_too_large_fail_until_the_next_welcome() -> N
     assert scene.ids_of(scene.sent(submit(b"a", functions=(2,)))) == [10]
 
 
-def test_of_a_function_by_name_the_failure_is_a_text() -> None:
+def test_the_failure_of_a_named_function_is_text() -> None:
     scene = Scene(is_named=True)
     assert scene.sent(submit(bytes(LIMIT + 1))) == []
     assert bytes(scene.failed[0].payloads[0]).startswith(b"the task has 100,001 bytes")
 
 
-def test_an_object_that_is_too_large_stays_here_and_does_not_count() -> None:
+def test_a_too_large_object_is_not_sent_and_does_not_count() -> None:
     scene = Scene()
     message = Object(5, [bytes(LIMIT + 1)], name="numbers")
     scene.backlog.count_object(message)
     assert scene.sent(message) == [] and scene.backlog._used == 0
 
 
-def test_results_go_in_parts_and_one_that_is_too_large_as_a_failure() -> None:
+def test_results_are_split_and_a_too_large_result_becomes_a_failure() -> None:
     payloads: list[Any] = [b"a", bytes(LIMIT + 1), bytes(60_000), bytes(60_000)]
     results = Results([7], [1, 2, 3, 4], [1], [0], [5], payloads, errors=["", "x", "", ""])
     sent = result_frames(results, LIMIT)
@@ -111,7 +111,7 @@ def test_results_go_in_parts_and_one_that_is_too_large_as_a_failure() -> None:
     assert len(result_frames(Results([7], [1, 2], [1], [0], [5], [b"a", b"b"]), 0)) == 1
 
 
-def test_rows_that_can_not_be_encoded_fail_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_rows_that_cannot_be_encoded_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = wire.encode
 
     def encode_even(message: messages.Message) -> Any:
@@ -148,12 +148,14 @@ NOT_ENCODABLE: list[messages.Message] = [
 
 
 @pytest.mark.parametrize("message", NOT_ENCODABLE, ids=lambda message: type(message).__name__)
-def test_what_can_not_be_encoded_is_logged(message: messages.Message, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_message_that_cannot_be_encoded_is_logged(
+    message: messages.Message, caplog: pytest.LogCaptureFixture
+) -> None:
     assert Scene().sent(message) == [] == frame_limit.encode_or_log(message)
     assert [each.partition(" can't be encoded as a message: ")[1] != "" for each in caplog.messages] == [True, True]
 
 
-def test_tasks_of_a_function_that_can_not_be_encoded_fail() -> None:
+def test_tasks_of_a_function_that_cannot_be_encoded_fail() -> None:
     scene = Scene()
     assert scene.sent(Function(2, 3, "cloudpickle", b"")) == []  # type: ignore[arg-type]
     assert scene.ids_of(scene.sent(submit(b"a", b"b", functions=(1, 2)))) == [10]
@@ -161,7 +163,7 @@ def test_tasks_of_a_function_that_can_not_be_encoded_fail() -> None:
     assert scene.failed[0].ids == [11] and str(error).startswith("the task's function can't be encoded as a message: ")
 
 
-def test_a_result_that_can_not_be_encoded_is_a_failure() -> None:
+def test_a_result_that_cannot_be_encoded_becomes_a_failure() -> None:
     from scaler_client.protocol.columns import BatchReader
 
     results = Results([7], [1, 2, 3], [1], [0], [5, -6, 7], [b"a", b"b", b"c"], [1, 2, 3], [4, 5, 6])

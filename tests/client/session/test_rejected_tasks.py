@@ -1,4 +1,4 @@
-"""Tasks that the scheduler does not take, as its error says."""
+"""Tasks that the scheduler rejects by an error message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def announced(sent: list[Any]) -> list[int]:
     return [message.number for message in sent if isinstance(message, messages.Function)]
 
 
-def test_they_fail_and_the_next_of_their_function_announces_it_again() -> None:
+def test_rejected_tasks_fail_and_the_next_task_sends_the_function_again() -> None:
     session = joined_session()
     function = Function(2, "g", b"code")
     taken, first, second = SinkRecorder(), SinkRecorder(function), SinkRecorder(function)
@@ -45,7 +45,7 @@ def test_they_fail_and_the_next_of_their_function_announces_it_again() -> None:
     assert announced(session.pop_outgoing()) == [2]
 
 
-def test_of_a_chunk_those_that_are_named() -> None:
+def test_only_the_named_tasks_of_a_chunk_fail() -> None:
     session = joined_session()
     chunk = Chunk(Function(2, "g", b"code"), [b"a", b"b", b"c"])
     first = chunk.submit(session)
@@ -56,7 +56,7 @@ def test_of_a_chunk_those_that_are_named() -> None:
     assert announced(session.pop_outgoing()) == [2]
 
 
-def test_whoever_cancels_one_is_answered() -> None:
+def test_the_cancel_of_a_rejected_task_is_answered() -> None:
     session = joined_session()
     sink, answered = SinkRecorder(), Answered()
     task_id = submit(session, sink)
@@ -64,11 +64,11 @@ def test_whoever_cancels_one_is_answered() -> None:
     session.cancel([task_id], answered)
     session.handle(refusal(task_id), 1.0)
     assert answered.times == 1 and is_refused(sink, task_id)
-    session.handle(refusal(task_id, 4711), 1.0)  # which is over, and another that never was
+    session.handle(refusal(task_id, 4711), 1.0)  # one task that is over, one that never was
     assert len(sink.told) == 1
 
 
-def test_a_graph_fails_as_a_whole_and_what_was_sent_of_it_ends() -> None:
+def test_a_rejected_graph_fails_as_a_whole_and_its_sent_tasks_are_cancelled() -> None:
     client = SessionClient(joined_session())
     futures = client.submit_graph({"a": (pow, 2, 3), "b": (abs, "a"), "c": (abs, "a")}, ["b", "c"])
     [graph] = client.session.tasks.graphs()

@@ -1,4 +1,4 @@
-"""The client's session: messages in, messages out, no socket and no clock."""
+"""The client's session: joining, submitting, answers, options, nested tasks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.client.session.stand_ins import (
     joined_session,
     new_session,
     resolved,
-    said,
     sent,
+    sent_without_functions,
     submit,
     welcome,
 )
@@ -35,7 +35,7 @@ def session() -> Session:
 # -------------------------------------------------------------------------------------------------------------- joining
 
 
-def test_a_client_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rejected_client_logs_the_rejection_and_its_end_once(caplog: pytest.LogCaptureFixture) -> None:
     session = new_session()
     for _ in range(3):
         session.handle(messages.Error("there are 2 peers already"), 0.0)
@@ -49,7 +49,7 @@ def test_a_client_that_is_not_taken_says_so_once_and_again_when_it_is(caplog: py
     ]
 
 
-def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:
+def test_hello_is_sent_first_and_tasks_after_the_welcome() -> None:
     session, sink = new_session(), SinkRecorder()
     submit(session, sink)
     assert sent(session) == [HELLO]
@@ -61,7 +61,7 @@ def test_hello_comes_first_and_tasks_only_after_the_welcome() -> None:
     ]
 
 
-def test_ids_count_on(session: Session) -> None:
+def test_ids_ascend(session: Session) -> None:
     function = Function(1, "f", b"code")
     sinks = [SinkRecorder(function) for _ in range(3)]
     assert [submit(session, sink) for sink in sinks[:2]] == [0, 1]
@@ -75,7 +75,7 @@ def test_ids_count_on(session: Session) -> None:
     ]
 
 
-def test_a_function_goes_once(session: Session) -> None:
+def test_a_function_is_sent_once(session: Session) -> None:
     one, other = SinkRecorder(Function(1, "f", b"code")), SinkRecorder(Function(2, "g", b"more"))
     submit(session, one)
     submit(session, other)
@@ -87,7 +87,7 @@ def test_a_function_goes_once(session: Session) -> None:
     assert sent(session) == [messages.Submit([3], [1], [b"payload"])]
 
 
-def test_answers_reach_their_owners(session: Session) -> None:
+def test_answers_reach_their_sinks(session: Session) -> None:
     sinks = [SinkRecorder() for _ in range(3)]
     ids = [submit(session, sink) for sink in sinks]
     session.handle(messages.Started([ids[1]]), 1.0)
@@ -96,7 +96,7 @@ def test_answers_reach_their_owners(session: Session) -> None:
     assert list(session.pending) == [1]
 
 
-def test_answers_to_nobody_are_dropped(session: Session) -> None:
+def test_answers_of_unknown_tasks_are_dropped(session: Session) -> None:
     sink = SinkRecorder()
     submit(session, sink)
     session.handle(resolved(0, 7), 1.0)
@@ -109,7 +109,7 @@ def test_answers_to_nobody_are_dropped(session: Session) -> None:
 # -------------------------------------------------------------------------------------------------------------- batches
 
 
-def test_batches_are_cut_by_rows(session: Session) -> None:
+def test_batches_are_split_by_rows(session: Session) -> None:
     function = Function(1, "f", b"")
     for _ in range(2 * BATCH_ROWS + 5):
         session.submit(SinkRecorder(), function, b"x")
@@ -118,7 +118,7 @@ def test_batches_are_cut_by_rows(session: Session) -> None:
     assert [task_id for batch in batches for task_id in batch.ids] == list(range(2 * BATCH_ROWS + 5))
 
 
-def test_batches_are_cut_by_bytes(session: Session) -> None:
+def test_batches_are_split_by_bytes(session: Session) -> None:
     half = bytes(BATCH_BYTES // 2)
     payloads = [half, half, b"small", bytes(BATCH_BYTES), b"1", b"2"]
     chunk = Chunk(Function(1, "f", b""), payloads)
@@ -131,11 +131,11 @@ def test_batches_are_cut_by_bytes(session: Session) -> None:
 # -------------------------------------------------------------------------------------------------------------- options
 
 
-def test_a_batch_has_one_kind_of_options(session: Session) -> None:
+def test_all_rows_of_a_batch_have_the_same_options(session: Session) -> None:
     urgent, also_urgent = messages.Options(priority=5), messages.Options(priority=5)
     for options in (None, urgent, also_urgent, None, messages.Options(retries=1)):
         submit(session, SinkRecorder(options=options))
-    assert said(session) == [
+    assert sent_without_functions(session) == [
         messages.Submit([0], [1], [b"payload"]),
         messages.Submit([1, 2], [1, 1], [b"payload"] * 2, urgent),
         messages.Submit([3], [1], [b"payload"]),
@@ -143,7 +143,7 @@ def test_a_batch_has_one_kind_of_options(session: Session) -> None:
     ]
 
 
-def test_options_of_a_map(session: Session) -> None:
+def test_a_map_sends_its_options(session: Session) -> None:
     options = messages.Options(timeout_milliseconds=10)
     Chunk(Function(1, "f", b""), [b"a", b"b"], options).submit(session)
     submit(session, SinkRecorder(options=options))
@@ -155,7 +155,7 @@ def test_options_of_a_map(session: Session) -> None:
     ]
 
 
-def test_options_are_asked_for_again(session: Session) -> None:
+def test_options_are_sent_again_after_a_join(session: Session) -> None:
     options = messages.Options(name="mine")
     submit(session, SinkRecorder())
     submit(session, SinkRecorder(options=options))
@@ -167,7 +167,7 @@ def test_options_are_asked_for_again(session: Session) -> None:
     assert [(message.ids, message.options) for message in submits] == [([0], None), ([1, CHUNK_ROWS], options)]
 
 
-def test_measurements_come_before_the_answer(session: Session) -> None:
+def test_a_sink_gets_measurements_before_the_answer(session: Session) -> None:
     sinks = [SinkRecorder(), SinkRecorder()]
     for sink in sinks:
         submit(session, sink)
@@ -180,13 +180,13 @@ def test_measurements_come_before_the_answer(session: Session) -> None:
 # --------------------------------------------------------------------------------------------------------- nested tasks
 
 
-def test_suspended_comes_behind_what_was_submitted_before(session: Session) -> None:
+def test_suspended_is_sent_behind_earlier_tasks(session: Session) -> None:
     name = (9, 4, 1)
     submit(session, SinkRecorder())
     session.suspend(name)
     session.resume(name)
     submit(session, SinkRecorder())
-    assert said(session) == [
+    assert sent_without_functions(session) == [
         messages.Submit([0], [1], [b"payload"]),
         messages.Suspended([name]),
         messages.Resumed([name]),
@@ -194,7 +194,7 @@ def test_suspended_comes_behind_what_was_submitted_before(session: Session) -> N
     ]
 
 
-def test_what_is_suspended_is_told_to_the_next_scheduler(session: Session) -> None:
+def test_the_next_scheduler_learns_of_suspended_tasks(session: Session) -> None:
     submit(session, SinkRecorder())
     for name in ((9, 4, 1), (9, 5, 2)):
         session.suspend(name)
@@ -203,7 +203,7 @@ def test_what_is_suspended_is_told_to_the_next_scheduler(session: Session) -> No
     session.suspend((9, 6, 1))
     assert session.pop_outgoing() == [AGAIN]
     session.handle(welcome(incarnation=6), 1.0)
-    assert said(session) == [
+    assert sent_without_functions(session) == [
         messages.Submit([0], [1], [b"payload"]),
         messages.Suspended([(9, 5, 2), (9, 6, 1)]),
     ]

@@ -1,4 +1,4 @@
-"""Cancelling: what the client's session asks of the scheduler, and what it does itself."""
+"""Cancels: what the client's session requests from the scheduler, and what it does locally."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.client.session.stand_ins import (
     joined_session,
     new_session,
     resolved,
-    said,
     sent,
+    sent_without_functions,
     submit,
     welcome,
 )
@@ -30,7 +30,7 @@ def session() -> Session:
     return joined_session()
 
 
-def test_a_cancel_that_is_granted(session: Session) -> None:
+def test_a_granted_cancel(session: Session) -> None:
     sink, answered = SinkRecorder(), Answered()
     task_id = submit(session, sink)
     sent(session)
@@ -41,14 +41,14 @@ def test_a_cancel_that_is_granted(session: Session) -> None:
     assert (answered.times, sink.told) == (1, [(0, Outcome.CANCELLED, b"answer")])
 
 
-def test_cancels_go_in_messages_that_any_scheduler_takes(session: Session) -> None:
+def test_many_cancels_are_split_into_messages_of_limited_length(session: Session) -> None:
     ids = [submit(session, SinkRecorder()) for _ in range(BATCH_ROWS + 1)]
     sent(session)
     session.cancel(ids, Answered(), force=True)
     assert sent(session) == [messages.Cancel(ids[:BATCH_ROWS], True), messages.Cancel(ids[BATCH_ROWS:], True)]
 
 
-def test_a_cancel_that_is_refused(session: Session) -> None:
+def test_a_refused_cancel(session: Session) -> None:
     sink, answered = SinkRecorder(), Answered()
     submit(session, sink)
     sent(session)
@@ -59,7 +59,7 @@ def test_a_cancel_that_is_refused(session: Session) -> None:
     assert (answered.times, sink.told) == (1, [(0, Outcome.VALUE, b"answer")])
 
 
-def test_a_cancel_that_crosses_the_result(session: Session) -> None:
+def test_a_cancel_that_crosses_the_result_is_answered_by_it(session: Session) -> None:
     sink, answered = SinkRecorder(), Answered()
     submit(session, sink)
     sent(session)
@@ -79,7 +79,7 @@ def test_two_threads_cancel_the_same_task(session: Session) -> None:
     assert (first.times, second.times) == (1, 1)
 
 
-def test_cancel_of_what_is_over_asks_nothing(session: Session) -> None:
+def test_the_cancel_of_a_finished_task_sends_nothing(session: Session) -> None:
     submit(session, SinkRecorder())
     session.handle(resolved(0), 1.0)
     session.pop_outgoing()
@@ -97,7 +97,7 @@ def test_cancel_before_the_welcome() -> None:
     assert sent(session)[-1] == messages.Submit([1], [1], [b"payload"])
 
 
-def test_a_cancel_on_its_way_when_the_connection_was_lost_is_asked_again(session: Session) -> None:
+def test_a_cancel_without_an_answer_is_sent_again_after_a_lost_connection(session: Session) -> None:
     sinks, answered, forced = [SinkRecorder() for _ in range(3)], Answered(), Answered()
     for sink in sinks:
         submit(session, sink)
@@ -106,7 +106,7 @@ def test_a_cancel_on_its_way_when_the_connection_was_lost_is_asked_again(session
     session.cancel([1], forced, force=True)
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(welcome(incarnation=6), 1.0)
-    assert said(session) == [
+    assert sent_without_functions(session) == [
         AGAIN,
         messages.Submit([0, 1, 2], [1, 1, 1], [b"payload"] * 3),
         messages.Cancel([0]),
@@ -118,7 +118,7 @@ def test_a_cancel_on_its_way_when_the_connection_was_lost_is_asked_again(session
     assert (answered.times, forced.times) == (1, 1)
 
 
-def test_a_cancel_without_a_scheduler_is_told_to_the_next(session: Session) -> None:
+def test_a_cancel_without_a_scheduler_is_sent_to_the_next_one(session: Session) -> None:
     sink, waiting, new, answered = SinkRecorder(), SinkRecorder(), SinkRecorder(), Answered()
     submit(session, sink)
     submit(session, waiting)
@@ -129,8 +129,8 @@ def test_a_cancel_without_a_scheduler_is_told_to_the_next(session: Session) -> N
     assert answered.times == 2
     assert sink.told == [(0, Outcome.CANCELLED, b"")] and new.told == [(2, Outcome.CANCELLED, b"")]
     session.handle(welcome(incarnation=6), 1.0)
-    # Which may run it still; of the one that was never submitted nobody needs to hear.
-    assert said(session) == [
+    # It may still run the sent task. The cancel of the unsent task needs no message.
+    assert sent_without_functions(session) == [
         AGAIN,
         messages.Submit([1], [1], [b"payload"]),
         messages.Cancel([0], True),
@@ -145,7 +145,7 @@ def test_a_cancel_right_after_submit_is_never_sent(session: Session) -> None:
         submit(session, sink)
     session.cancel([1], answered)
     assert (answered.times, sinks[1].told) == (1, [(1, Outcome.CANCELLED, b"")])
-    assert said(session) == [messages.Submit([0, 2], [1, 1], [b"payload"] * 2)]
+    assert sent_without_functions(session) == [messages.Submit([0, 2], [1, 1], [b"payload"] * 2)]
 
 
 def test_a_forced_cancel_outlives_the_refusal_of_another(session: Session) -> None:
@@ -161,7 +161,7 @@ def test_a_forced_cancel_outlives_the_refusal_of_another(session: Session) -> No
     assert (plain.times, forced.times) == (1, 1)
 
 
-def test_cancel_in_the_backlog_is_done_here() -> None:
+def test_a_task_in_the_backlog_is_cancelled_locally() -> None:
     session, answered = joined_session(credit=1), Answered()
     sinks = [SinkRecorder() for _ in range(3)]
     submit(session, sinks[0])
@@ -172,7 +172,7 @@ def test_cancel_in_the_backlog_is_done_here() -> None:
         submit(session, sink)
     single = first + CHUNK_ROWS
     session.cancel([0, first, first + 2, single], answered)
-    assert said(session) == [messages.Cancel([0])]
+    assert sent_without_functions(session) == [messages.Cancel([0])]
     assert answered.times == 3
     assert sinks[1].told == [(single, Outcome.CANCELLED, b"")]
     assert [task_id for task_id, _, _ in chunk.told] == [first, first + 2]
@@ -183,7 +183,7 @@ def test_cancel_in_the_backlog_is_done_here() -> None:
     ]
 
 
-def test_what_was_cancelled_counts_no_credit() -> None:
+def test_cancelled_tasks_use_no_credit() -> None:
     session = joined_session(credit=1)
     for payload in (b"first", bytes(5000), b"small", b"last"):
         submit(session, SinkRecorder(payload=payload))
@@ -195,21 +195,21 @@ def test_what_was_cancelled_counts_no_credit() -> None:
     assert ids == [[2], [3]]
 
 
-def test_a_task_of_the_backlog_that_an_earlier_scheduler_was_sent(session: Session) -> None:
+def test_the_cancel_of_a_waiting_task_that_an_earlier_scheduler_got(session: Session) -> None:
     answered = Answered()
     submit(session, SinkRecorder())
     submit(session, SinkRecorder(options=messages.Options(priority=1)))
     sent(session)
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(welcome(credit=1), 1.0)  # enough for the first batch
-    assert said(session)[-1].ids == [0]
+    assert sent_without_functions(session)[-1].ids == [0]
     session.cancel([1], answered)
     assert answered.times == 1
     assert sent(session) == [messages.Cancel([1])], "it may be the same scheduler, and run it"
 
 
 def test_a_cancelled_backlog_keeps_no_payloads() -> None:
-    """And costs its own length, not its square: each cancel looks at one number until half of the rows are gone."""
+    """Payloads go when half of the rows are cancelled, so the cost is linear in the number of rows."""
     session, rows = joined_session(credit=1), 40_000
     submit(session, SinkRecorder())
     sent(session)

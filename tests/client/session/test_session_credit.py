@@ -1,4 +1,4 @@
-"""The client's session keeps to what the scheduler grants it, and says what it has received."""
+"""Flow control of the client's session: credit for what it submits, acknowledgements of what it receives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sent_ids(session: Session) -> list[list[int]]:
 
 
 def submit_each(session: Session, payloads: list[bytes]) -> list[SinkRecorder]:
-    """Tasks that are handed over one by one, and taken in between."""
+    """Submit tasks one by one, with the outgoing messages taken in between."""
     sinks = []
     for payload in payloads:
         sinks.append(SinkRecorder(payload=payload))
@@ -38,7 +38,7 @@ def submit_each(session: Session, payloads: list[bytes]) -> list[SinkRecorder]:
     return sinks
 
 
-def test_a_client_with_any_credit_left_may_send_a_batch_of_any_size() -> None:
+def test_any_credit_allows_a_batch_of_any_size() -> None:
     session = joined_session(credit=1)
     submit_each(session, [b"1", b"2", b"3"])
     assert sent_ids(session) == [[0, 1, 2]]
@@ -46,7 +46,7 @@ def test_a_client_with_any_credit_left_may_send_a_batch_of_any_size() -> None:
     assert sent_ids(session) == []
 
 
-def test_credit_is_in_all_since_the_welcome() -> None:
+def test_credit_counts_from_the_welcome() -> None:
     session = joined_session(credit=TASK_OVERHEAD + 10)
     for _ in range(4):
         submit_each(session, [bytes(10)])
@@ -75,7 +75,7 @@ def test_the_backlog_keeps_the_order() -> None:
     assert sent_ids(session) == [[1, 2], [first, first + 1], [first + CHUNK_ROWS]]
 
 
-def test_functions_go_ahead_of_the_tasks_that_wait() -> None:
+def test_functions_are_sent_ahead_of_waiting_tasks() -> None:
     session = joined_session(credit=1)
     submit_each(session, [b"0"])
     sent(session)
@@ -96,7 +96,7 @@ def test_tasks_submitted_one_by_one_wait_in_long_batches() -> None:
     assert [len(ids) for ids in sent_ids(session)] == [BATCH_ROWS, 10]
 
 
-def test_a_heavy_backlog_goes_batch_by_batch() -> None:
+def test_a_backlog_of_large_tasks_is_sent_batch_by_batch() -> None:
     session = joined_session(credit=1)
     submit_each(session, [b"0"])
     sent(session)
@@ -108,7 +108,7 @@ def test_a_heavy_backlog_goes_batch_by_batch() -> None:
     assert sizes == [2, 2, 2]
 
 
-def test_every_join_counts_anew() -> None:
+def test_each_join_resets_the_count() -> None:
     session = joined_session(credit=1)
     submit_each(session, [b"0"])
     sent(session)
@@ -124,7 +124,7 @@ def test_every_join_counts_anew() -> None:
     assert sent_ids(session) == [[2]]
 
 
-def test_what_waits_when_the_scheduler_is_lost_is_lost_as_well() -> None:
+def test_waiting_tasks_fail_when_the_scheduler_is_lost() -> None:
     session = joined_session(credit=1)
     submit_each(session, [b"0"])
     sent(session)
@@ -137,8 +137,8 @@ def test_what_waits_when_the_scheduler_is_lost_is_lost_as_well() -> None:
     assert sent_ids(session) == []
 
 
-def test_an_answer_to_a_task_of_the_backlog_ends_it() -> None:
-    """Submitted before the connection was lost, known to a scheduler that kept running, and not sent again yet."""
+def test_an_answer_ends_a_task_in_the_backlog() -> None:
+    """The scheduler knows the task from before the lost connection; the session has not sent it again yet."""
     session = joined_session()
     sinks = submit_each(session, [b"0", b"1"])
     sent(session)
@@ -152,7 +152,7 @@ def test_an_answer_to_a_task_of_the_backlog_ends_it() -> None:
 
 
 @pytest.mark.parametrize(("window", "told"), [(0, []), (400, [100, 210]), (40, [40, 50, 60, 100, 110, 210])])
-def test_received_is_said_once_a_quarter_of_the_window(window: int, told: list[int]) -> None:
+def test_results_are_acknowledged_once_per_quarter_of_the_window(window: int, told: list[int]) -> None:
     session = joined_session(result_window=window)
     said: list[Any] = []
     for size in (40, 10, 10, 40, 10, 100):
@@ -161,7 +161,7 @@ def test_received_is_said_once_a_quarter_of_the_window(window: int, told: list[i
     assert said == [messages.Received(count) for count in told]
 
 
-def test_received_counts_anew_after_a_join() -> None:
+def test_acknowledgements_count_anew_after_a_join() -> None:
     session = joined_session(result_window=40)
     session.handle(messages.Resolved([99], [Outcome.VALUE], [bytes(30)]), 1.0)
     sent(session)

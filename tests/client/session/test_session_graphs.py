@@ -1,4 +1,4 @@
-"""Graphs in the client's session: what is submitted and when, given up, cancelled, and submitted again."""
+"""Graphs in the client's session: submission, forgotten results, cancels, resubmission, the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(*args: int) -> int:
     return sum(args)
 
 
-# In the order in which they go when e and d are asked for: a, b, c, e, d.
+# Rows in the order of submission, for the targets e and d: a, b, c, e, d.
 GRAPH = {"a": (inc, 1), "b": (inc, 2), "c": (add, "a", "b"), "d": (inc, "b"), "e": (inc, "c"), "f": (inc, "c")}
 A, B, C, E, D = range(5)
 
@@ -44,7 +44,7 @@ def submits(session: Session) -> list[messages.Submit]:
 
 
 def rows(session: Session, first: int) -> list[tuple[int, list[int], int]]:
-    """Of all that is submitted: the row, the rows that it reads, and what becomes of its result."""
+    """Return the submitted rows: number, rows that it reads, `keep`."""
     found = []
     for batch in submits(session):
         inputs = list(batch.inputs)
@@ -70,7 +70,7 @@ def answer(session: Session, first: int, row: int, outcome: int = Outcome.VALUE,
 ALL = [(A, [], 1), (B, [], 1), (C, [A, B], 1), (E, [C], 0), (D, [B], 0)]
 
 
-def test_what_is_submitted(client: SessionClient) -> None:
+def test_a_graph_is_submitted_in_order(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     assert (e.task_id, d.task_id) == (first + E, first + D)
@@ -85,7 +85,7 @@ def test_what_is_submitted(client: SessionClient) -> None:
     assert client.session.tasks.count() == 2
 
 
-def test_targets_that_others_read_are_given_up_as_well(client: SessionClient) -> None:
+def test_targets_that_other_nodes_read_are_forgotten_too(client: SessionClient) -> None:
     client.submit_graph(GRAPH, ["c", "e"])
     first = graph_tasks(client).first
     assert client.session.pop_outgoing()[-1] == messages.ForgetObjects([first, first + 1, first + 2])
@@ -107,7 +107,7 @@ def test_answers(client: SessionClient) -> None:
     assert e.result(0) == 6
 
 
-def test_tasks_around_a_graph_are_no_part_of_it(client: SessionClient) -> None:
+def test_tasks_around_a_graph_have_other_ids(client: SessionClient) -> None:
     before, behind = SinkRecorder(), SinkRecorder()
     submit(client.session, before)
     (e,) = client.submit_graph(GRAPH, ["e"])
@@ -134,7 +134,7 @@ def test_measurements() -> None:
 # ------------------------------------------------------------------------------------------------------- without credit
 
 
-def test_the_backlog_keeps_inputs_and_what_is_given_up_in_order() -> None:
+def test_the_backlog_keeps_inputs_and_forgotten_ids_in_order() -> None:
     session = joined_session(credit=1)
     client = SessionClient(session)
     count = 2 * BATCH_ROWS
@@ -155,7 +155,7 @@ def test_the_backlog_keeps_inputs_and_what_is_given_up_in_order() -> None:
     assert given_up == list(range(first, first + count - 1))
 
 
-def test_what_is_given_up_waits_for_the_graph_and_for_nothing_behind_it() -> None:
+def test_forgotten_ids_wait_for_their_graph_only() -> None:
     session = joined_session(credit=1)
     client = SessionClient(session)
     submit(session, SinkRecorder())
@@ -182,7 +182,7 @@ def join_anew(session: Session, incarnation: int = 6) -> None:
     session.handle(welcome(incarnation), 2.0)
 
 
-def test_all_that_unresolved_targets_need_is_submitted_again(client: SessionClient) -> None:
+def test_everything_that_open_targets_need_is_submitted_again(client: SessionClient) -> None:
     client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     assert rows(client.session, first) == ALL
@@ -201,7 +201,7 @@ def test_all_that_unresolved_targets_need_is_submitted_again(client: SessionClie
     assert client.session.pop_outgoing() == []
 
 
-def test_options_and_objects_come_again_as_well() -> None:
+def test_options_and_objects_are_sent_again_too() -> None:
     client = SessionClient(options=TaskOptions(priority=2))
     ref = client.send_object([1])
     client.submit_graph({"a": (sum, ref), "b": (add, "a", 1)}, ["b"])
@@ -242,7 +242,7 @@ def cancel(client: SessionClient, future: TaskFuture[Any]) -> Answered:
     return answered
 
 
-def test_cancelling_a_target_asks_for_its_id(client: SessionClient) -> None:
+def test_the_cancel_of_a_target_sends_its_id(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     client.session.pop_outgoing()
     answered = cancel(client, e)
@@ -269,7 +269,7 @@ def without_credit() -> SessionClient:
         (["e"], "e", [], ["e"]),
     ],
 )
-def test_a_target_that_was_not_sent_takes_what_only_it_needs_with_it(
+def test_an_unsent_target_is_cancelled_with_the_nodes_that_only_it_needs(
     keys: list[str], cancelled: str, left: Any, over: list[str]
 ) -> None:
     client = without_credit()
@@ -293,7 +293,7 @@ def test_cancelling_target_after_target(client: SessionClient) -> None:
     assert not f.done()
 
 
-def test_what_targets_that_are_over_have_read_is_not_needed(client: SessionClient) -> None:
+def test_inputs_of_finished_targets_are_not_needed(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     submits(client.session)
@@ -306,7 +306,7 @@ def test_what_targets_that_are_over_have_read_is_not_needed(client: SessionClien
     assert rows(client.session, first) == []
 
 
-def test_clear_cancels_targets_alone(client: SessionClient) -> None:
+def test_clear_cancels_only_targets(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     assert client.session.tasks.ids() == [e.task_id, d.task_id]
 
@@ -314,7 +314,7 @@ def test_clear_cancels_targets_alone(client: SessionClient) -> None:
 # --------------------------------------------------------------------------------------------------------------- ending
 
 
-def test_a_client_that_closes_cancels_the_targets(client: SessionClient) -> None:
+def test_closing_the_client_cancels_the_targets(client: SessionClient) -> None:
     e, _ = client.submit_graph(GRAPH, ["e", "a"])
     client.session.close("over")
     with pytest.raises(CancelledError):
@@ -324,7 +324,7 @@ def test_a_client_that_closes_cancels_the_targets(client: SessionClient) -> None
     assert not client.session.tasks.graphs()
 
 
-def test_a_scheduler_that_is_lost_fails_the_targets(client: SessionClient) -> None:
+def test_a_lost_scheduler_fails_the_targets(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     client.session.pop_outgoing()
     be_silent(client.session, 0.0, 100.0)
@@ -334,7 +334,7 @@ def test_a_scheduler_that_is_lost_fails_the_targets(client: SessionClient) -> No
     assert not submits(client.session)
 
 
-def test_the_first_failure_is_news_to_who_waits(client: SessionClient) -> None:
+def test_the_first_failure_wakes_the_waiting_caller(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     tasks = graph_tasks(client)
     news: list[Any] = []

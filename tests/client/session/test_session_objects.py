@@ -1,4 +1,4 @@
-"""Objects in the client's session: when they are sent, sent again and forgotten, and what they count."""
+"""Objects in the client's session: sending, credit, joins, forgetting; requests to shut down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.client.session.stand_ins import (
     joined_session,
     new_session,
     resolved,
-    said,
+    sent_without_functions,
     submit,
     welcome,
 )
@@ -48,7 +48,7 @@ def reading(*ids: int, keep: int = Keep.NO) -> SinkRecorder:
 
 
 def ids_of(outgoing: list[Any]) -> list[Any]:
-    """Of objects the id, of submits the list of theirs, of forgotten objects the tuple."""
+    """Return ids: a number for an object, a list for a submit, a tuple for forgotten objects."""
     found: list[Any] = []
     for message in outgoing:
         if isinstance(message, messages.Object):
@@ -60,12 +60,12 @@ def ids_of(outgoing: list[Any]) -> list[Any]:
     return found
 
 
-def test_objects_and_tasks_have_one_counter() -> None:
+def test_objects_and_tasks_share_a_counter() -> None:
     session = joined_session()
     submit(session, SinkRecorder())
     assert send(session, name="first").id == 1
     submit(session, reading(1))
-    outgoing = said(session)
+    outgoing = sent_without_functions(session)
     assert outgoing == [
         messages.Submit([0], [1], [b"payload"]),
         an_object(1, name="first"),
@@ -73,37 +73,37 @@ def test_objects_and_tasks_have_one_counter() -> None:
     ]
 
 
-def test_rows_that_read_and_rows_that_don_t_share_a_batch() -> None:
+def test_rows_with_and_without_inputs_share_a_batch() -> None:
     session = joined_session()
     send(session), send(session)
     sinks = [SinkRecorder(), reading(1, 0), SinkRecorder(), SinkRecorder(), reading(0), SinkRecorder()]
     for sink in sinks:
         submit(session, sink)
-    (_, _, batch) = said(session)
+    (_, _, batch) = sent_without_functions(session)
     assert batch.ids == [2, 3, 4, 5, 6, 7]
     assert (batch.inputs, batch.input_counts, batch.keep) == ([1, 0, 0], [0, 2, 0, 0, 1, 0], ())
 
 
-def test_the_rows_of_a_map_that_read() -> None:
+def test_rows_of_a_map_may_have_inputs() -> None:
     session = joined_session()
     send(session)
     payloads: list[Any] = [b"a", call_with_inputs(b"b", [0]), b"c"]
     first = Chunk(Function(2, "g", b""), payloads).submit(session)
-    _, batch = said(session)
+    _, batch = sent_without_functions(session)
     assert (batch.ids, batch.inputs, batch.input_counts) == ([first, first + 1, first + 2], [0], [0, 1, 0])
 
 
-def test_inputs_stay_with_their_rows_where_a_batch_is_cut() -> None:
+def test_inputs_stay_with_their_rows_when_a_batch_is_split() -> None:
     session = joined_session(credit=0)
     rows = 2 * BATCH_ROWS + 10
     for row in range(rows):
         submit(session, SinkRecorder(payload=call_with_inputs(b"p", [row] * (row % 3))))
-    assert said(session) == []
+    assert sent_without_functions(session) == []
     for dropped in (1, BATCH_ROWS, rows - 1):
         session.cancel([dropped], lambda: None)
     session.handle(messages.Credit(UNLIMITED), 1.0)
     seen = []
-    for batch in said(session):
+    for batch in sent_without_functions(session):
         assert len(batch.ids) <= BATCH_ROWS
         inputs = list(batch.inputs)
         for task_id, count in zip(batch.ids, batch.input_counts):
@@ -117,48 +117,48 @@ def test_inputs_stay_with_their_rows_where_a_batch_is_cut() -> None:
 # --------------------------------------------------------------------------------------------------------------- credit
 
 
-def test_an_object_counts_its_bytes() -> None:
+def test_an_object_uses_credit() -> None:
     session = joined_session(credit=1000)
     send(session, bytes(1000 - TASK_OVERHEAD - 1))
     submit(session, SinkRecorder())
-    assert ids_of(said(session)) == [0, [1]]
+    assert ids_of(sent_without_functions(session)) == [0, [1]]
     send(session)
     submit(session, reading(2))
-    assert said(session) == []
+    assert sent_without_functions(session) == []
     session.handle(messages.Credit(1000 + len(b"payload") + TASK_OVERHEAD), 1.0)
-    assert ids_of(said(session)) == [2]
+    assert ids_of(sent_without_functions(session)) == [2]
     session.handle(messages.Credit(UNLIMITED), 1.0)
-    assert ids_of(said(session)) == [[3]]
+    assert ids_of(sent_without_functions(session)) == [[3]]
 
 
-def test_a_client_with_any_credit_left_may_send_an_object_of_any_size() -> None:
+def test_any_credit_allows_an_object_of_any_size() -> None:
     session = joined_session(credit=1)
     send(session, bytes(1 << 20))
-    assert ids_of(said(session)) == [0]
+    assert ids_of(sent_without_functions(session)) == [0]
 
 
 def test_an_object_that_is_forgotten_while_it_waits_is_not_sent() -> None:
     session = joined_session(credit=1)
     first, waiting, later = send(session), send(session), send(session)
-    assert ids_of(said(session)) == [first.id]
+    assert ids_of(sent_without_functions(session)) == [first.id]
     session.objects.forget(waiting)
     session.handle(messages.Credit(UNLIMITED), 1.0)
-    assert ids_of(said(session)) == [later.id]
+    assert ids_of(sent_without_functions(session)) == [later.id]
     session.objects.forget(first)
     session.objects.forget(later)
     session.objects.forget(later)
-    assert said(session) == [messages.ForgetObjects([0, 2])]
+    assert sent_without_functions(session) == [messages.ForgetObjects([0, 2])]
 
 
-def test_objects_that_wait_when_tasks_are_given_up_still_go() -> None:
+def test_waiting_objects_are_sent_even_if_the_tasks_were_given_up() -> None:
     session = joined_session(credit=1)
     submit(session, SinkRecorder())
-    said(session)
+    sent_without_functions(session)
     waiting = send(session)
     submit(session, reading(waiting.id))
     be_silent(session, 0.0, 100.0)
     session.handle(messages.Credit(UNLIMITED), 101.0)
-    assert ids_of(said(session)) == [waiting.id]
+    assert ids_of(sent_without_functions(session)) == [waiting.id]
 
 
 # -------------------------------------------------------------------------------------------------------------- joining
@@ -166,51 +166,51 @@ def test_objects_that_wait_when_tasks_are_given_up_still_go() -> None:
 
 def test_objects_are_sent_again_at_every_join_before_the_tasks() -> None:
     session = new_session()
-    said(session)
+    sent_without_functions(session)
     submit(session, SinkRecorder())
     kept, gone = send(session, name="kept"), send(session)
     submit(session, reading(kept.id))
     session.objects.forget(gone)
     for incarnation in (5, 5, 6):
         session.handle(welcome(incarnation, credit=1), 1.0)
-        batches = said(session)
+        batches = sent_without_functions(session)
         assert batches[0] == an_object(1, name="kept")
         if incarnation == 5:
             assert batches[1:] in ([messages.ForgetObjects([2])], [])
         session.handle(messages.Credit(UNLIMITED), 1.0)
-        (batch,) = said(session)
+        (batch,) = sent_without_functions(session)
         assert (batch.ids, batch.inputs, batch.input_counts) == ([0, 3], [1], [0, 1])
         session.handle(messages.HelloWanted(), 2.0)
-        assert said(session) == [replace(HELLO, scheduler=incarnation)]
+        assert sent_without_functions(session) == [replace(HELLO, scheduler=incarnation)]
 
 
-def test_what_is_forgotten_between_joins_is_said_at_the_next() -> None:
+def test_objects_forgotten_between_joins_are_reported_at_the_next_join() -> None:
     session = joined_session()
     sent = send(session)
-    said(session)
+    sent_without_functions(session)
     session.handle(messages.HelloWanted(), 1.0)
-    said(session)
+    sent_without_functions(session)
     session.objects.forget(sent)
-    assert said(session) == []
+    assert sent_without_functions(session) == []
     session.handle(welcome(), 2.0)
-    assert said(session) == [messages.ForgetObjects([0])]
+    assert sent_without_functions(session) == [messages.ForgetObjects([0])]
 
 
-def test_an_object_that_comes_between_joins() -> None:
+def test_an_object_sent_between_joins_goes_out_at_the_next_join() -> None:
     session = joined_session()
     session.handle(messages.HelloWanted(), 1.0)
-    said(session)
+    sent_without_functions(session)
     sent = send(session)
-    assert said(session) == []
+    assert sent_without_functions(session) == []
     session.handle(welcome(), 2.0)
-    assert said(session) == [an_object(sent.id)]
+    assert sent_without_functions(session) == [an_object(sent.id)]
 
 
-def test_many_forgotten_objects_are_said_in_batches() -> None:
+def test_many_forgotten_objects_are_reported_in_batches() -> None:
     session = joined_session()
     for sent in [send(session) for _ in range(BATCH_ROWS + 1)]:
         session.objects.forget(sent)
-    forgotten = [message for message in said(session) if isinstance(message, messages.ForgetObjects)]
+    forgotten = [message for message in sent_without_functions(session) if isinstance(message, messages.ForgetObjects)]
     assert [len(message.ids) for message in forgotten] == [BATCH_ROWS, 1]
 
 
@@ -220,21 +220,21 @@ def test_many_forgotten_objects_are_said_in_batches() -> None:
 def test_clear_forgets_all_objects() -> None:
     session = joined_session()
     sent = [send(session), send(session)]
-    said(session)
+    sent_without_functions(session)
     session.objects.clear()
-    assert said(session) == [messages.ForgetObjects([0, 1])]
+    assert sent_without_functions(session) == [messages.ForgetObjects([0, 1])]
     assert all(each.is_gone and not each.frames for each in sent)
     session.handle(welcome(6), 1.0)
-    assert said(session) == []
+    assert sent_without_functions(session) == []
 
 
-def test_clear_of_a_task_forgets_what_it_has_sent() -> None:
+def test_clear_of_a_task_forgets_its_objects() -> None:
     session = joined_session()
     task = (7, 3, 1)
     mine, other = send(session, parent=task), send(session, parent=(7, 4, 1))
-    said(session)
+    sent_without_functions(session)
     session.objects.clear_sent_by(task)
-    assert said(session) == [messages.ForgetObjects([mine.id])]
+    assert sent_without_functions(session) == [messages.ForgetObjects([mine.id])]
     assert mine.is_gone and not other.is_gone
 
 
@@ -242,7 +242,7 @@ def test_clear_of_a_task_forgets_what_it_has_sent() -> None:
 def test_objects_end_with_the_client(ends: str) -> None:
     session = joined_session()
     sent = send(session)
-    said(session)
+    sent_without_functions(session)
     if ends == "closed":
         session.close("over")
     else:
@@ -252,28 +252,28 @@ def test_objects_end_with_the_client(ends: str) -> None:
     assert late.is_gone
     session.objects.forget(sent)
     session.objects.forget(late)
-    assert not [message for message in said(session) if not isinstance(message, messages.Goodbye)]
+    assert not [message for message in sent_without_functions(session) if not isinstance(message, messages.Goodbye)]
 
 
-def test_an_object_that_was_never_handed_over_is_nobody_s() -> None:
+def test_an_object_that_was_never_sent_sends_nothing_when_forgotten() -> None:
     session = joined_session()
     session.objects.forget(stored())
-    assert said(session) == []
+    assert sent_without_functions(session) == []
 
 
 # -------------------------------------------------------------------------------------------------------- shutting down
 
 
-def test_a_scheduler_that_ends() -> None:
+def test_a_shutdown_that_is_accepted() -> None:
     session = joined_session()
     answers: list[str | None] = []
     session.shut_down(answers.append)
-    assert said(session) == [messages.Shutdown()] and answers == []
+    assert sent_without_functions(session) == [messages.Shutdown()] and answers == []
     session.handle(messages.Goodbye("shut down"), 1.0)
     assert answers == [None] and session.scheduler is None
 
 
-def test_a_scheduler_that_is_protected(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_shutdown_of_a_protected_scheduler(caplog: pytest.LogCaptureFixture) -> None:
     session = joined_session()
     answers: list[str | None] = []
     session.shut_down(answers.append)
@@ -287,21 +287,21 @@ def test_a_scheduler_that_is_protected(caplog: pytest.LogCaptureFixture) -> None
     assert answers == ["protected: no"]
 
 
-def test_the_wish_is_said_again_to_the_same_scheduler() -> None:
+def test_a_shutdown_is_requested_again_from_the_same_scheduler() -> None:
     session = joined_session()
     answers: list[str | None] = []
     session.shut_down(answers.append)
-    said(session)
+    sent_without_functions(session)
     session.handle(messages.HelloWanted(), 1.0)
-    said(session)
+    sent_without_functions(session)
     session.handle(welcome(5), 1.0)
-    assert said(session) == [messages.Shutdown()] and answers == []
+    assert sent_without_functions(session) == [messages.Shutdown()] and answers == []
     session.handle(welcome(6), 1.0)
-    assert said(session) == [] and answers == [None]
+    assert sent_without_functions(session) == [] and answers == [None]
 
 
 @pytest.mark.parametrize("ends", ["lost", "closed", "refused", "was closed"])
-def test_nobody_waits_for_a_scheduler_that_is_gone(ends: str) -> None:
+def test_a_shutdown_is_answered_when_the_scheduler_is_gone(ends: str) -> None:
     session = joined_session()
     answers: list[str | None] = []
     if ends == "was closed":
@@ -318,16 +318,16 @@ def test_nobody_waits_for_a_scheduler_that_is_gone(ends: str) -> None:
 
 
 def forgotten(session: Session) -> list[Any]:
-    return [each for each in ids_of(said(session)) if isinstance(each, tuple)]
+    return [each for each in ids_of(sent_without_functions(session)) if isinstance(each, tuple)]
 
 
 def rejoin(session: Session) -> None:
     session.handle(messages.HelloWanted(), 0.0)
-    said(session)
+    sent_without_functions(session)
     session.handle(welcome(), 0.0)
 
 
-def test_what_was_forgotten_is_told_again_after_a_lost_connection() -> None:
+def test_forgotten_ids_are_sent_again_after_a_lost_connection() -> None:
     session = joined_session()
     first, second = send(session), send(session)
     session.objects.forget(first)
@@ -336,12 +336,12 @@ def test_what_was_forgotten_is_told_again_after_a_lost_connection() -> None:
     session.objects.forget(second)
     assert forgotten(session) == [(0, 1)]
     session.reconnected(1.0)
-    (beat,) = said(session)
+    (beat,) = sent_without_functions(session)
     rejoin(session)
     assert forgotten(session) == [(0, 1)], "the heartbeat behind it had no answer"
     session.handle(messages.HeartbeatEcho(beat.sequence), 1.0)
     session.reconnected(2.0)
-    (beat,) = said(session)
+    (beat,) = sent_without_functions(session)
     session.handle(messages.HeartbeatEcho(beat.sequence), 2.0)
     rejoin(session)
     assert forgotten(session) == []

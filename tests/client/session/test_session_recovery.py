@@ -1,4 +1,4 @@
-"""Graphs in the client's session of which results were lost with a host: what is submitted again, and how often."""
+"""Recovery of graphs whose results were lost with a host: what the session submits again, and how often."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lose(session: Session, first: int, *lost: int) -> None:
     session.handle(messages.Resolved([first + row for row in lost], [LOST] * len(lost), [b"lost"] * len(lost)), 1.0)
 
 
-def test_what_open_targets_need_is_submitted_again(client: SessionClient) -> None:
+def test_nodes_that_open_targets_need_are_submitted_again(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     client.session.pop_outgoing()
@@ -57,7 +57,7 @@ def test_what_open_targets_need_is_submitted_again(client: SessionClient) -> Non
     assert e.result(0) == 6 and not client.session.tasks.graphs()
 
 
-def test_nodes_that_nobody_asked_for_are_no_reason(client: SessionClient) -> None:
+def test_a_lost_node_that_is_no_target_resubmits_nothing(client: SessionClient) -> None:
     client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     client.session.pop_outgoing()
@@ -65,7 +65,7 @@ def test_nodes_that_nobody_asked_for_are_no_reason(client: SessionClient) -> Non
     assert client.session.pop_outgoing() == []
 
 
-def test_not_for_ever(client: SessionClient) -> None:
+def test_recoveries_are_limited(client: SessionClient) -> None:
     e, d = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     client.session.pop_outgoing()
@@ -80,7 +80,7 @@ def test_not_for_ever(client: SessionClient) -> None:
     assert d.result(0) == 5 and not client.session.tasks.graphs()
 
 
-def test_as_often_as_there_is_progress(client: SessionClient) -> None:
+def test_progress_resets_the_limit_of_recoveries(client: SessionClient) -> None:
     e, _ = client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     lose(client.session, first, E)
@@ -97,7 +97,7 @@ def test_as_often_as_there_is_progress(client: SessionClient) -> None:
 
 
 def end(session: Session, first: int, **outcomes: Outcome) -> None:
-    """Answer several rows at once."""
+    """Answer several rows in one message."""
     ids = [first + "ABCED".index(name) for name in outcomes]
     session.handle(messages.Resolved(ids, list(outcomes.values()), [b""] * len(ids)), 1.0)
 
@@ -105,31 +105,31 @@ def end(session: Session, first: int, **outcomes: Outcome) -> None:
 CANCELLED = Outcome.CANCELLED
 
 
-def test_what_the_scheduler_cancels_as_nobody_needs_it_is_no_failure(client: SessionClient) -> None:
-    """A is lost with its host, so C and E can't run, so nobody needs B, which D does not read here."""
+def test_a_node_cancelled_because_nobody_needs_it_is_no_failure(client: SessionClient) -> None:
+    """A is lost with its host, so C and E can't run. Then nobody needs B, which D does not read here."""
     (e,) = client.submit_graph(GRAPH, ["e"])
     first = graph_tasks(client).first
     client.session.pop_outgoing()
     end(client.session, first, C=LOST, E=LOST, B=CANCELLED)
     assert rows(client.session, first) == ALL[:4]
-    end(client.session, first, B=CANCELLED)  # it comes later
+    end(client.session, first, B=CANCELLED)  # this answer comes later
     end(client.session, first, C=LOST, E=LOST)
     assert rows(client.session, first) == ALL[:4]
     answer(client.session, first, E, value=6)
     assert e.result(0) == 6
 
 
-def test_a_cancelled_target_fails_what_reads_it(client: SessionClient) -> None:
+def test_a_cancelled_target_fails_its_readers(client: SessionClient) -> None:
     c, e = client.submit_graph(GRAPH, ["c", "e"])
     first = graph_tasks(client).first
     client.session.cancel([c.task_id], lambda: None)
     client.session.pop_outgoing()
     end(client.session, first, C=CANCELLED)
-    end(client.session, first, E=LOST)  # it came to the scheduler too late to wait for C
+    end(client.session, first, E=LOST)  # E reached the scheduler too late to wait for C
     assert c.cancelled() and e.cancelled()
 
 
-def test_two_graphs_of_one_message(client: SessionClient) -> None:
+def test_one_message_may_break_two_graphs(client: SessionClient) -> None:
     client.submit_graph({"x": (abs, 1), "y": (abs, "x")}, ["y"])
     one = graph_tasks(client).first
     client.submit_graph({"x": (abs, 1), "y": (abs, "x")}, ["y"])
@@ -140,7 +140,7 @@ def test_two_graphs_of_one_message(client: SessionClient) -> None:
     assert sorted(ids) == sorted([[one, one + 1], [two, two + 1]])
 
 
-def test_what_was_not_sent_yet_is_sent_once() -> None:
+def test_unsent_rows_are_sent_once() -> None:
     session = joined_session(credit=1)
     client = SessionClient(session)
     client.submit_graph(GRAPH, ["a", "e"])
@@ -157,7 +157,7 @@ def test_what_was_not_sent_yet_is_sent_once() -> None:
     assert ids == sorted(set(ids)) and behind[0].task_id in ids
 
 
-def test_a_cancel_counts_for_what_is_submitted_again(client: SessionClient) -> None:
+def test_a_cancel_applies_to_resubmitted_tasks(client: SessionClient) -> None:
     (e,) = client.submit_graph(GRAPH, ["e"])
     first = graph_tasks(client).first
     answered = Answered()
@@ -171,7 +171,7 @@ def test_a_cancel_counts_for_what_is_submitted_again(client: SessionClient) -> N
     assert answered.times == 1 and e.cancelled()
 
 
-def test_other_answers_of_the_message_count(client: SessionClient) -> None:
+def test_other_answers_of_the_same_message_count(client: SessionClient) -> None:
     sink = SinkRecorder()
     submit(client.session, sink)
     e, _ = client.submit_graph(GRAPH, ["e", "d"])
@@ -184,7 +184,7 @@ def test_other_answers_of_the_message_count(client: SessionClient) -> None:
     assert answered.times == 1 and len(sink.told) == 1 and not e.done()
 
 
-def test_lost_while_the_scheduler_is_being_joined(client: SessionClient) -> None:
+def test_results_lost_while_joining(client: SessionClient) -> None:
     client.submit_graph(GRAPH, ["e", "d"])
     first = graph_tasks(client).first
     client.session.pop_outgoing()

@@ -1,4 +1,4 @@
-"""The client's session when schedulers come, go, fall silent and refuse."""
+"""The client's session with schedulers that restart, leave, fall silent or refuse."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def session() -> Session:
     return joined_session()
 
 
-def test_what_is_unresolved_is_submitted_again(session: Session) -> None:
+def test_open_tasks_are_submitted_again(session: Session) -> None:
     sinks = [SinkRecorder(payload=b"%d" % number) for number in range(4)]
     for sink in sinks:
         submit(session, sink)
@@ -61,7 +61,7 @@ def test_a_function_without_pending_tasks_is_sent_again_to_a_new_scheduler(sessi
     assert [type(message) for message in sent(session)] == [messages.Function, messages.Submit]
 
 
-def test_map_rows_are_submitted_again_by_their_owner(session: Session) -> None:
+def test_open_rows_of_a_map_are_submitted_again(session: Session) -> None:
     submit(session, SinkRecorder(payload=b"single"))
     chunk = Chunk(Function(1, "f", b""), [b"row 0", b"row 1", b"row 2"])
     first = chunk.submit(session)
@@ -73,7 +73,7 @@ def test_map_rows_are_submitted_again_by_their_owner(session: Session) -> None:
     assert session.chunks == {}
 
 
-def test_a_chunk_is_lost_and_cancelled_as_a_single_task_is(session: Session) -> None:
+def test_a_chunk_fails_and_is_cancelled_like_a_single_task(session: Session) -> None:
     lost, closed = (Chunk(Function(1, "f", b""), [b"1", b"2"]) for _ in range(2))
     lost.submit(session)
     be_silent(session, 0.0, 100.0)
@@ -84,17 +84,17 @@ def test_a_chunk_is_lost_and_cancelled_as_a_single_task_is(session: Session) -> 
     assert session.chunks == {}
 
 
-def test_a_goodbye_of_the_scheduler_loses_nothing(session: Session) -> None:
+def test_a_goodbye_of_the_scheduler_keeps_the_tasks(session: Session) -> None:
     sink = SinkRecorder()
     submit(session, sink)
     session.handle(messages.Goodbye("stops"), 1.0)
     assert sink.told == [] and list(session.pending) == [0]
 
 
-def test_a_lost_hello_is_said_again(session: Session) -> None:
+def test_a_lost_hello_is_sent_again(session: Session) -> None:
     session.handle(messages.HelloWanted(), 1.0)
     assert session.pop_outgoing() == [AGAIN]
-    session.handle(messages.HelloWanted(), 1.0)  # the answer to something sent before
+    session.handle(messages.HelloWanted(), 1.0)  # the answer to an earlier message
     assert session.pop_outgoing() == []
     session.tick(2.0)
     assert session.pop_outgoing() == [messages.Heartbeat(1)]
@@ -105,7 +105,7 @@ def test_a_lost_hello_is_said_again(session: Session) -> None:
     assert session.state is State.JOINED
 
 
-def test_a_connection_that_is_there_again_is_tried_at_once(session: Session) -> None:
+def test_a_heartbeat_follows_a_reconnect_at_once(session: Session) -> None:
     session.reconnected(0.5)
     assert session.pop_outgoing() == [messages.Heartbeat(1)]
     assert session.next_deadline == 0.5 + HEARTBEAT_SECONDS
@@ -115,7 +115,7 @@ def test_a_connection_that_is_there_again_is_tried_at_once(session: Session) -> 
     assert session.pop_outgoing() == []
 
 
-def test_what_was_to_be_sent_to_a_scheduler_that_knows_nothing(session: Session) -> None:
+def test_unsent_messages_are_dropped_for_a_hello(session: Session) -> None:
     submit(session, SinkRecorder())
     session.forget_function(9)
     session.handle(messages.HelloWanted(), 1.0)
@@ -145,7 +145,7 @@ def test_heartbeats_come_often_enough_for_a_short_lease() -> None:
     assert session.next_deadline <= 1.0
 
 
-def test_a_lost_scheduler_fails_what_is_pending(session: Session) -> None:
+def test_a_lost_scheduler_fails_open_tasks(session: Session) -> None:
     sink, answered = SinkRecorder(), Answered()
     submit(session, sink)
     sent(session)
@@ -160,7 +160,7 @@ def test_a_lost_scheduler_fails_what_is_pending(session: Session) -> None:
     assert answered.times == 1 and not session.pending
 
 
-def test_a_lost_scheduler_that_is_there_again_is_told_to_stop_what_nobody_waits_for(session: Session) -> None:
+def test_a_silent_scheduler_that_returns_gets_cancels_for_abandoned_tasks(session: Session) -> None:
     submit(session, SinkRecorder())
     sent(session)
     be_silent(session, 0.0, 100.0)
@@ -170,7 +170,7 @@ def test_a_lost_scheduler_that_is_there_again_is_told_to_stop_what_nobody_waits_
     assert messages.Cancel([0], force=True) in sent(session), "what was said before may be lost"
 
 
-def test_a_standstill_of_the_process_is_no_silence_of_the_scheduler(session: Session) -> None:
+def test_a_pause_of_the_process_does_not_count_as_silence(session: Session) -> None:
     sink = SinkRecorder()
     submit(session, sink)
     be_silent(session, 0.0, 10.0)
@@ -180,7 +180,7 @@ def test_a_standstill_of_the_process_is_no_silence_of_the_scheduler(session: Ses
     assert isinstance(sink.told[0][1], SchedulerLostError)
 
 
-def test_after_a_loss_it_works_with_the_next_scheduler(session: Session) -> None:
+def test_after_a_loss_the_session_works_with_the_next_scheduler(session: Session) -> None:
     submit(session, SinkRecorder())
     be_silent(session, 0.0, 100.0)
     session.handle(messages.HelloWanted(), 101.0)
@@ -203,7 +203,7 @@ def test_refused_names_both_versions(session: Session) -> None:
         assert part in str(error)
 
 
-def test_a_refused_session_fails_what_comes_later_and_rests(session: Session) -> None:
+def test_a_refused_session_fails_new_tasks_and_sends_nothing(session: Session) -> None:
     session.handle(messages.Refused("protocolVersion", "too old", 9, "4.2"), 1.0)
     session.pop_outgoing()
     sink = SinkRecorder()
@@ -214,7 +214,7 @@ def test_a_refused_session_fails_what_comes_later_and_rests(session: Session) ->
     assert session.next_deadline > 100.0, "a deadline that is over makes the I/O thread turn without rest"
 
 
-def test_what_comes_after_the_end_is_turned_away(session: Session) -> None:
+def test_a_closed_session_fails_new_tasks(session: Session) -> None:
     session.close("enough")
     sink, chunk = SinkRecorder(), Chunk(Function(1, "f", b""), [b"1", b"2"])
     submit(session, sink)
@@ -223,7 +223,7 @@ def test_what_comes_after_the_end_is_turned_away(session: Session) -> None:
     assert not session.pending and not session.chunks
 
 
-def test_close_says_goodbye_and_cancels(session: Session) -> None:
+def test_close_sends_goodbye_and_cancels(session: Session) -> None:
     sink, answered = SinkRecorder(), Answered()
     submit(session, sink)
     sent(session)
@@ -237,13 +237,13 @@ def test_close_says_goodbye_and_cancels(session: Session) -> None:
     assert session.pop_outgoing() == []
 
 
-def test_forgetting_a_function_comes_after_its_tasks(session: Session) -> None:
+def test_a_function_is_forgotten_after_its_tasks(session: Session) -> None:
     submit(session, SinkRecorder())
     session.forget_function(1)
     assert sent(session)[1:] == [messages.Submit([0], [1], [b"payload"]), messages.ForgetFunctions([1])]
 
 
-def test_payloads_are_not_touched(session: Session) -> None:
+def test_payloads_are_not_copied(session: Session) -> None:
     payload = pickle.dumps(((1,), {}))
     sink = SinkRecorder(payload=payload)
     submit(session, sink)
