@@ -44,6 +44,8 @@ BURST = 50
 """Messages, or connections, of one attack at the most."""
 PAUSE_SECONDS = 0.05
 """Between two attacks."""
+LAST_LINES = 60
+"""Lines of the log that are printed if the scheduler has ended: its traceback."""
 LONG_BYTES = 32 << 20
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00%s" + bytes(32)
 READY = b"\x04\x29\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
@@ -244,14 +246,17 @@ def send(peer: zmq.Socket[bytes], frames: list[bytes]) -> None:
 def attack(
     attacker: Attacker, process: psutil.Process, seconds: float, keys: list[str]
 ) -> tuple[collections.Counter[str], int]:
-    """Returns the number of attacks of each kind, and the most memory that the scheduler has had, in bytes."""
+    """Attack until the time is over or the scheduler has ended.
+
+    Returns the number of attacks of each kind, and the most memory that the scheduler has had, in bytes.
+    """
     made: collections.Counter[str] = collections.Counter()
     most = 0
     attacker.find_victims()
     phases = attacker.phases()
     for phase in [phases[key] for key in keys]:
         end = time.monotonic() + seconds / len(keys)
-        while time.monotonic() < end:
+        while time.monotonic() < end and attacker.daemon.process.poll() is None:
             kind = attacker.chance.choice(list(phase))
             try:
                 phase[kind]()
@@ -276,6 +281,8 @@ def run(folder: Path, seconds: float, seed: int, attackers: list[str]) -> bool:
             process = psutil.Process(daemon.process.pid)
             before = process.memory_info().rss
             made, most = attack(Attacker(daemon, keys, random.Random(seed)), process, seconds, attackers)
+            if daemon.process.poll() is not None:
+                print("the end of the scheduler's log:", *daemon.log().splitlines()[-LAST_LINES:], sep="\n", flush=True)
             for client in clients:
                 client.stop()
             outcomes = [client.finish()[0] for client in clients]

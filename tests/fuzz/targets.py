@@ -78,7 +78,8 @@ class Conversation:
             memory_limit_bytes=drawing.one_of((1 << 32, 0)),
             is_protected=bool(drawing.below(2)),
         )
-        self._core = Scheduler(limits, 1, self._now)
+        # Half of the routes stay connected, so that a second hello of their peer is contested.
+        self._core = Scheduler(limits, 1, self._now, lambda route: route[-1] % 2 == 0)
         self._is_watched = bool(drawing.below(2))
         self._next_row = 0
         self._status = SnapshotWriter(self._core, _IDENTITY, "tcp://127.0.0.1:1", self._now)

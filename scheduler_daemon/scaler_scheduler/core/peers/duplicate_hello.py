@@ -37,8 +37,8 @@ class DuplicateHellos:
         self._is_connected = is_connected
         self._waiting: Dict[int, DuplicateHello] = {}
         """Waiting hellos by their incarnation."""
-        self.contested: Dict[bytes, DuplicateHello] = {}
-        """Waiting hellos by the old connection."""
+        self.contested: Dict[bytes, List[DuplicateHello]] = {}
+        """Waiting hellos by the old connection. A connection that changes its incarnation may have several."""
         self._next_check = 0.0
 
     def defer(self, event: Hello, now: float) -> bool:
@@ -54,16 +54,15 @@ class DuplicateHellos:
         if duplicate is not None and duplicate.event.route != event.route:
             raise ProtocolError(duplicate_text(duplicate))
         if duplicate is None:
-            duplicate = self._waiting[event.incarnation] = self.contested[old_route] = DuplicateHello(
-                event, old_route, now
-            )
+            duplicate = self._waiting[event.incarnation] = DuplicateHello(event, old_route, now)
+            self.contested.setdefault(old_route, []).append(duplicate)
         return True
 
     def note_message(self, route: bytes, now: float) -> None:
         """Note a message of an old connection."""
-        duplicate = self.contested[route]
-        if now >= duplicate.since + UNREAD_SECONDS:
-            duplicate.is_old_alive = True
+        for duplicate in self.contested[route]:
+            if now >= duplicate.since + UNREAD_SECONDS:
+                duplicate.is_old_alive = True
 
     def pop_decided(self, now: float) -> "List[DuplicateHello]":
         """Remove and return the hellos that are decided."""
@@ -73,7 +72,10 @@ class DuplicateHellos:
         decided = [duplicate for duplicate in self._waiting.values() if self._is_decided(duplicate, now)]
         for duplicate in decided:
             del self._waiting[duplicate.event.incarnation]
-            del self.contested[duplicate.old_route]
+            contesting = self.contested[duplicate.old_route]
+            contesting.remove(duplicate)
+            if not contesting:
+                del self.contested[duplicate.old_route]
         return decided
 
     def _is_decided(self, duplicate: DuplicateHello, now: float) -> bool:

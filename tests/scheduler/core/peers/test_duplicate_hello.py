@@ -5,6 +5,7 @@ Runs under PyPy and CPython.
 
 from __future__ import annotations
 
+import random
 from typing import Set
 
 import pytest
@@ -101,6 +102,50 @@ def test_of_two_duplicate_hellos_one_waits(core: Connected) -> None:
     assert core.take() == [("error", OTHER, TEXT)]
     core.wait(4)
     assert core.take() == [("welcome", NEW)]
+
+
+def test_a_connection_that_changes_its_incarnation_may_be_contested_for_both(core: Connected) -> None:
+    core.hello(NEW, events.CLIENT, 11)
+    core.hello(C, events.CLIENT, 12)
+    core.hello(OTHER, events.CLIENT, 12)
+    core.take()
+    core.wait(1.5)
+    core.heartbeat(C)
+    core.wait(1)
+    assert core.at(11) == NEW and core.at(12) == C
+    text = "incarnation 12 is already connected by another connection"
+    assert core.take() == [("welcome", NEW), ("error", OTHER, text)]
+    assert not core.scheduler._duplicate_hellos.contested
+
+
+def test_hellos_for_all_incarnations_that_a_connection_has_had_are_decided_at_once(core: Connected) -> None:
+    core.hello(NEW, events.CLIENT, 11)
+    core.hello(C, events.CLIENT, 12)
+    core.hello(OTHER, events.CLIENT, 12)
+    core.hello(C, events.CLIENT, 13)
+    core.take()
+    core.wait(1)
+    assert (core.at(11), core.at(12), core.at(13)) == (NEW, OTHER, C)
+    assert not core.scheduler._duplicate_hellos.contested
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_hellos_heartbeats_and_lost_connections(seed: int) -> None:
+    chance = random.Random(seed)
+    core = Connected()
+    routes = [C, W, A, NEW, OTHER]
+    for _ in range(300):
+        step = chance.randrange(10)
+        if step < 4:
+            core.hello(chance.choice(routes), chance.randrange(3), chance.randrange(11, 15), agent=33)
+        elif step < 7:
+            core.feed(events.Heartbeat(chance.choice(routes), 77, []))
+        elif step < 9:
+            core.wait(chance.choice([0.1, 0.5, 1.5]))
+        else:
+            core.connections.symmetric_difference_update([chance.choice(routes)])
+    core.wait(5)
+    assert not core.scheduler._duplicate_hellos.contested, "each hello is decided after some seconds"
 
 
 def test_a_repeated_hello_on_its_own_connection_is_accepted_at_once(core: Connected) -> None:
