@@ -76,7 +76,7 @@ def test_snapshot_with_peers(core: Core) -> None:
     assert (workers.names, workers.hosts, workers.pids) == (["name"] * 2, ["host"] * 2, [4711] * 2)
     assert (workers.languages, workers.versions) == (["python 3"] * 2, ["1"] * 2)
     assert workers.capabilities == ["big=1 gpu=2", ""]
-    assert workers.states == [WorkerState.AGENT_IS_HERE, 0]
+    assert workers.states == [WorkerState.AGENT_CONNECTED, 0]
     assert workers.resident_bytes == [(1 << 64) - 1, 0] and workers.cpu_milliseconds == [70, 0]
     assert workers.free == [core.scheduler.limits.queue_size] * 2
     assert (agents.incarnations, agents.names, agents.hosts, agents.pids) == ([33], ["name"], ["host"], [4711])
@@ -102,7 +102,7 @@ def test_tasks_by_state(core: Core) -> None:
     snapshot = taken(core)
     assert (snapshot.waiting + snapshot.dispatched, snapshot.running, snapshot.blocked) == (5, 1, 0)
     workers = snapshot.worker_columns
-    assert workers.states == [WorkerState.AGENT_IS_HERE | WorkerState.HOLDS_TASK | WorkerState.RUNS_LONG]
+    assert workers.states == [WorkerState.AGENT_CONNECTED | WorkerState.HOLDS_TASK | WorkerState.RUNS_LONG]
     assert (workers.running, workers.suspended, workers.held) == ([1], [0], [snapshot.dispatched])
     assert list(zip(workers.clients, workers.ids, workers.attempts)) == [row]
     assert (workers.tasks, workers.run_milliseconds) == (["function 1"], [2000])

@@ -91,11 +91,11 @@ class Keyring:
 
         Both are counted separately, so that each line names its own last key.
         """
-        connections = self._connections.pop(zap.rejected, now)
+        connections = self._connections.due(zap.rejected, now)
         if connections:
             text = logs.on_one_line(zap.last_rejection)
             _log.warning("%d connection(s) turned away; the last: %s", connections, text)
-        messages = self._messages.pop(router.rejected, now)
+        messages = self._messages.due(router.rejected, now)
         if messages:
             _log.warning("%d message(s) dropped; the last: %s", messages, self._why_dropped(router.last_rejected_user))
 
@@ -116,7 +116,7 @@ class _RejectionCount:
         self._logged = 0
         self._next_line = 0.0
 
-    def pop(self, count: int, now: float) -> int:
+    def due(self, count: int, now: float) -> int:
         """The rejections that are to be logged now; 0 while the previous line is too recent.
 
         Args:

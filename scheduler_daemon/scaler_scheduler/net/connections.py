@@ -155,7 +155,7 @@ class Connections:
 
     def on_disconnected(self, listener: Listener, descriptor: int) -> Optional[Endpoint]:
         """Forget a connection. Returns its other end if its handshake was not known to be over."""
-        failed = listener.handshakes.gone(descriptor)
+        failed = listener.handshakes.ended(descriptor)
         gone = self._open.pop(descriptor, None)
         if gone is not None:
             left = self._count_by_network[gone.network] = self._count_by_network[gone.network] - 1

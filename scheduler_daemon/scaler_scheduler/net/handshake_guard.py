@@ -135,7 +135,7 @@ class HandshakeGuard:
         self._pause = _SHORTEST_CHECK_SECONDS
         self._next_check = self._earliest_check
 
-    def gone(self, descriptor: int) -> Optional[Endpoint]:
+    def ended(self, descriptor: int) -> Optional[Endpoint]:
         """The connection has ended. Returns its other end if its handshake was not known to be over."""
         handshake = self._open.pop(descriptor, None)
         if handshake is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Tuple
 
-_LOOK_SECONDS = 10.0
+_CLEANUP_SECONDS = 10.0
 """How often old entries are removed."""
 
 
@@ -21,7 +21,7 @@ class RateLimits:
         self._per_second = per_second
         self._used: Dict[bytes, Tuple[float, float]] = {}
         """For each key the level of its bucket, and when it had this level, in seconds of the caller's clock."""
-        self._next_check = 0.0
+        self._next_cleanup = 0.0
 
     def exceeds(self, name: bytes, now: float) -> bool:
         """Count an operation. Returns whether the limit is exceeded; then the count begins anew.
@@ -36,8 +36,8 @@ class RateLimits:
             self._used.pop(name, None)
             return True
         self._used[name] = used, now
-        if now >= self._next_check:
-            self._next_check = now + _LOOK_SECONDS
+        if now >= self._next_cleanup:
+            self._next_cleanup = now + _CLEANUP_SECONDS
             self._used = {
                 each: (level, since)
                 for each, (level, since) in self._used.items()

@@ -28,14 +28,14 @@ OBJECT_ROWS = 1000
 TEXT_LIMIT = 200
 """The most characters of a published name."""
 
-GIVEN_LIMIT = 60
+TASK_NAME_LIMIT = 60
 """The most characters of each name in a function's list of task names."""
 
-AGENT_IS_HERE = 1
+AGENT_CONNECTED = 1
 HOLDS_TASK = 2
 RUNS_LONG = 4
 DOES_NOT_ANSWER = 8
-RETIRES = 16
+RETIRING = 16
 
 LONG_MILLISECONDS = 1000
 """The shortest run time that is called long in a worker's state."""
@@ -44,8 +44,8 @@ _MAX_UINT32 = (1 << 32) - 1
 _MAX_UINT64 = (1 << 64) - 1
 """The highest numbers of columns. Workers report run times and may report any number, so sums may be larger."""
 
-OBJECT_TO_COME = 0
-OBJECT_HERE = 1
+OBJECT_PENDING = 0
+OBJECT_STORED = 1
 OBJECT_ON_HOST = 2
 
 
@@ -96,13 +96,13 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
     states: List[int] = []
     running_tasks: List[Tuple[int, int, int, int, int]] = []
     for worker in workers:
-        state = AGENT_IS_HERE if agents.find(worker.agent) is not None else 0
+        state = AGENT_CONNECTED if agents.find(worker.agent) is not None else 0
         if worker.tasks:
             state |= HOLDS_TASK
             if is_unresponsive(worker):
                 state |= DOES_NOT_ANSWER
         if worker.is_retiring:
-            state |= RETIRES
+            state |= RETIRING
         running_tasks.append(_running_task(worker, texts, now))
         if running_tasks[-1][4] >= LONG_MILLISECONDS:
             state |= RUNS_LONG
@@ -219,14 +219,14 @@ def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
         (WIDE, compacted([min(function.run_ns, _MAX_UINT64) for function in known])),
         (WIDE, compacted([len(function.payload) for function in known])),
         (UINT32, compacted([len(function.clients) for function in known])),
-        (UINT32, compacted([texts.number(_given_names(function)) for function in known])),
+        (UINT32, compacted([texts.number(_task_names(function)) for function in known])),
     ]
     return FunctionRows(columns, open_tasks)
 
 
-def _given_names(function: Function) -> str:
+def _task_names(function: Function) -> str:
     """Some of the names that the tasks of a function were given, separated by commas."""
-    names = [name[:GIVEN_LIMIT] for name in function.task_names[: TASK_NAMES - 1]]
+    names = [name[:TASK_NAME_LIMIT] for name in function.task_names[: TASK_NAMES - 1]]
     return ", ".join([*names, "..."] if len(function.task_names) == TASK_NAMES else names)
 
 
@@ -250,5 +250,5 @@ def _objects(clients: Iterable[Client]) -> Iterator[StoredObject]:
 
 def _object_state(stored: StoredObject) -> int:
     if stored.producer is not None:
-        return OBJECT_TO_COME
-    return OBJECT_ON_HOST if stored.is_remote else OBJECT_HERE
+        return OBJECT_PENDING
+    return OBJECT_ON_HOST if stored.is_remote else OBJECT_STORED

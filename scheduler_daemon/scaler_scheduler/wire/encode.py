@@ -93,22 +93,22 @@ def _joined(rows: effects.Rows) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _sparse_column(special: Dict[int, Tuple[int, int, int]], rows: int, number: int) -> List[int]:
+def _sparse_column(numbers: Dict[int, Tuple[int, int, int]], rows: int, index: int) -> List[int]:
     """One of the three numbers of each row, as a column. Rows without numbers have 0."""
     column = [0] * rows
-    for row, numbers in special.items():
-        column[row] = numbers[number]
+    for row, of_row in numbers.items():
+        column[row] = of_row[index]
     return column
 
 
-def _special_columns(special: Dict[int, Tuple[int, int, int]], rows: int) -> Tuple[Column, Column, Column]:
+def _row_option_columns(row_options: Dict[int, Tuple[int, int, int]], rows: int) -> Tuple[Column, Column, Column]:
     """The flags, depths and priorities of a Dispatch."""
-    if not special:
+    if not row_options:
         return (UINT8, ()), (UINT32, ()), (UINT32, ())
-    priorities = [priority & 0xFFFFFFFF for priority in _sparse_column(special, rows, 2)]
+    priorities = [priority & 0xFFFFFFFF for priority in _sparse_column(row_options, rows, 2)]
     return (
-        (UINT8, compacted(_sparse_column(special, rows, 0))),
-        (UINT32, compacted(_sparse_column(special, rows, 1))),
+        (UINT8, compacted(_sparse_column(row_options, rows, 0))),
+        (UINT32, compacted(_sparse_column(row_options, rows, 1))),
         (UINT32, compacted(priorities)),
     )
 
@@ -168,7 +168,7 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
             (UINT32, compacted(rows.sizes)),
             (UINT32, rows.large_rows),
             (UINT8, _joined(rows)),
-            *_special_columns(effect.row_options, len(effect.ids)),
+            *_row_option_columns(effect.row_options, len(effect.ids)),
             *_input_columns(effect),
             *_name_columns(effect.names, len(effect.ids)),
         ),
