@@ -1,4 +1,4 @@
-"""The two commands as real processes, and what the scheduler says of itself on its monitor address."""
+"""Runs the scheduler's and the cluster's commands as real processes, and subscribes to snapshots."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from scaler_client.protocol.snapshots import Snapshot
 
 SCHEDULER_PYTHON = os.environ.get("SCALER_SCHEDULER_PYTHON") or sys.executable
 STOP_SECONDS = 5.0
-"""What each command promises for its end."""
+"""Each command promises to end within this time."""
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """This process' own, without what would configure the commands."""
+    """Return the environment of this process, without variables that configure the commands."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SCALER_", "COV_"))}
     return {**kept, **variables}
 
 
 def run_once(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
-    """A command that ends by itself."""
+    """Run a command that ends by itself."""
     return subprocess.run(
         command, env=environment(**variables), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
     )
@@ -47,14 +47,14 @@ def cluster_command(*arguments: str) -> list[str]:
 
 
 def key_command(*arguments: str) -> str:
-    """What `scaler_scheduler keygen` and its like print."""
+    """Run `scaler_scheduler keygen` or another key command; return its output."""
     done = run_once(scheduler_command(*arguments, python=sys.executable))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 class Command:
-    """A running command; its log is its standard output and error."""
+    """A running command. Its log has its standard output and error."""
 
     def __init__(self, command: list[str], log: Path, *, pass_fds: tuple[int, ...] = (), **variables: str) -> None:
         self._log = log
@@ -74,7 +74,7 @@ class Command:
         return self._log.read_text(errors="replace")
 
     def logged(self, pattern: str) -> str:
-        """The first group of the pattern, once the log has it."""
+        """Wait until the log matches the pattern; return the first group."""
         wait_until(lambda: re.search(pattern, self.log()) or self.process.poll() is not None, what=pattern)
         found = re.search(pattern, self.log())
         assert found, self.log()
@@ -86,7 +86,7 @@ class Command:
         return found
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Its exit status; it and everything it has started must be gone in time."""
+        """Stop the command; return its exit status. All its descendants must end in time."""
         self.descendants()
         self.process.send_signal(number)
         status = self.process.wait(STOP_SECONDS)
@@ -94,10 +94,10 @@ class Command:
         return status
 
     def end(self) -> None:
-        """However the test went: nothing stays."""
+        """End the command and its descendants, whatever the test did."""
         if self.process.poll() is None:
             self.descendants()
-            self.process.terminate()  # not killed at once: it has files to remove
+            self.process.terminate()  # not killed, because it has files to remove
             try:
                 self.process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
@@ -110,7 +110,7 @@ class Command:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    try:  # asked first whether it is still this process: `status` also tells that of the next one with its number
+    try:  # is_running comes first: `status` may belong to a later process with the same number
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
@@ -144,7 +144,7 @@ def cluster(folder: Path, address: str, workers: int = 1, *options: str) -> Iter
 
 
 class Monitor:
-    """A subscriber of the scheduler's snapshots."""
+    """A subscriber to the scheduler's snapshots."""
 
     def __init__(self, address: str) -> None:
         self._context = zmq.Context()
@@ -154,7 +154,7 @@ class Monitor:
         self._socket.connect(address)
 
     def next(self, seconds: float = 20.0) -> Snapshot:
-        """The next snapshot that was made after this call."""
+        """Return the next snapshot that is made after this call."""
         while self._socket.poll(0):
             self._socket.recv_multipart()
         assert self._socket.poll(round(seconds * 1000)), "no snapshot came"
@@ -176,6 +176,6 @@ def monitor(address: str) -> Iterator[Monitor]:
 
 
 def monitor_address_of(address: str) -> str:
-    """The default monitor address of a scheduler at a tcp address."""
+    """Return the default monitor address of a scheduler at a tcp address."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     return f"ipc:///tmp/{host.strip('[]')}_{port}_monitor"

@@ -1,4 +1,4 @@
-"""One scheduler, or one with a cluster, for the tests of a module that need nothing of their own."""
+"""A scheduler, or a scheduler with a cluster, that the tests of a module share."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def client(combo: SchedulerClusterCombo) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerCommand]:
-    """A scheduler without workers, for tests that bring their own."""
+    """A scheduler without workers."""
     with scheduler(tmp_path_factory.mktemp("scheduler")) as started:
         yield started
 
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Iterator[Path]:
-    """Not there yet. After the test it is: nothing waits on."""
+    """A file that tasks wait for. It is made after the test, so that no task waits on."""
     path = tmp_path / "gate"
     yield path
     path.touch()
@@ -41,7 +41,7 @@ def gate(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(name="scheduler")
 def fake_scheduler() -> Iterator[FakeScheduler]:
-    """One that says what the test does, to a host agent."""
+    """A fake scheduler for a host agent; the test writes its messages."""
     scheduler = FakeScheduler()
     yield scheduler
     scheduler.close()
@@ -49,5 +49,5 @@ def fake_scheduler() -> Iterator[FakeScheduler]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Where stand-ins of workers write what they do."""
+    """A file to which fake workers write what they do."""
     return tmp_path / "log"

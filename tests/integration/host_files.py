@@ -1,4 +1,4 @@
-"""What a cluster's agent has in /dev/shm."""
+"""The object files of a host agent in /dev/shm."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ PREFIX = "/dev/shm/scaler-"
 
 
 def directory_of(pid: int) -> Path:
-    """Where this agent, or a process that keeps the directory for it, has its objects."""
+    """Return the directory of the objects of this agent, or of a process that keeps the directory for it."""
     for descriptor in os.listdir(f"/proc/{pid}/fd"):
         try:
             target = os.readlink(f"/proc/{pid}/fd/{descriptor}")
         except OSError:
-            continue  # it was closed meanwhile
+            continue  # closed meanwhile
         if target.startswith(PREFIX):
             return Path(target)
     raise AssertionError(f"process {pid} has no directory of objects")
 
 
 def files_of(host: Command) -> list[str]:
-    """The names of the files that this cluster has there."""
+    """Return the names of the object files of this cluster."""
     return sorted(os.listdir(directory_of(host.process.pid)))

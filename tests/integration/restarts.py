@@ -1,4 +1,4 @@
-"""A scheduler that is killed, and started again at its address."""
+"""A scheduler that is killed and restarted at the same address."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from tests.integration.commands import SchedulerCommand
 
 OFTEN = ("--heartbeat-interval-seconds", "0.2")
-"""For clusters that are to notice soon."""
+"""Options of clusters that shall notice a restart soon."""
 
 
 class Restarts:
-    """A scheduler at one address, in one process after the other."""
+    """A scheduler at one address, in several processes one after the other."""
 
     def __init__(self, folder: Path, options: tuple[str, ...]) -> None:
         self._folder = folder

@@ -36,7 +36,7 @@ class Unpicklable:
         raise RuntimeError("not me")
 
 
-def test_an_argument_that_can_not_be_pickled(client: Client) -> None:
+def test_an_argument_that_cannot_be_pickled(client: Client) -> None:
     with pytest.raises(TypeError, match="argument 1 of type .*lock"):
         client.submit(print, 1, threading.Lock())
     with pytest.raises(TypeError, match="argument 'guard' of type .*lock"):
@@ -45,18 +45,18 @@ def test_an_argument_that_can_not_be_pickled(client: Client) -> None:
         client.map(print, [((i for i in range(3)),)])
 
 
-def test_what_can_not_be_called(client: Client) -> None:
+def test_a_function_that_is_not_callable(client: Client) -> None:
     with pytest.raises(TypeError, match="not callable"):
         client.submit(3)  # type: ignore[arg-type]
 
 
-def test_a_function_that_can_not_be_pickled(client: Client) -> None:
+def test_a_function_that_cannot_be_pickled(client: Client) -> None:
     lock = threading.Lock()
     with pytest.raises(TypeError, match="function .*lambda.* can't be pickled"):
         client.submit(lambda: lock)
 
 
-def test_results_and_exceptions_that_can_not_be_pickled(client: Client) -> None:
+def test_results_and_exceptions_that_cannot_be_pickled(client: Client) -> None:
     def fail() -> None:
         error = ValueError("kept a lock")
         error.lock = threading.Lock()  # type: ignore[attr-defined]
@@ -88,7 +88,7 @@ def test_the_traceback_shows_the_remote_frames(client: Client) -> None:
 ELSEWHERE = r"can't be unpickled on worker \S+ \(host \S+, CPython \S+, \S+\): ModuleNotFoundError: No module named"
 
 
-def test_a_module_that_is_not_here(client: Client) -> None:
+def test_a_result_whose_module_is_missing_in_the_client(client: Client) -> None:
     def make(fails: bool) -> Any:
         import sys
         import types
@@ -103,12 +103,14 @@ def test_a_module_that_is_not_here(client: Client) -> None:
     for fails, what in ((False, "result"), (True, "exception")):
         with pytest.raises(ResultPickleError) as raised:
             client.submit(make, fails).result(SECONDS)
-        assert str(raised.value).startswith(f"the {what} of test_a_module_that_is_not_here.<locals>.make can't be ")
+        assert str(raised.value).startswith(
+            f"the {what} of test_a_result_whose_module_is_missing_in_the_client.<locals>.make can't be "
+        )
         assert "in this process (host " in str(raised.value) and "Install 'only_there' there" in str(raised.value)
         assert isinstance(raised.value.__cause__, ModuleNotFoundError)
 
 
-def test_an_exception_says_which_task_and_where(client: Client) -> None:
+def test_an_exception_names_its_task_and_place(client: Client) -> None:
     def half(x: int) -> float:
         return 1 / (x - 4500)
 
@@ -135,7 +137,7 @@ def test_an_exception_says_which_task_and_where(client: Client) -> None:
         assert notes(raised.value).endswith(f"\nof {which} of map")
 
 
-def test_a_module_that_is_not_on_the_worker(client: Client, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_missing_on_the_worker(client: Client, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "only_here.py").write_text("def function():\n    return 1\n\nclass Thing:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     import only_here  # type: ignore[import-not-found]
@@ -172,7 +174,7 @@ def test_os_exit_in_a_task(client: Client) -> None:
     assert [each.result(SECONDS) for each in beside] == [i * i for i in range(100)]
 
 
-def test_a_task_with_a_signal_of_its_own(client: Client) -> None:
+def test_a_task_that_raises_keyboard_interrupt(client: Client) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -180,7 +182,7 @@ def test_a_task_with_a_signal_of_its_own(client: Client) -> None:
     assert client.submit(square, 2).result(SECONDS) == 4
 
 
-def test_text_that_is_no_utf_8_ends_no_client(client: Client) -> None:
+def test_text_that_is_no_utf_8_does_not_end_a_client(client: Client) -> None:
     """Neither this client nor the clients in tasks, which share the connection of their worker."""
 
     def parent(client: Client, name: str) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""Objects as users send them, against real processes: where they may stand, what they cost, and when they are gone."""
+"""Objects, with real processes: where references may stand, what objects cost, and when they are freed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SECONDS = 60
 WORKERS = 4
 SIZE = 200 << 20
 LARGE = 1 << 20
-"""Bytes of an object that becomes a file; a megabyte."""
+"""The size of an object that becomes a file: one megabyte."""
 
 
 class Host(NamedTuple):
@@ -54,7 +54,7 @@ class Host(NamedTuple):
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    """A scheduler and a cluster of this test's own, where everything is noticed soon."""
+    """A scheduler and a cluster for one test, with short heartbeat intervals."""
     with scheduler(tmp_path, "--client-timeout-seconds", "2", "--worker-timeout-seconds", "2") as daemon:
         with cluster(tmp_path, daemon.address, 2, *OFTEN) as command:
             yield Host(daemon, command)
@@ -65,7 +65,7 @@ def connected(host: Host) -> Client:
 
 
 def total(*args: Any, **kwargs: Any) -> int:
-    """Of all numbers at any depth."""
+    """Return the sum of all numbers, at any depth."""
     result = 0
     stack = [*args, *kwargs.values()]
     while stack:
@@ -82,7 +82,7 @@ def total(*args: Any, **kwargs: Any) -> int:
 # ------------------------------------------------------------------------------------------------- where they may stand
 
 
-def test_the_issues_ways_to_send(client: Client) -> None:
+def test_ways_to_call_send_object(client: Client) -> None:
     for ref, name in (
         (client.send_object("large_object", [1, 2, 3]), "large_object"),
         (client.send_object([1, 2, 3]), ""),
@@ -93,7 +93,7 @@ def test_the_issues_ways_to_send(client: Client) -> None:
 
 
 @pytest.mark.parametrize("size", [3, LARGE // 8], ids=["in messages", "in a file"])
-def test_wherever_an_argument_may_be(client: Client, size: int) -> None:
+def test_references_anywhere_in_arguments(client: Client, size: int) -> None:
     array = numpy.arange(size)
     ref, other, expected = client.send_object(array), client.send_object([1]), int(array.sum())
     calls: list[tuple[tuple[Any, ...], dict[str, Any], int]] = [
@@ -135,7 +135,7 @@ def test_wherever_an_argument_may_be(client: Client, size: int) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_whatever_can_be_pickled(client: Client, value: Any) -> None:
+def test_kinds_of_objects(client: Client, value: Any) -> None:
     ref = client.send_object(value)
     if callable(value):
         assert client.submit(lambda fn: fn(1), ref).result(SECONDS) == value(1)
@@ -158,7 +158,7 @@ def test_bad_input(client: Client) -> None:
             outside()
 
 
-def test_references_of_others_and_stale_ones(host: Host) -> None:
+def test_references_of_other_clients_and_of_gone_objects(host: Host) -> None:
     with connected(host) as client, connected(host) as other:
         ref = client.send_object("mine", [1, 2])
         uses: list[Callable[[Client], object]] = [
@@ -185,7 +185,7 @@ def test_references_of_others_and_stale_ones(host: Host) -> None:
             client.send_object([1])
 
 
-def test_inside_tasks(client: Client) -> None:
+def test_send_object_inside_tasks(client: Client) -> None:
     def parent(inner: Client, given: list[int], size: int) -> int:
         ref = inner.send_object(numpy.full(size, 2))
         with Client() as own:
@@ -199,7 +199,7 @@ def test_inside_tasks(client: Client) -> None:
     assert [future.result(SECONDS) for future in futures] == [8 * size + 3 for size in sizes]
 
 
-def test_many_threads(client: Client) -> None:
+def test_send_object_in_many_threads(client: Client) -> None:
     def use(number: int) -> int:
         refs = [client.send_object([number, i]) for i in range(20)]
         return sum(future.result(SECONDS) for future in [client.submit(total, ref) for ref in refs])
@@ -249,7 +249,7 @@ def look_at(array: Any, _: int) -> tuple[int, bool, int]:
 
 
 def seen_by_all(client: Client, ref: ObjectRef, expected: int) -> None:
-    """Each worker has read the array."""
+    """Let each worker read the array."""
     seen: set[int] = set()
     while len(seen) < WORKERS:
         for value, is_writeable, pid in client.map(look_at, [(ref, i) for i in range(2 * WORKERS)]):
@@ -258,19 +258,19 @@ def seen_by_all(client: Client, ref: ObjectRef, expected: int) -> None:
 
 
 def held_by(pid: int, *fields: str) -> int:
-    """Bytes of a process' memory: the sum of these fields of the system's account."""
+    """Return the sum of these fields of a process in the system's memory statistics, in bytes."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     found = dict(re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE))
     return sum(int(found[field]) << 10 for field in fields)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="nobody counts so here")
-def test_a_host_has_an_array_once_however_many_workers_read_it(tmp_path: Path) -> None:
+def test_a_host_has_an_array_once_for_all_workers(tmp_path: Path) -> None:
     with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address, WORKERS, *OFTEN) as command:
         with Client(daemon.address, heartbeat_interval_seconds=0.2) as client:
             with monitor(daemon.monitor_address) as watch:
                 wait_until(lambda: watch.next().workers == WORKERS)
-            seen_by_all(client, client.send_object(numpy.zeros(LARGE, int)), 0)  # they have imported numpy now
+            seen_by_all(client, client.send_object(numpy.zeros(LARGE, int)), 0)  # now they have imported numpy
             family = [command.process.pid, *(process.pid for process in command.descendants())]
             before = sum(held_by(pid, "Pss") for pid in family)
             array = numpy.arange(SIZE // 8)
@@ -287,11 +287,13 @@ def test_a_host_has_an_array_once_however_many_workers_read_it(tmp_path: Path) -
             del ref
             gc.collect()
             wait_until(lambda: not files_of(command))
-            wait_until(lambda: sum(held_by(pid, "Pss") for pid in family) - before < SIZE * 0.2, what="it is unmapped")
+            wait_until(
+                lambda: sum(held_by(pid, "Pss") for pid in family) - before < SIZE * 0.2, what="the array is unmapped"
+            )
 
 
 def test_more_objects_than_the_credit(tmp_path: Path) -> None:
-    """Objects that a client holds don't keep its tasks waiting; those beyond the limit are refused by name."""
+    """Objects of a client do not delay its tasks. Objects beyond the limit are refused, and the error names them."""
     with scheduler(tmp_path, "--memory-limit", "64M") as daemon, cluster(tmp_path, daemon.address, 2):
         with Client(daemon.address) as client:
             refs = [client.send_object(numpy.full(10 * LARGE // 8, i)) for i in range(8)]
@@ -301,7 +303,7 @@ def test_more_objects_than_the_credit(tmp_path: Path) -> None:
                 with pytest.raises(ObjectNotFoundError, match="total: object .* is not there"):
                     future.result(SECONDS)
             del refs, futures, future
-            for i in range(30):  # one after the other there is room for any number
+            for i in range(30):  # one after the other, any number fits
                 assert client.submit(total, client.send_object(numpy.full(20 * LARGE // 8, i))).result(SECONDS) >= i
 
 
@@ -310,7 +312,7 @@ def test_more_objects_than_the_credit(tmp_path: Path) -> None:
 
 @contextmanager
 def shared_by(host: Host) -> Iterator[tuple[Client, list[ObjectRef]]]:
-    """A client with objects that both workers have read."""
+    """Return a client with objects that both workers have read."""
     with connected(host) as client:
         refs = [client.send_object(numpy.full(LARGE, i)) for i in range(3)]
         refs.append(client.send_object([1]))  # too small for a file
@@ -319,7 +321,7 @@ def shared_by(host: Host) -> Iterator[tuple[Client, list[ObjectRef]]]:
         yield client, refs
 
 
-def test_with_the_last_reference(host: Host) -> None:
+def test_an_object_is_freed_with_its_last_reference(host: Host) -> None:
     with shared_by(host) as (client, refs):
         del refs[1:]
         gc.collect()
@@ -330,7 +332,7 @@ def test_with_the_last_reference(host: Host) -> None:
         wait_until(lambda: not files_of(host.command))
 
 
-def test_with_clear_and_disconnect(host: Host) -> None:
+def test_objects_are_freed_by_clear_and_disconnect(host: Host) -> None:
     with shared_by(host) as (client, refs):
         client.clear()
         wait_until(lambda: not files_of(host.command))
@@ -353,7 +355,7 @@ sys.stdin.readline()
 """
 
 
-def test_with_a_client_that_is_killed(host: Host) -> None:
+def test_objects_of_a_killed_client_are_freed(host: Host) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", CLIENT, host.daemon.address],
         env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -368,7 +370,7 @@ def test_with_a_client_that_is_killed(host: Host) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
-def test_with_the_agent(host: Host, number: signal.Signals) -> None:
+def test_objects_are_freed_with_the_agent(host: Host, number: signal.Signals) -> None:
     with shared_by(host) as (_, refs):
         directory = directory_of(host.command.process.pid)
         host.command.descendants()
@@ -379,25 +381,25 @@ def test_with_the_agent(host: Host, number: signal.Signals) -> None:
         assert refs
 
 
-def test_with_everything_killed_once_another_agent_starts(host: Host, tmp_path: Path) -> None:
+def test_files_of_a_killed_host_are_removed_by_the_next_agent(host: Host, tmp_path: Path) -> None:
     second = tmp_path / "second"
     second.mkdir()
     with shared_by(host) as (client, refs):
         directory = directory_of(host.command.process.pid)
-        everybody = [psutil.Process(host.command.process.pid), *host.command.descendants()]
-        for process in everybody:
-            process.suspend()  # or the one that is left would see to it
-        for process in everybody:
+        processes = [psutil.Process(host.command.process.pid), *host.command.descendants()]
+        for process in processes:
+            process.suspend()  # else the remaining process would remove the files
+        for process in processes:
             process.kill()
         host.command.process.wait()
-        wait_until(lambda: not any(map(is_alive, everybody)))
+        wait_until(lambda: not any(map(is_alive, processes)))
         assert len(os.listdir(directory)) == 3
         with cluster(second, host.daemon.address, 2, *OFTEN) as other:
             assert client.map(total, [(ref,) for ref in refs]) == [0, LARGE, 2 * LARGE, 1]
             assert not directory.exists() and len(files_of(other)) == 3
 
 
-def test_workers_that_die_get_them_again(host: Host) -> None:
+def test_replaced_workers_get_the_objects_again(host: Host) -> None:
     with shared_by(host) as (client, refs):
         workers = set(client.map(lambda *_: os.getpid(), [(i,) for i in range(20)]))
         for pid in workers:
@@ -407,7 +409,7 @@ def test_workers_that_die_get_them_again(host: Host) -> None:
 
 
 @pytest.mark.parametrize("way", ["kill", "stop"])
-def test_a_scheduler_that_is_started_anew_is_sent_them_again(tmp_path: Path, way: str) -> None:
+def test_a_restarted_scheduler_is_sent_the_objects_again(tmp_path: Path, way: str) -> None:
     with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN) as command:
         with Client(daemon.now.address, heartbeat_interval_seconds=0.2) as client:
             refs = [client.send_object(numpy.full(LARGE, 1)), client.send_object([2]), client.send_object(bytes(LARGE))]

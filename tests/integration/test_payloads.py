@@ -1,4 +1,4 @@
-"""Much data: functions that carry it go once per hop, arguments and results of half a gigabyte pass."""
+"""Large payloads: a large function is sent once per hop, and arguments and results may have half a gigabyte."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def fingerprint(data: bytes) -> tuple[int, bytes, bytes]:
 
 
 def io_bytes(pid: int) -> int:
-    """Bytes that a process has read and written, sockets included."""
+    """Return the bytes that a process has read and written, including sockets."""
     counters = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
     return int(counters["rchar"]) + int(counters["wchar"])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts bytes in /proc")
-def test_a_function_that_carries_20_mb_goes_once_per_hop(tmp_path: Path) -> None:
+def test_a_function_of_20_mb_is_sent_once_per_hop(tmp_path: Path) -> None:
     with SchedulerClusterCombo(n_workers=2) as combo, Client(combo.get_address()) as client:
         client.map(abs, [(1,)] * 100)
         before = io_bytes(combo.scheduler_pid)
@@ -57,9 +57,9 @@ def test_a_function_that_carries_20_mb_goes_once_per_hop(tmp_path: Path) -> None
         assert moved < 4 * 20 * MEGABYTE
 
 
-def test_a_function_is_forgotten_everywhere_when_nothing_needs_it(combo: SchedulerClusterCombo, client: Client) -> None:
+def test_an_unneeded_function_is_forgotten_everywhere(combo: SchedulerClusterCombo, client: Client) -> None:
     with monitor(monitor_address_of(combo.get_address())) as watch:
-        for _ in range(70):  # more than the client keeps of those that were used last
+        for _ in range(70):  # more functions than the client keeps after their last use
             fn = carrier(100)
             assert client.submit(fn, 1).result(SECONDS) == 101
             del fn
@@ -93,7 +93,7 @@ def print_much(total: int) -> int:
 
 
 def test_a_task_that_prints_2_gb(tmp_path: Path) -> None:
-    """To where nobody keeps it, as with `> /dev/null`: it must not go through scheduler or client."""
+    """The output goes to /dev/null: it must not go through scheduler or client."""
     with scheduler(tmp_path) as daemon:
         to_null = ["sh", "-c", 'exec "$@" >/dev/null', "sh", *cluster_command("-n", "1", daemon.address)]
         command = Command(to_null, tmp_path / "cluster.log")
@@ -106,7 +106,7 @@ def test_a_task_that_prints_2_gb(tmp_path: Path) -> None:
             command.end()
 
 
-def test_a_task_that_prints_to_a_pipe_that_nobody_reads_does_not_keep_the_cluster(tmp_path: Path) -> None:
+def test_a_task_that_prints_to_an_unread_pipe_does_not_block_the_cluster(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     with scheduler(tmp_path) as daemon:
         to_pipe = ["sh", "-c", f'exec "$@" >/dev/fd/{writer}', "sh", *cluster_command("-n", "1", daemon.address)]
