@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# tests/run.sh [lint]: ruff (rules and format), mypy, and unless only lint is asked for every test in every environment
-# that is set up.
+# tests/run.sh [lint]: run ruff (rules and format) and mypy, and without `lint` also the tests of every environment.
 # `make test` calls it. All suites run even when one fails; the last lines say how each went.
 #
-# What mostly waits for real processes runs in two halves, beside the other interpreters' suites, which compute: this is
-# balanced for two cores, and takes half of the time that one after the other would.
+# The tests that wait for processes run at the same time as the other interpreters' suites, which compute. The tests of
+# the main environment that compute follow. This keeps two cores busy.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,7 +48,10 @@ tests_in() {
     PATH="$PWD/$environment/bin:$PATH" "$environment/bin/python" -m pytest "$@"
 }
 
-WAITING=(tests/adapters tests/conformance tests/documents tests/integration tests/interop tests/installation tests/ui)
+# Tests that start processes and mostly wait for them: four at a time keep two cores busy.
+WAITING=(tests/adapters tests/conformance tests/documents tests/integration tests/interop tests/installation tests/ui
+    tests/worker/fork_server tests/worker/worker/test_worker_conversation.py tests/worker/worker/test_worker_objects.py
+    tests/worker/worker/test_worker_process.py)
 names=()
 
 mypy_of_all() {
@@ -78,7 +80,7 @@ else
     suites_of_others >"$folder/of others" 2>&1 &
     beside=$!
     set +m
-    run_suite "$(name_of .venv), waiting" tests_in .venv -n 2 --dist loadfile "${WAITING[@]}"
+    run_suite "$(name_of .venv), waiting" tests_in .venv -n 4 --dist loadfile "${WAITING[@]}"
     # The longest file first, or one process would be left with it at the end.
     run_suite "$(name_of .venv), computing" tests_in .venv -n 2 --dist loadfile tests/simulation tests "${WAITING[@]/#/--ignore=}"
     wait "$beside"
