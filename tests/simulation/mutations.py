@@ -346,7 +346,7 @@ MUTATIONS = (
     ),
     Mutation(
         "leave the files that an agent names when it joins again",
-        host_results.HostResults, "reconcile_files", "self._discard_file(agent, client_name, task_id)", "pass",
+        host_results.HostResults, "reconcile_files", "self._discard_file(agent, incarnation, task_id)", "pass",
         first_seed=114,
     ),
     Mutation(

@@ -50,6 +50,8 @@ WORKER_OUTCOMES = 5
 
 
 class Effect:
+    """The base of all effects."""
+
     __slots__ = ("route",)
     kind = -1
 
@@ -79,6 +81,8 @@ class Welcome(Effect):
 
 
 class Refused(Effect):
+    """A peer may not join. `reason` is one of the REFUSED_ constants."""
+
     __slots__ = ("reason", "text")
     kind = REFUSED
 
@@ -89,11 +93,15 @@ class Refused(Effect):
 
 
 class HelloWanted(Effect):
+    """The sender of a message is unknown and must say hello first."""
+
     __slots__ = ()
     kind = HELLO_WANTED
 
 
 class Goodbye(Effect):
+    """The scheduler stops."""
+
     __slots__ = ("reason",)
     kind = GOODBYE
 
@@ -103,6 +111,8 @@ class Goodbye(Effect):
 
 
 class HeartbeatEcho(Effect):
+    """The answer to a heartbeat. `is_drained`: none of a retiring agent's workers holds a task."""
+
     __slots__ = ("is_drained", "sequence")
     kind = HEARTBEAT_ECHO
 
@@ -113,6 +123,8 @@ class HeartbeatEcho(Effect):
 
 
 class Function(Effect):
+    """A function for a worker. It is sent before the first task that names its number."""
+
     __slots__ = ("function_kind", "name", "number", "payload")
     kind = FUNCTION
 
@@ -125,6 +137,8 @@ class Function(Effect):
 
 
 class ForgetFunctions(Effect):
+    """Functions that a worker can drop, by number."""
+
     __slots__ = ("numbers",)
     kind = FORGET_FUNCTIONS
 
@@ -220,6 +234,8 @@ class Resolved(Effect):
 
 
 class Started(Effect):
+    """Tasks of a client that have begun."""
+
     __slots__ = ("ids",)
     kind = STARTED
 
@@ -245,6 +261,8 @@ class Output(Effect):
 
 
 class CancelRefused(Effect):
+    """Tasks that a client has cancelled and that run on, because they had begun."""
+
     __slots__ = ("ids",)
     kind = CANCEL_REFUSED
 
@@ -266,11 +284,15 @@ class Tasks(Effect):
 
 
 class Retract(Tasks):
+    """Queued tasks that a worker is asked to give back."""
+
     __slots__ = ()
     kind = RETRACT
 
 
 class Stop(Tasks):
+    """Running tasks that a worker is told to interrupt."""
+
     __slots__ = ()
     kind = STOP
 
@@ -291,6 +313,8 @@ class EndWorker(Effect):
 
 
 class Object(Effect):
+    """The bytes of an object, for a worker or a host agent."""
+
     __slots__ = ("client", "frames", "id", "name")
     kind = OBJECT
 
@@ -303,6 +327,8 @@ class Object(Effect):
 
 
 class ForgetObjects(Effect):
+    """Objects that a worker or a host agent can drop."""
+
     __slots__ = ("clients", "ids")
     kind = FORGET_OBJECTS
 
@@ -332,6 +358,8 @@ class Shutdown(Effect):
 
 
 class Credit(Effect):
+    """How many bytes a client may submit since its welcome, in total."""
+
     __slots__ = ("bytes",)
     kind = CREDIT
 
@@ -341,6 +369,8 @@ class Credit(Effect):
 
 
 class Notice(Effect):
+    """A text for the user of a client."""
+
     __slots__ = ("text",)
     kind = NOTICE
 

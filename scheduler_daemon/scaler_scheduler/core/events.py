@@ -39,6 +39,8 @@ ROLE_NAMES = ("client", "worker", "agent")
 
 
 class Event:
+    """The base of all events."""
+
     __slots__ = ("route",)
     kind = -1
 
@@ -173,6 +175,8 @@ class Hello(Event):
 
 
 class Goodbye(Event):
+    """A peer leaves."""
+
     __slots__ = ("reason",)
     kind = GOODBYE
 
@@ -212,6 +216,8 @@ class Heartbeat(Event):
 
 
 class Function(Event):
+    """A client's function. `number` is the client's own; `digest` identifies the bytes."""
+
     __slots__ = ("digest", "function_kind", "name", "number", "payload")
     kind = FUNCTION
 
@@ -225,6 +231,8 @@ class Function(Event):
 
 
 class ForgetFunctions(Event):
+    """Functions that a client no longer uses, by its own numbers."""
+
     __slots__ = ("numbers",)
     kind = FORGET_FUNCTIONS
 
@@ -344,16 +352,22 @@ class Tasks(Event):
 
 
 class Started(Tasks):
+    """Tasks that have begun, from their worker or its host agent."""
+
     __slots__ = ()
     kind = STARTED
 
 
 class Suspended(Tasks):
+    """Tasks that wait for tasks of their own, from their nested client."""
+
     __slots__ = ()
     kind = SUSPENDED
 
 
 class Resumed(Tasks):
+    """Suspended tasks that go on, from their nested client."""
+
     __slots__ = ()
     kind = RESUMED
 
@@ -392,6 +406,7 @@ class Object(Event):
 
     @property
     def size(self) -> int:
+        """The bytes of all frames."""
         return sum(map(len, self.frames))
 
 
@@ -437,6 +452,8 @@ class Output(Event):
 
 
 class Shutdown(Event):
+    """A client asks the scheduler and all clusters to end."""
+
     __slots__ = ()
     kind = SHUTDOWN
 

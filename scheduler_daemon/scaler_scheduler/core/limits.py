@@ -2,6 +2,8 @@
 
 
 class Limits:
+    """The limits of one scheduler. Times are in seconds, sizes in bytes."""
+
     __slots__ = (
         "batch_rows",
         "client_functions",

@@ -47,6 +47,8 @@ UNREACHABLE_LOG_SECONDS = 10.0
 
 
 class Scheduler:
+    """The state machine of one scheduler."""
+
     def __init__(
         self,
         limits: Limits,
@@ -176,7 +178,7 @@ class Scheduler:
         if self._lease_timer.is_due(now):
             self._leases.expire(now, self._lease_timer.stall_seconds())
             self._credits.update_all()
-            self._steal_from_silent()
+            self._cancellation.reassign_silent()
             self.unschedulable.check(now)
             self._slow_consumer.check(now)
 
@@ -434,18 +436,3 @@ class Scheduler:
         if not client.worker:
             raise ProtocolError("only a nested client may send this message")
         return client, self.tables.workers.find(client.worker)
-
-    # ---------------------------------------------------------------------------------------------------------- notices
-
-    def _steal_from_silent(self) -> None:
-        """Take queued tasks away from workers that do not answer, and log it. What such a worker runs keeps it from
-        answering."""
-        for tasks in work_stealing.tasks_of_silent_workers(self.tables.workers, self.dispatcher.idle):
-            worker = tasks[0].worker
-            assert worker is not None
-            text = f"worker {worker.name} on {worker.host} (process {worker.pid}) does not answer while it runs a task"
-            self.operator_log.info(f"{text}: its {len(tasks)} queued task(s) move to other workers")
-            self._cancellation.reassign(tasks)
-        for worker in self.tables.workers:
-            if work_stealing.needs_probe(worker):
-                self.outbox.add(effects.HeartbeatEcho(worker.route, 0))

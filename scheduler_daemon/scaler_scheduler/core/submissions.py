@@ -15,6 +15,8 @@ from scaler_scheduler.core.state.records import Client
 
 
 class Submissions:
+    """Accepts submitted tasks."""
+
     def __init__(self, core: CoreState, graphs: Graphs, reattach: Reattach, quotas: Quotas) -> None:
         self._tables = core.tables
         self._quotas = quotas

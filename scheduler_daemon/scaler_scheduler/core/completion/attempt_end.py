@@ -25,6 +25,8 @@ from scaler_scheduler.core.state.transitions import (
 
 
 class AttemptEnd:
+    """Decides what follows when an attempt ends without a result."""
+
     def __init__(self, core: CoreState, graphs: Graphs) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher
@@ -33,6 +35,7 @@ class AttemptEnd:
         self._task_retries = core.limits.task_retries
 
     def has_retries_left(self, task: Task) -> bool:
+        """Whether the task may run again after its failures."""
         limit = task.options.retries
         return task.failures <= (self._task_retries if limit < 0 else limit)
 

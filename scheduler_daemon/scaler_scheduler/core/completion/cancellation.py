@@ -13,6 +13,7 @@ from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import Name
+from scaler_scheduler.core.dispatch import work_stealing
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.events import Retracted
@@ -42,10 +43,13 @@ _REASONS = {INTENT_ABANDON: "its client is gone", INTENT_RERUN: "its client was 
 
 
 class Cancellation:
+    """Applies intents to tasks on workers: retracts them, stops them, and has their processes ended."""
+
     def __init__(self, core: CoreState, graphs: Graphs, host_results: HostResults, attempt_end: AttemptEnd) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._outbox = core.outbox
+        self._operator_log = core.operator_log
         self._graphs = graphs
         self._host_results = host_results
         self._attempt_end = attempt_end
@@ -197,6 +201,22 @@ class Cancellation:
             if task.may_store:
                 self._host_results.discard_file(worker, task.client.incarnation, task.id)
             self._attempt_end.retry_or_end(task, worker)
+
+    def reassign_silent(self) -> None:
+        """Reassign queued tasks of workers that do not answer, and log it. Call it once a second.
+
+        The running task of such a worker keeps it from answering.
+        """
+        workers = self._tables.workers
+        for tasks in work_stealing.tasks_of_silent_workers(workers, self._dispatcher.idle):
+            worker = tasks[0].worker
+            assert worker is not None
+            text = f"worker {worker.name} on {worker.host} (process {worker.pid}) does not answer while it runs a task"
+            self._operator_log.info(f"{text}: its {len(tasks)} queued task(s) move to other workers")
+            self.reassign(tasks)
+        for worker in workers:
+            if work_stealing.needs_probe(worker):
+                self._outbox.add(effects.HeartbeatEcho(worker.route, 0))
 
     def check_timers(self, now: float) -> None:
         """Handle the timers that are due."""

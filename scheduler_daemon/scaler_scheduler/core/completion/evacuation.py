@@ -11,6 +11,8 @@ from scaler_scheduler.core.state.records import Agent, StoredObject
 
 
 class Evacuation:
+    """Fetches kept results from retiring hosts."""
+
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
         self._outbox = core.outbox

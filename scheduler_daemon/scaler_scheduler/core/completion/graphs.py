@@ -31,6 +31,8 @@ CROWDED_SECONDS = 1.0
 
 
 class Graphs:
+    """The tasks with inputs or kept results, and the objects of clients."""
+
     def __init__(self, core: CoreState, evacuation: Evacuation) -> None:
         self._tables = core.tables
         self._evacuation = evacuation
@@ -79,10 +81,12 @@ class Graphs:
         ]
 
     def pop_ready(self) -> List[Task]:
+        """Return and forget the tasks that just became ready."""
         ready, self.ready = self.ready, []
         return ready
 
     def drop_unneeded(self, stored: StoredObject) -> None:
+        """Drop the object if neither its client nor an open task needs it, and tell the peers that have copies."""
         if stored.is_needed:
             return
         if stored.producer is not None and stored.producer.keep == events.KEEP_YES:

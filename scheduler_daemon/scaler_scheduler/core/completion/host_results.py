@@ -14,6 +14,8 @@ from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 
 class HostResults:
+    """The kept results that are files of hosts."""
+
     def __init__(self, core: CoreState, graphs: Graphs) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher
@@ -80,23 +82,23 @@ class HostResults:
         if lane is not None:
             self._dispatcher.prune(lane)
 
-    def discard_file(self, worker: Worker, client_name: int, task_id: int) -> None:
+    def discard_file(self, worker: Worker, incarnation: int, task_id: int) -> None:
         """Have a host agent remove a file of this worker that does not count, or may exist.
 
         The file is removed once no other attempt can have written the one that is there.
         """
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
-            self._discard_file(agent, client_name, task_id)
+            self._discard_file(agent, incarnation, task_id)
 
     def reconcile_files(self, agent: Agent, names: Iterable[Name]) -> None:
         """Remove files that do not count on the host of an agent that has joined again. The request to remove them may
         be lost."""
-        for client_name, task_id, _ in names:
-            self._discard_file(agent, client_name, task_id)
+        for incarnation, task_id, _ in names:
+            self._discard_file(agent, incarnation, task_id)
 
-    def _discard_file(self, agent: Agent, client_name: int, task_id: int) -> None:
-        client = self._tables.clients.find(client_name)
+    def _discard_file(self, agent: Agent, incarnation: int, task_id: int) -> None:
+        client = self._tables.clients.find(incarnation)
         stored = None if client is None else client.objects.get(task_id)
         task = None if client is None else client.tasks.get(task_id)
         if stored is not None:
@@ -106,4 +108,4 @@ class HostResults:
                 stored.copies.stale_agents.add(agent)
                 agent.objects.add(stored)
         elif task is None or task.worker is None or task.worker.agent != agent.incarnation:
-            self._outbox.forget_object(agent.route, client_name, task_id)
+            self._outbox.forget_object(agent.route, incarnation, task_id)

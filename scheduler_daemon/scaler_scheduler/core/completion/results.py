@@ -52,38 +52,38 @@ class ResultHandler:
         tables, outbox, graphs, host_results = self._tables, self._outbox, self._graphs, self._host_results
         ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
         durations, sizes, payload = event.durations, event.sizes, event.payload
-        client_names, large = event.clients, event.large
+        incarnations, large = event.clients, event.large
         is_profiled = len(event.cpu_times) > 0
         clients, functions, counts = tables.clients, tables.functions, tables.counts
         worker_tasks = worker.tasks
         client: Optional[Client] = None
-        client_name = -1
+        incarnation = -1
         position = 0  # the offset of this row's bytes
         begin = 0  # the offset of the first bytes that are not in the outbox yet
         pending: Optional[Resolved] = None  # the client's batch that these bytes go to
         function: Optional[Function] = None
         name = ""  # the user-given name of the tasks of the present run of rows
-        spent = 0
+        run_ns = 0
         count = 0
-        freed = 0
+        ended_bytes = 0
         late_before = counts.late_results
         history = tables.history
         tracebacks = event.tracebacks
         recorded = 0  # rows before this one are in the history; rows in `skipped` do not belong there
         skipped: List[int] = []
         for row in range(len(ids)):
-            if client_names[row] != client_name:
-                client_name = client_names[row]
-                client = clients.by_incarnation.get(client_name)
+            if incarnations[row] != incarnation:
+                incarnation = incarnations[row]
+                client = clients.by_incarnation.get(incarnation)
             size = sizes[row]
             task = None if client is None else client.tasks.get(ids[row])
             if task is None or task.worker is not worker or task.attempt != attempts[row]:
                 counts.late_results += 1
                 skipped.append(row)
                 if tables.unclaimed:
-                    drop_unclaimed(tables, worker, client_name, ids[row])
+                    drop_unclaimed(tables, worker, incarnation, ids[row])
                 if outcomes[row] == OUTCOME_STORED:
-                    host_results.discard_file(worker, client_name, ids[row])
+                    host_results.discard_file(worker, incarnation, ids[row])
                 if pending is not None:
                     pending.rows.parts.append(payload[begin:position])
                     pending = None
@@ -92,15 +92,15 @@ class ResultHandler:
             assert client is not None
             outcome = outcomes[row]
             if outcome and tracebacks and tracebacks[row]:
-                history.tracebacks.add(client_name, task.id, task.attempt, tracebacks[row])
+                history.tracebacks.add(incarnation, task.id, task.attempt, tracebacks[row])
             if task.function is not function or task.options.name != name:
                 if function is not None:
-                    function.count_results(spent, count)
+                    function.count_results(run_ns, count)
                     history.record_results(event, worker, function, name, recorded, row, skipped)
                     recorded = row
                 function, name = task.function, task.options.name
-                spent = count = 0
-            spent += durations[row]
+                run_ns = count = 0
+            run_ns += durations[row]
             count += 1
             if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node:
                 if pending is not None:  # before an answer of the scheduler itself gets into the same batch
@@ -128,7 +128,7 @@ class ResultHandler:
             # task_end.close_task and Outbox.answer, inline for the same reason.
             del client.tasks[task.id]
             client.returned_bytes += task.size + TASK_OVERHEAD
-            freed += task.size
+            ended_bytes += task.size
             counts.resolved += 1
             if outcome:
                 counts.outcomes[outcome] += 1
@@ -157,9 +157,9 @@ class ResultHandler:
         if pending is not None:
             pending.rows.parts.append(payload[begin:position])
         if function is not None:
-            function.count_results(spent, count)
+            function.count_results(run_ns, count)
             history.record_results(event, worker, function, name, recorded, len(ids), skipped)
-        counts.payload_bytes -= freed
+        counts.payload_bytes -= ended_bytes
         worker.done_tasks += len(ids) - (counts.late_results - late_before)
 
     def _process_special(self, task: Task, event: Results, row: int, worker: Worker) -> int:

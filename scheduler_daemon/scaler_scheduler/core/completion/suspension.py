@@ -57,6 +57,7 @@ def suspend_named(event: Suspended, client: Client, worker: Optional[Worker], ta
 
 
 def resume_named(event: Resumed, client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
+    """Resume the named tasks."""
     resume_all(_names(event), client, worker, tables, now)
 
 

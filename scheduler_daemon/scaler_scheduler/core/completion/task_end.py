@@ -38,6 +38,7 @@ def answer_task(tables: Tables, outbox: Outbox, task: Task, outcome: int, payloa
 
 
 def deaths_text(task: Task) -> bytes:
+    """Return the error text of a task whose attempts ended with the death of their workers."""
     deaths = task.deaths or []
     if task.failures == 1 == len(deaths):
         return f"{task.name}#{task.id}: the worker died in its only attempt: {deaths[0]}".encode()
@@ -46,4 +47,5 @@ def deaths_text(task: Task) -> bytes:
 
 
 def time_limit_text(task: Task) -> bytes:
+    """Return the error text of a task that exceeded its time limit."""
     return f"{task.name}#{task.id}: stopped after its time limit of {task.options.timeout_seconds:g} s".encode()

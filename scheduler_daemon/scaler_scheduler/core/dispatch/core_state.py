@@ -12,6 +12,8 @@ from scaler_scheduler.core.state.tables import Tables
 
 
 class CoreState:
+    """The tables, the outbox, the dispatcher, its writer, the limits and the operator log of one scheduler."""
+
     __slots__ = ("dispatcher", "limits", "operator_log", "outbox", "tables", "writer")
 
     def __init__(self, limits: Limits, now: float) -> None:

@@ -44,6 +44,8 @@ def _unreturnable_bytes(client: Client, window: int) -> int:
 
 
 class Credits:
+    """Grants credit to clients, and pauses clients that do not acknowledge their results."""
+
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher

@@ -18,6 +18,8 @@ from scaler_scheduler.core.state.workers import AgentTable
 
 
 class DispatchWriter:
+    """Writes tasks into the Dispatch of a worker, and makes their records."""
+
     def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable, history: History, clock: Clock) -> None:
         self._clock = clock
         self._history = history

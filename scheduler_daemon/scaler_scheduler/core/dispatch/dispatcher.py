@@ -18,6 +18,8 @@ from scaler_scheduler.core.state.transitions import UNREADY, WAITING
 
 
 class Dispatcher:
+    """The queue of lanes with waiting tasks, and the lists of workers that have room."""
+
     def __init__(self, outbox: Outbox, counts: Counts, writer: DispatchWriter, clock: Clock, queue_size: int) -> None:
         self.ranks: List[int] = []
         """The ranks in `lanes`, ascending."""

@@ -7,6 +7,8 @@ from scaler_scheduler.core.state.records import Client, Worker
 
 
 class Outbox:
+    """Effects that wait for the next collect."""
+
     def __init__(self) -> None:
         self._effects: List[Effect] = []
         self._last: List[Effect] = []

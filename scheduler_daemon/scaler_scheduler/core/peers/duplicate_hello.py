@@ -22,6 +22,8 @@ WAIT_SECONDS = 4.0
 
 
 class DuplicateHello:
+    """A hello that waits, because its incarnation has another connection."""
+
     __slots__ = ("event", "is_old_alive", "old_route", "since")
 
     def __init__(self, event: Hello, old_route: bytes, since: float) -> None:
@@ -32,6 +34,8 @@ class DuplicateHello:
 
 
 class DuplicateHellos:
+    """The waiting hellos, and the decision about each."""
+
     def __init__(self, tables: Tables, is_connected: Callable[[bytes], bool]) -> None:
         self._tables = tables
         self._is_connected = is_connected

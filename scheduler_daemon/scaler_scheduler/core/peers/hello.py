@@ -10,6 +10,8 @@ from scaler_scheduler.core.state.counts import WASTED_HELLO_US
 
 
 class Hellos:
+    """Handles hellos."""
+
     def __init__(
         self,
         core: CoreState,
@@ -27,6 +29,7 @@ class Hellos:
         self._welcomes = welcomes
 
     def hello(self, event: events.Hello, now: float) -> None:
+        """Handle a hello: check it, keep it if its incarnation has another connection, else welcome the peer."""
         self._tables.counts.wasted_us += WASTED_HELLO_US
         self._admission.check(event, now)
         if not self._duplicate_hellos.defer(event, now):

@@ -19,6 +19,8 @@ from scaler_scheduler.core.state.tables import Tables
 
 
 class Leases:
+    """Handles heartbeats, goodbyes, expired leases and revoked keys."""
+
     def __init__(
         self,
         core: CoreState,
@@ -38,6 +40,7 @@ class Leases:
         self._evacuation = evacuation
 
     def heartbeat(self, event: events.Heartbeat, now: float) -> None:
+        """Renew the leases that the heartbeat names, and answer it."""
         tables = self._tables
         tables.counts.wasted_us += WASTED_MESSAGE_US
         worker_deadline = now + self._limits.worker_timeout_seconds
@@ -77,6 +80,7 @@ class Leases:
             self._outbox.add_last(echo)
 
     def goodbye(self, event: events.Goodbye, now: float) -> None:
+        """Remove the peer that leaves, and with a host agent its workers."""
         tables = self._tables
         client = tables.clients.by_route.get(event.route)
         if client is not None:

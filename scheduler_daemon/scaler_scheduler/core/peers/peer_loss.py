@@ -27,6 +27,8 @@ from scaler_scheduler.core.state.transitions import (
 
 
 class PeerLoss:
+    """Handles lost workers, clients and host agents."""
+
     def __init__(
         self,
         core: CoreState,

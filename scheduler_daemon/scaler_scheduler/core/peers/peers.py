@@ -10,6 +10,8 @@ from scaler_scheduler.core.state.records import Agent, Client, Worker
 
 
 class Peers:
+    """Finds the peer that has sent a message."""
+
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
         self._outbox = core.outbox

@@ -18,6 +18,8 @@ REMEMBERED_FUNCTIONS = 64
 
 
 class Quotas:
+    """Checks messages against the limits of one peer."""
+
     def __init__(self, limits: Limits, tables: Tables) -> None:
         self._limits = limits
         self._tables = tables

@@ -19,6 +19,8 @@ from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 
 class Reattach:
+    """Matches running tasks of workers with submitted tasks of clients."""
+
     def __init__(self, core: CoreState, cancellation: Cancellation) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher

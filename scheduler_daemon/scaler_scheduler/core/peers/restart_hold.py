@@ -15,6 +15,8 @@ HOLD_SECONDS = 1.0
 
 
 class RestartHold:
+    """Holds the tasks of clients that another scheduler has welcomed before."""
+
     def __init__(self, dispatcher: Dispatcher, incarnation: int) -> None:
         """`incarnation` is this scheduler's own."""
         self._dispatcher = dispatcher

@@ -14,6 +14,8 @@ from scaler_scheduler.core.state.records import Agent, Client, Worker
 
 
 class Welcomes:
+    """Welcomes clients, workers and host agents."""
+
     def __init__(
         self,
         core: CoreState,
@@ -38,6 +40,7 @@ class Welcomes:
         self._reattach = reattach
 
     def welcome_client(self, event: events.Hello, now: float) -> None:
+        """Add or reconnect a client, and start its credit count."""
         clients = self._tables.clients
         client = clients.find(event.incarnation)
         deadline = now + self._limits.client_timeout_seconds
@@ -73,6 +76,7 @@ class Welcomes:
             self._dispatcher.mark_busy(worker)
 
     def welcome_worker(self, event: events.Hello, now: float) -> None:
+        """Add a worker, and attach the tasks that it runs."""
         known = self._tables.workers.find(event.incarnation)
         for client in self._tables.clients.nested_in(event.incarnation):
             if client.user != event.user:  # it joined before the worker and named the worker as its own
@@ -106,6 +110,7 @@ class Welcomes:
         self._welcome(event.route, self._limits.worker_timeout_seconds)
 
     def welcome_agent(self, event: events.Hello, now: float) -> None:
+        """Add or reconnect a host agent, and send the files that its workers expect."""
         agents = self._tables.agents
         agent = agents.find(event.incarnation)
         deadline = now + self._limits.worker_timeout_seconds

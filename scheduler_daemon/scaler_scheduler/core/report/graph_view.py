@@ -31,6 +31,8 @@ Name = Tuple[int, int]
 
 
 class Node(NamedTuple):
+    """A node of a graph, as a monitor shows it."""
+
     client: int
     id: int
     name: str

@@ -17,6 +17,8 @@ _REPORTED = float("inf")
 
 
 class SlowConsumer:
+    """Reports clients that do not acknowledge their results."""
+
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
         self._outbox = core.outbox

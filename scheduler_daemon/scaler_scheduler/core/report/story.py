@@ -20,14 +20,14 @@ ROW_LIMIT = 10_000
 """The most rows of a story, of which the newest are kept. Thousands of clients may have a task of the same id."""
 
 
-def story(tables: Tables, client_name: int, task_id: int) -> List[Rows]:
+def story(tables: Tables, incarnation: int, task_id: int) -> List[Rows]:
     """Return the history rows of this task, one by one, the oldest first. Empty if the task is not known.
 
     ANY_CLIENT: rows of the tasks with this id of all clients.
     """
-    rows = tables.history.rows_of_task(client_name, task_id)
+    rows = tables.history.rows_of_task(incarnation, task_id)
     known = {(each.clients[0], each.kinds[0], each.attempts[0]) for each in rows}
-    for client in _clients(tables, client_name):
+    for client in _clients(tables, incarnation):
         for row in _of_tables(client, task_id):
             whose, kind, attempt = client.incarnation, row.kinds[0], row.attempts[0]
             # A worker that joined again has begun the task at an unknown time.

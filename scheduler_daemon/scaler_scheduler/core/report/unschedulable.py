@@ -15,6 +15,8 @@ Requirement = Tuple[int, Capabilities, str]
 
 
 class Unschedulable:
+    """Reports waiting tasks that no worker can run."""
+
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher

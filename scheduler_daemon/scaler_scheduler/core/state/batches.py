@@ -54,6 +54,7 @@ class Batch:
             self.large.pop(row, None)
 
     def function_at(self, row: int) -> Function:
+        """The function of this row."""
         return self.functions[row] if len(self.functions) > 1 else self.functions[0]
 
     def run_length(self, limit: int) -> int:
@@ -117,6 +118,7 @@ class Batch:
         return self.next >= len(self.ids)
 
     def waiting_rows(self) -> List[int]:
+        """Return the rows that were neither taken nor cancelled."""
         return [row for row in range(self.next, len(self.ids)) if row not in self.cancelled]
 
 

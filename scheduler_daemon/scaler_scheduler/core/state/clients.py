@@ -6,6 +6,8 @@ from scaler_scheduler.core.state.records import Client
 
 
 class ClientTable:
+    """The clients by incarnation, by connection, and by the worker that they live in."""
+
     def __init__(self) -> None:
         self.by_incarnation: Dict[int, Client] = {}
         """All clients, with those that have left and still have tasks on workers."""
@@ -60,4 +62,5 @@ class ClientTable:
             del self.by_incarnation[client.incarnation]
 
     def expired(self, now: float) -> List[Client]:
+        """Return the clients whose lease has run out."""
         return [client for client in self.by_route.values() if client.deadline <= now]

@@ -31,6 +31,7 @@ class Durations:
         """Element k counts durations below 2^k microseconds, and not below 2^(k - 1)."""
 
     def add(self, seconds: float, times: int = 1) -> None:
+        """Add a duration, `times` times."""
         microseconds = max(0, int(seconds * 1e6))
         self.count += times
         self.total_us += microseconds * times
@@ -38,6 +39,8 @@ class Durations:
 
 
 class Counts:
+    """The counters of one scheduler."""
+
     __slots__ = (
         "deaths",
         "dispatch_latencies",

@@ -24,6 +24,8 @@ _HISTORY = 64
 
 
 class Function:
+    """A function with its run times, its clients and its open tasks."""
+
     __slots__ = (
         "digest",
         "done_tasks",
@@ -102,6 +104,8 @@ class Function:
 
 
 class FunctionTable:
+    """The functions by digest."""
+
     def __init__(self) -> None:
         self._by_digest: Dict[bytes, Function] = {}
         self._next_number = 1

@@ -61,6 +61,8 @@ def _line(outcome: int, payload: bytes) -> str:
 
 
 class History:
+    """The kept rows, in runs."""
+
     def __init__(self, clock: Clock, limit: int) -> None:
         """Make an empty history.
 
@@ -147,9 +149,11 @@ class History:
         )
 
     def record_started(self, task: Task, worker: Worker) -> None:
+        """Record that the task is known to run."""
         self._add_task(STARTED, worker, task)
 
     def record_reattached(self, task: Task, worker: Worker) -> None:
+        """Record that a worker which joined again runs the task."""
         self._add_task(REATTACHED, worker, task)
 
     def record_returned(self, task: Task, worker: Worker, outcome: int, duration: int, error: str) -> None:

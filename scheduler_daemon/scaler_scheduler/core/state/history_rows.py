@@ -139,6 +139,7 @@ class PackedRows:
         durations: Sequence[int],
         errors: Sequence[str],
     ) -> None:
+        """Append a short run. Its columns have one element, or one a row."""
         if self._names and self._names[-1] == name:
             name = self._names[-1]  # a name arrives anew with each submit: keep one object
         for row in range(len(ids)):

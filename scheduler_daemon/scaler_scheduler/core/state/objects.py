@@ -33,6 +33,7 @@ class ObjectTable:
         self.bytes += stored.size
 
     def remove(self, stored: StoredObject) -> None:
+        """Remove an object and all notes of its copies."""
         del stored.client.objects[stored.id]
         self._count -= 1
         if stored.frames is not None:

@@ -4,6 +4,8 @@ from typing import List, Tuple
 
 
 class OperatorLog:
+    """Lines that the daemon writes to the log after each step."""
+
     def __init__(self) -> None:
         self._texts: List[Tuple[bool, str]] = []
 

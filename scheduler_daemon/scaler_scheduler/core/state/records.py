@@ -206,6 +206,7 @@ class StoredObject:
 
     @property
     def is_needed(self) -> bool:
+        """Whether its client refers to it, or an open task reads it."""
         return self.is_referenced or self.readers > 0
 
     @property
@@ -214,6 +215,7 @@ class StoredObject:
         return self.frames is None and self.home is not None
 
     def fill(self, frames: List[bytes]) -> None:
+        """Store its bytes."""
         self.frames = frames
         self.producer = None
         size = 0
@@ -260,6 +262,7 @@ class Lane:
         """Whether the lane stands in the dispatcher's queue."""
 
     def requeue(self, task: Task) -> None:
+        """Add a task that goes before the batches."""
         if task.id not in self.requeued:
             heappush(self._order, task.id)
         self.requeued[task.id] = task
@@ -287,6 +290,8 @@ PAUSE_RESTART_HOLD = 2
 
 
 class Client:
+    """A client, from its first hello until it has left and no worker holds a task of it."""
+
     __slots__ = (
         "highest_counted_id",
         "deadline",
@@ -375,6 +380,7 @@ class Client:
 
     @property
     def waiting(self) -> int:
+        """The number of its waiting tasks."""
         return sum(lane.waiting for lane in self.lanes.values())
 
     def next_attempt(self, last: int) -> int:
@@ -403,6 +409,8 @@ class Client:
 
 
 class Worker:
+    """A worker, from its hello on one connection until that connection is lost."""
+
     __slots__ = (
         "agent",
         "started_at",
@@ -541,6 +549,8 @@ class Worker:
 
 
 class Agent:
+    """A host agent."""
+
     __slots__ = (
         "deadline",
         "dead_workers",

@@ -53,6 +53,8 @@ class UnclaimedTask:
 
 
 class Tables:
+    """The tables of one scheduler."""
+
     __slots__ = (
         "agents",
         "clients",

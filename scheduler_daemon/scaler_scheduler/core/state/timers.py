@@ -30,6 +30,8 @@ class Clock:
 
 
 class LeaseTimer:
+    """When leases are checked next."""
+
     def __init__(self, now: float) -> None:
         self.next_check = now + LEASE_CHECK_SECONDS
         self._lateness = 0.0
@@ -60,6 +62,7 @@ class TimerQueue:
 
     @property
     def next_deadline(self) -> float:
+        """The earliest deadline in the heap. Infinity if there is none."""
         return self._heap[0][0] if self._heap else float("inf")
 
     def set(self, task: Task, deadline: float) -> None:
@@ -70,6 +73,7 @@ class TimerQueue:
         heappush(self._heap, (deadline, self._number, timer))
 
     def cancel(self, task: Task) -> None:
+        """Remove the task's timer, if it has one."""
         timer = task.timer
         if timer is None:
             return

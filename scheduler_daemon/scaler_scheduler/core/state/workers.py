@@ -6,6 +6,8 @@ from scaler_scheduler.core.state.records import Agent, Worker
 
 
 class WorkerTable:
+    """Workers by incarnation and by connection."""
+
     def __init__(self) -> None:
         self.by_route: Dict[bytes, Worker] = {}
         self._by_incarnation: Dict[int, Worker] = {}
@@ -28,10 +30,13 @@ class WorkerTable:
         del self._by_incarnation[worker.incarnation]
 
     def expired(self, now: float) -> List[Worker]:
+        """Return the workers whose lease has run out."""
         return [worker for worker in self.by_route.values() if worker.deadline <= now]
 
 
 class AgentTable:
+    """Host agents by incarnation and by connection."""
+
     def __init__(self) -> None:
         self.by_route: Dict[bytes, Agent] = {}
         self._by_incarnation: Dict[int, Agent] = {}
@@ -60,4 +65,5 @@ class AgentTable:
         del self._by_incarnation[agent.incarnation]
 
     def expired(self, now: float) -> List[Agent]:
+        """Return the host agents whose lease has run out."""
         return [agent for agent in self.by_route.values() if agent.deadline <= now]
