@@ -1,4 +1,4 @@
-"""Random graphs of arrays, whose values are known: some results are so large that they stay on their host."""
+"""Random graphs of arrays with known values. Some results are so large that they stay on their host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SMALL = (10, 20_000)
 LARGE = (40_000, 120_000)
-"""Elements of an array, 8 bytes each: from 256 KiB on a kept result stays on its host."""
+"""Elements of an array, 8 bytes each. A kept result of 256 KiB or more stays on its host."""
 
 
 def make(log: str, task: str, seconds: float, size: int, value: int) -> Any:
@@ -62,7 +62,7 @@ def random_size(chance: random.Random) -> int:
 def random_graph(
     chance: random.Random, log: str, name: str, stored: Stored | None
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """A graph, and the right values of the keys that are to be asked for. It reads the object, where there is one."""
+    """A graph, and the right values of the keys to ask for. The graph reads the object, if there is one."""
     size = random_size(chance) if stored is None else stored.size
     slow = chance.choice([0.0, 0.0, 0.02])
     graph: dict[str, Any] = {}

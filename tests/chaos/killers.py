@@ -1,4 +1,4 @@
-"""Which fault strikes what, and when."""
+"""Injects faults: which fault, into which process, at which time."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from tests.chaos.processes import Host, LoadProcess, MortalScheduler, kill, sign
 T = TypeVar("T")
 
 CUT_SECONDS = (0.5, 8.0)
-"""Of the network, at random; some are longer than the lease of workers and agents."""
+"""Random cuts of the network, in seconds. Some are longer than the lease of workers and agents."""
 
 FROZEN_SECONDS = (0.3, 6.0)
-"""Of processes that are stopped and continued (SIGSTOP, SIGCONT)."""
+"""Times for which processes are stopped (SIGSTOP, SIGCONT), in seconds."""
 
 LONG_CUT_SECONDS = 90.0
-"""Longer than every lease, and than a client waits by default."""
+"""Longer than every lease, and longer than a client waits by default."""
 
 
 @dataclass
 class WorkerDeath:
     time: float
-    """By the monotonic clock, in seconds; as all times here."""
+    """In seconds of the monotonic clock, as all times here."""
     replacement: int = 0
-    """The process that came in its place; 0: not known."""
+    """The process that replaced it; 0: not known."""
 
 
 @dataclass
 class SchedulerDeath:
     time: float
     back_at: float
-    """When the next one had bound the address."""
+    """When the next scheduler had bound the address."""
 
 
 @dataclass
 class Deaths:
     workers: list[WorkerDeath] = field(default_factory=list)
     schedulers: list[SchedulerDeath] = field(default_factory=list)
-    """Those that were killed."""
+    """The killed workers."""
     counts: Counter[str] = field(default_factory=Counter)
-    """All other faults, by kind."""
+    """The number of all other faults, by kind."""
     outages: list[tuple[float, float]] = field(default_factory=list)
-    """When there was no scheduler that anybody could reach."""
+    """Times without a reachable scheduler."""
 
 
 def kill_workers(hosts: list[Host], every: float, seed: int, stop: threading.Event, deaths: Deaths) -> None:
-    """Kill one worker, of one host after the other, each `every` seconds until told to stop."""
+    """Kill one worker every `every` seconds, host by host, until `stop` is set."""
     choice = random.Random(seed)
     seen = [set(host.workers()) for host in hosts]
     last: list[WorkerDeath | None] = [None for _ in hosts]
@@ -79,7 +79,7 @@ def trouble_scheduler(
     stop: threading.Event,
     deaths: Deaths,
 ) -> None:
-    """Kill the scheduler, stop it in order, freeze it, or cut it off, each `every` seconds until told to stop."""
+    """Kill, stop, freeze or cut off the scheduler every `every` seconds, until `stop` is set."""
     chance = random.Random(seed)
 
     def kill_it() -> None:
@@ -122,7 +122,7 @@ def trouble_scheduler(
 def trouble_hosts(
     hosts: list[Host], clients: list[LoadProcess], every: float, seed: int, stop: threading.Event, deaths: Deaths
 ) -> None:
-    """End one host, each time in another way, and start it again, or freeze something, each `every` seconds."""
+    """Every `every` seconds, end one host in another way and start it again, or freeze a host or process."""
     chance = random.Random(seed)
 
     def ending(end: Callable[[Host], None]) -> Callable[[Host], None]:
@@ -158,7 +158,7 @@ def trouble_hosts(
 
 
 def _moments(every: float, stop: threading.Event) -> Iterator[int]:
-    """Numbers from 1 on, one each `every` seconds, until told to stop; those that are missed are left out."""
+    """Yield numbers from 1 on, one every `every` seconds, until `stop` is set. Late ones are left out."""
     began = time.monotonic()
     number = 0
     while True:
@@ -172,7 +172,7 @@ def _moments(every: float, stop: threading.Event) -> Iterator[int]:
 
 
 def _deck(chance: random.Random, kinds: Sequence[T], first: T) -> Iterator[T]:
-    """All kinds in random order, again and again, so that none is left out for long."""
+    """Yield all kinds in random order, again and again: no kind is left out for long."""
     yield first
     while True:
         yield from chance.sample(kinds, len(kinds))

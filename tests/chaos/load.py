@@ -27,35 +27,35 @@ from scaler_client import Client, TaskTimeoutError
 from scaler_client.futures.future import TaskFuture
 
 OPEN_TASKS = 60
-"""Of those that are submitted one by one, so many are open at a time."""
+"""The number of open tasks that are submitted one by one."""
 
 MAP_ROWS = 300
 CHILDREN = 4
 LONG_RETRIES = 30
-"""A task of up to 200 ms meets a killer in one of eight executions; with three retries one in some thousands would
-fail, as it should."""
+"""A task of up to 200 ms meets a killer in one of eight executions. With three retries, one task in some thousands
+would fail, which is right."""
 
 OPEN_GRAPHS = 2
-"""Of those whose targets are futures. One more `get` waits beside them."""
+"""The number of open graphs whose targets are futures. One more graph is open in a `get`."""
 
 MOST_OBJECTS = 4
 
 LOSS_SECONDS = 600.0
-"""No outage lasts so long: nothing may be given up because there is no scheduler."""
+"""Longer than any outage: no task may be given up because there is no scheduler."""
 
 PATIENCE_SECONDS = 90.0
-"""From the end of the load until what is not resolved counts as lost."""
+"""The time from the end of the load until an unresolved task counts as lost."""
 
 
 @dataclasses.dataclass
 class Outcome:
     submitted: int = 0
-    """Rows of maps included; tasks that tasks have submitted are not."""
+    """Submitted tasks: with the rows of maps, without tasks of tasks."""
     done: int = 0
     graphs: int = 0
-    """Those that came to their end, with all values right."""
+    """Graphs that have ended with the right values."""
     kinds: dict[str, int] = dataclasses.field(default_factory=dict)
-    """How many futures and rows of each kind have ended."""
+    """The number of ended futures and rows, by kind."""
     lost: list[str] = dataclasses.field(default_factory=list)
     resolved_twice: list[str] = dataclasses.field(default_factory=list)
     wrong: list[str] = dataclasses.field(default_factory=list)
@@ -63,10 +63,10 @@ class Outcome:
 
 
 class Load:
-    """What one client submits, and what it gets."""
+    """The load of one client, and its results."""
 
     def __init__(self, client: Client, log: str, number: int, seed: int) -> None:
-        # Whatever dies: nothing of this load may fail because of too many deaths.
+        # No task of this load may fail because of too many deaths.
         self._client = client.options(retries=LONG_RETRIES)
         self._log = log
         self._number = number
@@ -79,12 +79,12 @@ class Load:
         self._calls: collections.Counter[str] = collections.Counter()
         self._open: dict[str, Future[Any]] = {}
         self._objects: list[Stored] = []
-        """Those that the submitting thread refers to."""
+        """The objects that the submitting thread refers to."""
         self._graph_room = threading.Semaphore(OPEN_GRAPHS)
         self.outcome = Outcome()
         self.times = array("d")
         self._lock = threading.Lock()
-        """Of the three above, and of the outcome."""
+        """Guards the three attributes above, and the outcome."""
 
     def run(self, wait_for_end: Callable[[], object]) -> None:
         duties = (self._submit_on, self._map_on, self._cancel_on, self._graphs_on, self._get_on)
@@ -143,7 +143,7 @@ class Load:
         self._watch(name, task, future, expected, self._room.release)
 
     def _renew_objects(self) -> None:
-        """Send a new object, and refer to the oldest no more: tasks that read it may still wait."""
+        """Send a new object, and drop the reference to the oldest one: tasks that read it may still wait."""
         size, value = random_size(self._random), self._random.randrange(10)
         reference = self._client.send_object(numpy.full(size, value))
         self._objects = [*self._objects[1 - MOST_OBJECTS :], Stored(reference, size, value)]
@@ -177,7 +177,7 @@ class Load:
         self.outcome.kinds[kind] = self.outcome.kinds.get(kind, 0) + number
 
     def _graphs_on(self) -> None:
-        """Graphs whose targets are futures; of some one target never ends, and is cancelled."""
+        """Submit graphs whose targets are futures. Some have a target that never ends, and is cancelled."""
         chance = random.Random(self._random.random())
         number = 0
         while not self._stop.is_set():
@@ -254,7 +254,7 @@ class Load:
                 future = self._to_cancel.get(timeout=0.1)
             except queue.Empty:
                 continue
-            # Some run by then, others wait.
+            # Some of them run by then, others wait.
             self._stop.wait(self._random.uniform(0.0, 0.1))
             if not future.cancel(force=True):
                 with self._lock:

@@ -1,4 +1,4 @@
-"""What stands for the network between the scheduler and everybody else: a TCP proxy that can be cut."""
+"""A TCP proxy between the scheduler and all peers, which can be cut: it stands for the network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Network:
         self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
         self._thread.start()
         self.address = f"tcp://127.0.0.1:{started.result()}"
-        """That of the scheduler, for everybody."""
+        """The address by which all peers connect to the scheduler."""
 
     def cut(self) -> None:
         self._call(self._is_open.clear)
@@ -45,7 +45,7 @@ class Network:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Refuse new connections, as the host of a scheduler does that is not there."""
+        """Refuse new connections, as a host without a scheduler does."""
         self._call(self._stop_listening)
         try:
             yield
@@ -101,7 +101,7 @@ class Network:
         writer.transport.abort()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Forward until one side ends, which then ends for the other."""
+        """Forward until one side closes, and then close the other."""
         try:
             while data := await reader.read(CHUNK_BYTES):
                 await self._is_open.wait()

@@ -1,4 +1,4 @@
-"""The processes of the chaos: a scheduler and hosts that end in every way and are started again, and clients."""
+"""The processes of the chaos: a scheduler and hosts that end in many ways and restart, and clients."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tests.integration.commands import Command, SchedulerCommand, cluster_comman
 from tests.integration.host_files import directory_of
 
 PARENT = ("--parent-process", str(os.getpid()))
-"""They end by themselves when even this process is killed."""
+"""The processes end by themselves if this process is killed."""
 
 
 LEASE_SECONDS = 4.0
-"""Of workers and agents: after so long the scheduler gives up what does not speak any more."""
+"""The lease of workers and agents: after this silence the scheduler gives them up."""
 
 CLIENT_LEASE_SECONDS = 20.0
 
 END_SECONDS = 30.0
-"""In which everything must end that was told to, on a machine that has much else to do."""
+"""The time in which a process must end when told to, on a busy machine."""
 
 
 class MortalScheduler:
     """A scheduler at one address, in one incarnation after the other.
 
     Args:
-        keys: a folder of keys; empty: it wants none.
+        keys: a folder of keys; empty: the scheduler requires no keys.
     """
 
     def __init__(self, folder: Path, keys: str) -> None:
@@ -58,17 +58,17 @@ class MortalScheduler:
         return int(self.command.address.rpartition(":")[2])
 
     def start(self, address: str) -> None:
-        """Returns once it has bound the address."""
+        """Start the scheduler, and wait until it has bound the address."""
         folder = self._folder / f"scheduler-{len(self._commands)}"
         folder.mkdir()
         self._commands.append(SchedulerCommand(folder, *self._options, address=address))
 
     def kill_and_restart(self) -> tuple[float, float]:
-        """When it was killed and when the next one was there."""
+        """Kill and restart the scheduler. Returns the times of the kill and of the next scheduler."""
         return self._end_and_restart(signal.SIGKILL)
 
     def stop_and_restart(self) -> tuple[float, float]:
-        """When it was told to stop and when the next one was there."""
+        """Stop and restart the scheduler. Returns the times of the stop and of the next scheduler."""
         ended = self._end_and_restart(signal.SIGTERM)
         status = self._commands[-2].process.returncode
         if status:
@@ -102,7 +102,7 @@ class Host:
         self._number = number
         self._commands: list[Command] = []
         self.directories: set[Path] = set()
-        """Where its incarnations have had their objects, as far as that was seen."""
+        """The directories of object files that its incarnations have had, as far as they were seen."""
         self.start()
 
     @property
@@ -110,13 +110,13 @@ class Host:
         return self._commands[-1]
 
     def start(self) -> None:
-        """Returns once it takes signals."""
+        """Start the agent, and wait until it handles signals."""
         log = self._folder / f"cluster-{self._number}-{len(self._commands)}.log"
         self._commands.append(Command(self._arguments, log))
         self.command.logged(r"(scaler_cluster) \S+: ")
 
     def processes(self) -> list[psutil.Process]:
-        """The agent, the fork server, the workers: those that live."""
+        """The living processes: agent, fork server, workers."""
         try:
             found = [psutil.Process(self.command.process.pid), *self.command.descendants()]
         except psutil.NoSuchProcess:
@@ -124,7 +124,7 @@ class Host:
         return [process for process in found if is_alive(process)]
 
     def workers(self) -> list[int]:
-        """The processes of the workers that live; none while the agent is starting."""
+        """The pids of the living workers; empty while the agent starts."""
         try:
             fork_server = psutil.Process(self.command.process.pid).children()
             return sorted(worker.pid for each in fork_server for worker in each.children() if is_alive(worker))
@@ -132,13 +132,13 @@ class Host:
             return []
 
     def look(self) -> None:
-        """Note what it has, to see later that nothing of it is left."""
+        """Note the processes and directories, to check later that none is left."""
         self.processes()
-        with suppress(OSError, AssertionError):  # it is starting, or ending
+        with suppress(OSError, AssertionError):  # the host is starting or ending
             self.directories.add(directory_of(self.command.process.pid))
 
     def stop(self) -> None:
-        """As an operator does."""
+        """Stop the agent as an operator does, with SIGTERM."""
         self.look()
         self.command.process.send_signal(signal.SIGTERM)
         status = self.command.process.wait(END_SECONDS)
@@ -158,7 +158,7 @@ class Host:
         self._wait_for_processes()
 
     def kill_all(self) -> None:
-        """As if it were switched off: nobody removes its files, until the next one starts here."""
+        """Kill all processes, as if the host were switched off. The next agent removes the files."""
         self.look()
         processes = self.processes()
         for process in processes:
@@ -207,13 +207,13 @@ class LoadProcess:
             raise RuntimeError(f"a client did not start: {self.complaints()}")
 
     def stop(self) -> None:
-        """No more tasks."""
+        """Tell the client to submit no more tasks."""
         if self.process.stdin is not None:
             self.process.stdin.close()
             self.process.stdin = None  # communicate() would flush it
 
     def finish(self) -> tuple[Outcome, array[float]]:
-        """What came of the load that was told to stop, and when results came."""
+        """The outcome of a stopped load, and the times of its results."""
         output, _ = self.process.communicate(timeout=2 * PATIENCE_SECONDS)
         if self.process.returncode:
             raise RuntimeError(f"a client ended with status {self.process.returncode}: {self.complaints()}")
@@ -273,13 +273,13 @@ def loads(folder: Path, address: str, keys: str, log: Path, count: int, seed: in
 
 
 def kill(process: int) -> float:
-    """Kill it; when that was."""
+    """Kill a process. Returns the time."""
     now = time.monotonic()
     signal_to(process, signal.SIGKILL)
     return now
 
 
 def signal_to(process: int, number: signal.Signals) -> None:
-    """Send it; a process that has just ended, with another one that was killed before it, gets none."""
+    """Send a signal to a process. Does nothing if it has just ended together with a killed process."""
     with suppress(ProcessLookupError):
         os.kill(process, number)

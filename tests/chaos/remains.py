@@ -1,4 +1,4 @@
-"""What a round of the chaos may not leave behind: processes, files in shared memory, sockets."""
+"""Finds what a round has left behind: processes, files in shared memory, sockets."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SECONDS = 15.0
 
 
 def mark_children() -> None:
-    """Have all processes that are started from now on carry a mark, by which they are found."""
+    """Mark all processes that start from now on, so that they are found later."""
     os.environ.setdefault(MARK, uuid.uuid4().hex)
 
 
 def remains(directories: set[Path], sockets: list[str]) -> list[str]:
-    """What is left of the round a while after its end.
+    """Find what is left of the round a while after its end.
 
     Args:
         directories: those of the objects of hosts.

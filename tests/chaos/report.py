@@ -1,4 +1,4 @@
-"""What came of a run."""
+"""The report of a run of the chaos: outcomes, outages, recoveries."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from tests.chaos.load import Outcome
 from tests.integration.executions import Note
 
 SHOWN = 5
-"""So many of what went wrong are named."""
+"""The most wrong tasks that the report names."""
 
 
 @dataclass
 class Recoveries:
-    """From a kill until it goes on, in seconds."""
+    """The times from a kill until work goes on, in seconds."""
 
     scheduler: list[float] = field(default_factory=list)
-    """To the first result that a client got from the next one."""
+    """Until a client gets the first result from the next scheduler."""
     worker: list[float] = field(default_factory=list)
-    """To the first task of the process that took its place."""
+    """Until the process that replaces a worker begins its first task."""
     worker_meanwhile: list[float] = field(default_factory=list)
-    """The same, where it lasted into a time without scheduler."""
+    """The times of workers whose recovery ran into a time without a scheduler."""
 
 
 @dataclass
 class Repeats:
     executions: int = 0
     repeated: int = 0
-    """Beyond one of each task."""
+    """Executions beyond the first one of each task."""
     finished_before: int = 0
-    """Of tasks that an earlier execution had run to their end."""
+    """Executions of tasks that an earlier execution had finished."""
 
 
 @dataclass
 class Figures:
-    """Of one round, or of several together."""
+    """The figures of one round, or of several rounds together."""
 
     outcome: Outcome = field(default_factory=Outcome)
     deaths: Deaths = field(default_factory=Deaths)
@@ -50,7 +50,7 @@ class Figures:
     longest_gap: float = 0.0
     """Seconds in which no client got a result."""
     longest_gap_outside: float = 0.0
-    """The same, of the gaps in which the scheduler could be reached all the time."""
+    """Seconds in which no client got a result although the scheduler could be reached all the time."""
     complaints: list[str] = field(default_factory=list)
 
     def add(self, other: Figures) -> None:
@@ -117,7 +117,7 @@ def figures(
     seconds: float,
     complaints: list[str],
 ) -> Figures:
-    """Those of a round. With each client's outcome come the moments at which it got results."""
+    """The figures of one round. Each client's outcome comes with the times at which it got results."""
     moments = sorted(moment for _, times in outcomes for moment in times)
     gaps = [(begin, end) for begin, end in zip(moments, moments[1:])]
     outside = [gap for gap in gaps if not _meets(gap, deaths.outages)]

@@ -33,18 +33,18 @@ from tests.waiting import wait_until
 
 HOSTS = 2
 WORKERS = 4
-"""Of each host."""
+"""The number of workers of each host."""
 CLIENTS = 4
 ROUND_SECONDS = 300.0
-"""A longer run has several rounds."""
+"""The length of a round. A longer run has several rounds."""
 LONG_ROUND_SECONDS = 240.0
-"""A round of at least this length may have a cut of the network for longer than all leases."""
+"""A round of this length or more may have a cut of the network that is longer than all leases."""
 REST_SECONDS = 30.0
-"""From the end of the load until the scheduler has no task and no client any more, at the most."""
+"""The longest time from the end of the load until the scheduler has no task and no client."""
 
 
 class Round:
-    """A part of a run, with processes of its own."""
+    """A part of a run, with its own processes."""
 
     def __init__(self, number: int, seconds: float, options: argparse.Namespace) -> None:
         self.seconds = seconds
@@ -57,7 +57,7 @@ class Round:
 
 
 def run(folder: Path, this: Round) -> report.Figures:
-    """A whole round."""
+    """Run one round."""
     log = folder / "executions"
     keys = str(folder / "keys") if this.has_keys else ""
     if keys:
@@ -93,11 +93,11 @@ def let_fail(
     this: Round,
     deaths: Deaths,
 ) -> list[str]:
-    """Let everything fail until the time is over. Returns what went wrong with that."""
+    """Inject faults until the time is over. Returns the errors of the injection."""
     over = threading.Event()
     pool = ThreadPoolExecutor(3)
     seed, long = this.seed, this.has_long_cut
-    try:  # from before the first thread is there: an interrupt may come at any moment
+    try:  # before the first thread starts: an interrupt may come at any time
         threads: list[Future[None]] = [
             pool.submit(kill_workers, clusters, this.worker_every, seed, over, deaths),
             pool.submit(trouble_hosts, clusters, clients, this.host_every, seed + 1, over, deaths),
@@ -112,7 +112,7 @@ def let_fail(
 
 def finish(clients: list[LoadProcess], complaints: list[str]) -> list[tuple[Outcome, array[float]]]:
     for client in clients:
-        client.stop()  # all first: each waits for what it has open
+        client.stop()  # stop all first: each waits for its open tasks
     outcomes = []
     for client in clients:
         try:
@@ -123,10 +123,10 @@ def finish(clients: list[LoadProcess], complaints: list[str]) -> list[tuple[Outc
 
 
 def look_at_rest(scheduler: MortalScheduler) -> list[str]:
-    """What the scheduler still holds when all clients have gone."""
+    """The tasks and clients that the scheduler still has after the end of all clients."""
     with monitor(scheduler.command.monitor_address) as watch:
         deadline = time.monotonic() + REST_SECONDS
-        # Each worker may have a client of its own, for its tasks' tasks, for as long as it lives.
+        # Each worker may have a nested client, for the tasks of its tasks, as long as the worker lives.
         while True:
             now = watch.next()
             tasks = now.waiting + now.dispatched + now.blocked
@@ -138,7 +138,7 @@ def look_at_rest(scheduler: MortalScheduler) -> list[str]:
 
 
 def stop(scheduler: MortalScheduler, clusters: list[Host]) -> list[str]:
-    """End everything as a user would; what was wrong with that, and what the logs complain of."""
+    """End all processes as a user does. Returns errors of the end, and errors in the logs."""
     found = []
     for host in clusters:
         try:

@@ -1,4 +1,4 @@
-"""What the clients of the chaos have done on the workers. Each function notes when it begins and when it ends."""
+"""The tasks of the chaos' clients. Each function notes its begin and its end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def endless(log: str, task: str) -> None:
 
 
 def parent(log: str, task: str, client: Any, children: int, value: int) -> int:
-    """Waits for children of its own."""
+    """Submit children and wait for them."""
     note(log, "begin", task)
     futures = [client.submit(work, log, f"{task}.{number}", 0.0, value + number) for number in range(children)]
     total: int = sum(future.result() for future in futures)
@@ -46,7 +46,7 @@ def parent(log: str, task: str, client: Any, children: int, value: int) -> int:
 
 
 def total_of(log: str, task: str, array: Any) -> int:
-    """Of an object."""
+    """Sum up an object."""
     note(log, "begin", task)
     total = int(array.sum())
     note(log, "end", task)
