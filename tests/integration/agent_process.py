@@ -1,4 +1,4 @@
-"""The host agent as a real process, with real worker processes that run a stand-in, against a fake scheduler."""
+"""The host agent as a real process, with worker processes that run test code, against a fake scheduler."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DEAF += "while True: pow(3, 10_000_000)"  # holds the GIL for seconds at a time
 
 
 class FakeScheduler:
-    """A ROUTER socket that reads everything and says what the test says."""
+    """A ROUTER socket that the test drives."""
 
     def __init__(self, address: str = "tcp://127.0.0.1:*") -> None:
         self._context = zmq.Context()
@@ -55,14 +55,14 @@ class FakeScheduler:
         assert isinstance(endpoint, bytes)
         self.address = endpoint.decode().rstrip("\0")
         self.peer = b""
-        """Who said the last message."""
+        """The sender of the last message."""
 
     def receive(self, kind: str, matches: Callable[[Any], bool] = lambda _: True) -> Any:
-        """The next message of this kind that matches; what comes before it is dropped, heartbeats are answered."""
+        """The next message of this kind that matches. Drops the messages before it, and answers heartbeats."""
         return self.receive_any(kind, matches=matches)[1]
 
     def receive_any(self, *kinds: str, matches: Callable[[Any], bool] = lambda _: True) -> tuple[str, Any, list[bytes]]:
-        """The same of one of these kinds; which it is, the message, and the frames behind it."""
+        """The next matching message of one of these kinds: its kind, the message, and its further frames."""
         deadline = time.monotonic() + WAIT_SECONDS
         while self._socket.poll(max(0, round((deadline - time.monotonic()) * 1000))):
             self.peer, frame, *further = self._socket.recv_multipart()
@@ -81,7 +81,7 @@ class FakeScheduler:
         self._socket.send_multipart([self.peer, *frames])
 
     def welcome(self, incarnation: int = 5000) -> Any:
-        """Wait for a hello and welcome it; the hello."""
+        """Wait for a hello and send a welcome. Returns the hello."""
         hello = self.receive("hello")
         self.say("welcome", protocolVersion=1, version="0.9", incarnation=incarnation, leaseMilliseconds=60_000)
         return hello
@@ -91,7 +91,7 @@ class FakeScheduler:
 
 
 class Cluster:
-    """The agent's process and, as far as they were seen, all that it started."""
+    """The agent's process, and the processes that it has started, as far as they were seen."""
 
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self.process = process
@@ -103,7 +103,7 @@ class Cluster:
         return self._log.read_text()
 
     def wait_for_tasks(self, number: int) -> None:
-        """Until so many of its workers RUN their task: each tells its agent first, and then the log."""
+        """Wait until this many workers execute RUN. Each writes its state page first, and then the log."""
         wait_until(lambda: self.log().count("runs a task") == number, what="tasks run")
 
     def fork_server(self) -> psutil.Process:
@@ -117,7 +117,7 @@ class Cluster:
         return workers
 
     def wait_for_exit(self, seconds: float = WAIT_SECONDS) -> int:
-        """Its status, once the agent and everything that was seen of it is gone."""
+        """Wait until the agent and all its seen processes have ended. Returns the agent's exit status."""
         deadline = time.monotonic() + seconds
         status = self.process.wait(seconds)
         pause = threading.Event()
@@ -128,7 +128,7 @@ class Cluster:
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """Whether it ended; who reaps it, and when, is not the cluster's."""
+    """Whether a process has ended. It may be a zombie: the cluster does not reap it."""
     try:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

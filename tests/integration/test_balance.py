@@ -1,4 +1,4 @@
-"""Load that spreads, by itself and while workers come and go."""
+"""The balance of load over workers, also while workers come and go."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pause(log: str, seconds: float) -> float:
 
 
 def meet(log: str, count: int) -> int:
-    """Returns when so many tasks are in here at once; at once where it is one."""
+    """Return when this many tasks are here at the same time; at once for one task."""
     note(log, "there")
     while len(notes(log)) < count:
         time.sleep(0.005)
@@ -35,9 +35,9 @@ def meet(log: str, count: int) -> int:
 
 
 def test_long_tasks_queued_on_one_worker_spread_over_seven_that_join(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """All eight run at once in the end, or none of them ends."""
+    """All eight must run at the same time, or none ends."""
     with cluster(tmp_path, daemon.address, 1), Client(daemon.address) as client:
-        # It is known as a short one: the worker is sent all of them.
+        # It is known as a short task: the worker gets all of them.
         client.map(meet, [(str(tmp_path / "warm"), 1)] * 500)
         log = str(tmp_path / "log")
         futures = [client.submit(meet, log, 8) for _ in range(8)]
@@ -49,8 +49,8 @@ def test_long_tasks_queued_on_one_worker_spread_over_seven_that_join(daemon: Sch
         assert len({each.pid for each in notes(log)}) == 8
 
 
-def test_nobody_is_idle_while_another_has_a_queue(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """Short tasks that stand behind a long one of the same function."""
+def test_no_worker_is_idle_while_another_has_a_queue(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """Short tasks are queued behind a long task of the same function."""
     with cluster(tmp_path, daemon.address, 2), Client(daemon.address) as client:
         log = str(tmp_path / "log")
         client.map(pause, [(log, 0.0)] * 500)
@@ -62,14 +62,12 @@ def test_nobody_is_idle_while_another_has_a_queue(daemon: SchedulerCommand, tmp_
 
 
 def hold_the_lock(count: int) -> bool:
-    """In C, without letting any other thread of its process run: for ever where there are many."""
+    """Run C code that holds the GIL, for ever with a large count."""
     return re.match("(a+)+$", "a" * count + "b") is None
 
 
-def test_nobody_is_idle_while_what_another_runs_keeps_it_from_answering(
-    daemon: SchedulerCommand, tmp_path: Path
-) -> None:
-    """It can neither say that it runs something long nor give back what is queued behind that: its agent tells."""
+def test_no_worker_is_idle_while_another_can_not_answer(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """This worker can neither report its long task nor give back its queue. Its agent reports the task."""
     with (
         cluster(tmp_path, daemon.address, 2, "--heartbeat-interval-seconds", "0.5"),
         Client(daemon.address) as client,
@@ -90,8 +88,8 @@ def where(log: str, seconds: float, task: int) -> int:
     return task
 
 
-def test_clusters_that_come_and_go_lose_nothing(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """Each in its turn is told to leave with tasks running and queued; not even a retry is spent on it."""
+def test_clusters_that_come_and_go_lose_no_task(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """Each cluster in turn is told to end with running and queued tasks. This costs no retry."""
     log = str(tmp_path / "log")
     with Client(daemon.address) as client:
         careful = client.options(retries=0)
@@ -106,7 +104,7 @@ def test_clusters_that_come_and_go_lose_nothing(daemon: SchedulerCommand, tmp_pa
                 assert "Traceback" not in workers.log()
         with cluster(tmp_path, daemon.address, 2):
             assert [future.result(SECONDS) for future in futures] == list(range(300))
-    # What ran when it was told to leave ran to its end there, and its answer came through.
+    # The running tasks have ended there, and their answers have arrived.
     assert len(notes(log, "ended")) == 300
 
 

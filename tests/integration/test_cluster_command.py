@@ -1,4 +1,4 @@
-"""What the host agent does as a process: `agent_process.py` says with what."""
+"""The host agent as a real process. `agent_process.py` has the fake scheduler and the workers' stand-in."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_hello_welcome_heartbeats(scheduler: FakeScheduler, log: Path) -> None:
             assert part in line
 
 
-def test_a_killed_worker_is_told_and_replaced(scheduler: FakeScheduler, log: Path) -> None:
+def test_a_killed_worker_is_reported_and_replaced(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, workers=2, does=RUNNING, heartbeat=0.1) as cluster:
         scheduler.welcome()
         before = {worker["incarnation"] for worker in scheduler.receive("heartbeat", all_of(2))["workers"]}
@@ -74,7 +74,7 @@ def test_a_signal_ends_everything(scheduler: FakeScheduler, log: Path, number: s
         assert "Traceback" not in cluster.log()
 
 
-def test_ctrl_c_reaches_the_agent_alone(scheduler: FakeScheduler, log: Path) -> None:
+def test_only_the_agent_handles_ctrl_c(scheduler: FakeScheduler, log: Path) -> None:
     does = "import signal\nsignal.signal(2, lambda *_: print('worker interrupted', flush=True))\n" + IDLE
     with started(log, scheduler.address, does=does) as cluster:
         scheduler.welcome()
@@ -85,7 +85,7 @@ def test_ctrl_c_reaches_the_agent_alone(scheduler: FakeScheduler, log: Path) -> 
         assert "worker interrupted" not in cluster.log() and "Traceback" not in cluster.log()
 
 
-def test_workers_that_ignore_signals_and_hold_the_gil_are_gone_in_time(scheduler: FakeScheduler, log: Path) -> None:
+def test_workers_that_ignore_signals_are_killed_in_time(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=DEAF) as cluster:
         scheduler.welcome()
         scheduler.receive("heartbeat", all_of(2))
@@ -94,7 +94,7 @@ def test_workers_that_ignore_signals_and_hold_the_gil_are_gone_in_time(scheduler
         assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == 0
 
 
-def test_a_second_signal_does_not_wait(scheduler: FakeScheduler, log: Path) -> None:
+def test_a_second_signal_kills_at_once(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=DEAF) as cluster:
         scheduler.welcome()
         scheduler.receive("heartbeat", all_of(2))
@@ -106,7 +106,7 @@ def test_a_second_signal_does_not_wait(scheduler: FakeScheduler, log: Path) -> N
         assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == 0
 
 
-def test_nothing_outlives_an_agent_that_is_killed(scheduler: FakeScheduler, log: Path) -> None:
+def test_no_process_outlives_a_killed_agent(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address) as cluster:
         scheduler.welcome()
         scheduler.receive("heartbeat", all_of(2))
@@ -115,7 +115,7 @@ def test_nothing_outlives_an_agent_that_is_killed(scheduler: FakeScheduler, log:
         assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == -signal.SIGKILL
 
 
-def test_an_agent_whose_fork_server_is_killed_says_so_and_exits(scheduler: FakeScheduler, log: Path) -> None:
+def test_an_agent_whose_fork_server_is_killed_exits(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=RUNNING) as cluster:
         scheduler.welcome()
         cluster.wait_for_tasks(2)
@@ -127,7 +127,7 @@ def test_an_agent_whose_fork_server_is_killed_says_so_and_exits(scheduler: FakeS
         assert cluster.log().count("[ERROR]") == 1
 
 
-def test_refused(scheduler: FakeScheduler, log: Path) -> None:
+def test_a_refusal_ends_the_agent(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address) as cluster:
         scheduler.receive("hello")
         scheduler.say("refused", reason="protocolVersion", text="too old", protocolVersion=9, version="4.2")
@@ -179,9 +179,7 @@ def test_garbage_from_the_scheduler_is_dropped(scheduler: FakeScheduler, log: Pa
         assert "dropped a message that can't be decoded" in cluster.log()
 
 
-def test_workers_that_fail_to_start_are_told_plainly_and_retried_without_haste(
-    scheduler: FakeScheduler, log: Path
-) -> None:
+def test_workers_that_fail_to_start_are_logged_and_back_off(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, workers=2, does="raise SystemExit(3)") as cluster:
         scheduler.welcome()
         pids = {scheduler.receive("workerDied")["pid"] for _ in range(8)}

@@ -1,4 +1,4 @@
-"""How a host agent, as a process, ends workers and itself, and how it meets a scheduler that was started anew."""
+"""A real host agent: how it ends workers and itself, and how it joins a restarted scheduler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROWING = RUNNING.replace("time.sleep(600)", "block = b'x' * (300 << 20)\ntime.s
 ENDING = f"import signal, sys\nsignal.signal(15, lambda *_: sys.exit(0))\n{RUNNING}"
 
 
-def test_a_task_that_grows_past_the_memory_limit(scheduler: FakeScheduler, log: Path) -> None:
+def test_a_worker_above_the_memory_limit_is_killed(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, "--worker-memory-limit", "200M", workers=1, does=GROWING):
         scheduler.welcome()
         died = scheduler.receive("workerDied")
@@ -24,7 +24,7 @@ def test_a_task_that_grows_past_the_memory_limit(scheduler: FakeScheduler, log: 
         assert died["peakBytes"] > 200 << 20
 
 
-def test_a_worker_is_ended_because_of_a_task_if_it_runs_it(scheduler: FakeScheduler, log: Path) -> None:
+def test_a_worker_is_ended_only_if_it_runs_the_named_task(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=RUNNING) as cluster:
         scheduler.welcome()
         one, other = scheduler.receive("heartbeat", all_of(2))["workers"]
@@ -41,7 +41,7 @@ def test_a_worker_is_ended_because_of_a_task_if_it_runs_it(scheduler: FakeSchedu
         assert cluster.log().count(" died: stopped: time limit of 2 s") == 1
 
 
-def test_why_workers_cannot_start_is_told_in_one_line(scheduler: FakeScheduler, log: Path) -> None:
+def test_the_cause_of_failed_starts_is_one_line(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does="raise ValueError('no such\\nGPU')") as cluster:
         scheduler.welcome()
         for _ in range(6):
@@ -51,7 +51,7 @@ def test_why_workers_cannot_start_is_told_in_one_line(scheduler: FakeScheduler, 
         assert "Traceback" not in cluster.log()
 
 
-def test_a_scheduler_that_was_started_anew_hears_of_its_agents_at_once(scheduler: FakeScheduler, log: Path) -> None:
+def test_a_restarted_scheduler_gets_a_hello_at_once(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=IDLE, heartbeat=600.0):
         hello = scheduler.welcome()
         scheduler.close()
@@ -64,7 +64,7 @@ def test_a_scheduler_that_was_started_anew_hears_of_its_agents_at_once(scheduler
             another.close()
 
 
-def test_an_agent_says_goodbye_when_its_workers_last_words_were_read(scheduler: FakeScheduler, log: Path) -> None:
+def test_the_goodbye_follows_the_workers_last_results(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=ENDING, heartbeat=0.1) as cluster:
         scheduler.welcome()
         cluster.wait_for_tasks(2)

@@ -1,4 +1,4 @@
-"""Scheduler and cluster whose logs are on a full disk: they work on, and standard error stays short."""
+"""Scheduler and cluster with logs on a full disk: they continue, and standard error stays short."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def prints(lines: int) -> int:
     return lines
 
 
-def test_a_full_disk_under_the_logs(tmp_path: Path) -> None:
+def test_a_full_disk_does_not_stop_the_work(tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/scheduler"
     monitor = f"ipc://{tmp_path}/monitor"
     links = {name: tmp_path / f"{name}.link" for name in ("scheduler", "cluster")}

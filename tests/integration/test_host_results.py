@@ -1,5 +1,5 @@
-"""Large results of graphs on two hosts: they stay where they were made, are fetched where they must be, and are made
-again when the host that had them is killed."""
+"""Large results of graphs on two hosts: they stay on their host, are fetched if another host needs them, and are made
+again if their host is killed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def total(log: str, *arrays: Any) -> float:
 
 
 def wait_for(path: str, log: str, *arrays: Any) -> float:
-    """The first elements' sum, once there is such a file."""
+    """Return the sum of the first elements, when there is such a file."""
     note(log, "waits")
     while not os.path.exists(path):
         time.sleep(0.005)
@@ -57,7 +57,7 @@ def wait_for(path: str, log: str, *arrays: Any) -> float:
 
 
 def meet(log: str, array: Any) -> tuple[int, int, bool]:
-    """With the other one, which can't be on the same worker."""
+    """Wait for the other task, which can't run on the same worker."""
     note(log, "meets")
     while len(notes(log, "meets")) < 2:
         time.sleep(0.005)
@@ -85,7 +85,7 @@ def host_of(clusters: list[Command], pid: int) -> Command:
 
 
 def kill(host: Command) -> None:
-    """All of its processes, at once: the fork server can't even remove the files."""
+    """Kill all processes of a host at once: the fork server can't remove the files."""
     processes = [*host.descendants(), psutil.Process(host.process.pid)]
     for process in processes:
         process.suspend()
@@ -93,11 +93,11 @@ def kill(host: Command) -> None:
         process.kill()
     host.process.wait()
     wait_until(lambda: not any(map(is_alive, processes)))
-    make_directory(5, ["/dev/shm"]).remove()  # as the next agent does that starts there
+    make_directory(5, ["/dev/shm"]).remove()  # as the next agent does at its start
 
 
 def peak_of(command: Command) -> int:
-    """The largest resident size that the process has had, in bytes."""
+    """The peak resident size of the process, in bytes."""
     (line,) = [
         line
         for line in Path(f"/proc/{command.process.pid}/status").read_text().splitlines()
@@ -107,7 +107,7 @@ def peak_of(command: Command) -> int:
 
 
 def object_files(clusters: list[Command]) -> list[str]:
-    """What the agents that live have in their directories, on each of which they hold a lock."""
+    """The files in the directories of living agents, which hold a lock on their directory."""
     names: list[str] = []
     for each in clusters:
         if each.process.poll() is None:
@@ -140,7 +140,7 @@ def test_a_chain_stays_on_one_host(tmp_path: Path) -> None:
         wait_until(lambda: object_files(clusters) == [], what="nothing stays in memory that nobody needs")
 
 
-def test_what_is_read_on_both_hosts_is_fetched_once(tmp_path: Path) -> None:
+def test_a_result_read_on_both_hosts_is_fetched_once(tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     with two_hosts(tmp_path, 1) as (daemon, clusters, client):
         graph = {"a": (make, log), "b": (add_one, log, "a"), "c": (meet, log, "b"), "d": (meet, log, "b")}
@@ -192,7 +192,7 @@ def test_a_host_is_killed_before_its_result_is_read(tmp_path: Path) -> None:
         assert len(pids(log, "added")) == 2 and early.result(0) == 0.0
 
 
-def test_a_host_that_is_stopped_hands_over_what_only_it_has(tmp_path: Path) -> None:
+def test_a_stopped_host_hands_over_its_results(tmp_path: Path) -> None:
     log, gate = str(tmp_path / "log"), tmp_path / "gate"
     with two_hosts(tmp_path, 1) as (daemon, clusters, client):
         graph = {

@@ -1,4 +1,4 @@
-"""A host that vanishes, agent and workers, and comes back."""
+"""A host whose agent and workers freeze, and thaw after their leases."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def where() -> int:
 
 @contextmanager
 def frozen(command: Command) -> Iterator[set[int]]:
-    """The pids of a cluster that is stopped as a whole."""
+    """The pids of a cluster, which is stopped as a whole."""
     processes = [psutil.Process(command.process.pid), *command.descendants()]
     try:
         for process in processes:
@@ -50,7 +50,7 @@ def frozen(command: Command) -> Iterator[set[int]]:
             process.send_signal(signal.SIGCONT)
 
 
-def test_a_host_that_freezes_and_thaws(tmp_path: Path) -> None:
+def test_a_frozen_host_loses_its_tasks_and_joins_again(tmp_path: Path) -> None:
     log, gate = str(tmp_path / "log"), tmp_path / "gate"
     other = tmp_path / "other"
     other.mkdir()
@@ -59,13 +59,13 @@ def test_a_host_that_freezes_and_thaws(tmp_path: Path) -> None:
         cluster(tmp_path, daemon.address, 2, *OFTEN) as vanishing,
         Client(daemon.address) as client,
     ):
-        client.map(where, [()] * 100)  # from now on it queues
+        client.map(where, [()] * 100)  # now its run time is known: it queues at the workers
         running = [client.submit(until_there, log, task, str(gate)) for task in range(2)]
         wait_until(lambda: len(notes(log)) == 2, what="they run")
         queued = [client.submit(where) for _ in range(200)]
         with (
             frozen(vanishing) as frozen_pids,
-            # One more than there are tasks that run on: these may be the first to be given out again.
+            # One more than the tasks that run on there: those may be dispatched again first.
             cluster(other, daemon.address, 3, *OFTEN),
             monitor(daemon.monitor_address) as watch,
         ):

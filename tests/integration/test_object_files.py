@@ -1,4 +1,4 @@
-"""What a host's agent, as a process, does with objects: files that are there as long as they are needed, and go."""
+"""The object files of a real host agent: how long they exist, and when they are removed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def send(scheduler: FakeScheduler, number: int, *frames: bytes) -> None:
 
 
 def joined(scheduler: FakeScheduler, cluster: Cluster, workers: int = 2) -> Path:
-    """Welcome the agent, and wait for its workers. Returns the directory of its objects, which has one then."""
+    """Welcome the agent, wait for its workers, and send an object. Returns the directory of its objects."""
     hello = scheduler.welcome()
     scheduler.receive("heartbeat", all_of(workers))
     cluster.workers()
@@ -39,7 +39,7 @@ def joined(scheduler: FakeScheduler, cluster: Cluster, workers: int = 2) -> Path
 
 
 def files(directory: Path) -> list[int]:
-    """The ids of the objects that are there, whole or as a reason why not."""
+    """The ids of the objects in the directory, as files or as links to a reason."""
     ids = [name.partition("-")[2] for name in os.listdir(directory)]
     return sorted(int(number, 16) for number in ids if not number.endswith(".part"))
 
@@ -61,7 +61,7 @@ def test_an_object_is_a_file_until_it_is_forgotten(scheduler: FakeScheduler, log
         assert not directory.exists()
 
 
-def test_a_new_scheduler_finds_none(scheduler: FakeScheduler, log: Path) -> None:
+def test_a_new_scheduler_makes_all_files_removed(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address) as cluster:
         directory = joined(scheduler, cluster)
         scheduler.say("helloWanted")
@@ -76,7 +76,7 @@ def test_a_new_scheduler_finds_none(scheduler: FakeScheduler, log: Path) -> None
 
 
 @pytest.mark.parametrize("who", ["agent", "fork_server", "agent and workers"])
-def test_nothing_is_left_whoever_is_killed(scheduler: FakeScheduler, log: Path, who: str) -> None:
+def test_no_file_is_left_after_a_kill(scheduler: FakeScheduler, log: Path, who: str) -> None:
     with started(log, scheduler.address) as cluster:
         directory = joined(scheduler, cluster)
         workers = list(cluster.workers().values())
@@ -86,27 +86,25 @@ def test_nothing_is_left_whoever_is_killed(scheduler: FakeScheduler, log: Path, 
         else:
             cluster.process.kill()
             for worker in workers if who == "agent and workers" else []:
-                with suppress(psutil.NoSuchProcess):  # they notice that the agent is gone, perhaps before this
+                with suppress(psutil.NoSuchProcess):  # they may have ended already, because the agent is gone
                     worker.kill()
         cluster.wait_for_exit()
         assert not directory.exists()
 
 
-def test_workers_that_outlive_the_agent_read_on(scheduler: FakeScheduler, log: Path) -> None:
+def test_workers_that_outlive_the_agent_keep_their_mappings(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=DEAF) as cluster:
         directory = joined(scheduler, cluster)
         workers = list(cluster.workers().values())
         cluster.process.kill()
         cluster.process.wait()
-        make_directory(5, ["/dev/shm"]).remove()  # as another agent does that starts now
+        make_directory(5, ["/dev/shm"]).remove()  # as another agent does at its start
         assert files(directory) == [7]
         wait_until(lambda: not directory.exists())
         assert all(map(is_gone, workers)), "who still lives may still look for a file"
 
 
-def test_what_was_killed_with_its_fork_server_goes_when_the_next_cluster_starts(
-    scheduler: FakeScheduler, log: Path, tmp_path: Path
-) -> None:
+def test_the_next_cluster_removes_files_of_a_killed_one(scheduler: FakeScheduler, log: Path, tmp_path: Path) -> None:
     with started(log, scheduler.address) as cluster:
         directory = joined(scheduler, cluster)
         fork_server = cluster.fork_server()
@@ -121,8 +119,8 @@ def test_what_was_killed_with_its_fork_server_goes_when_the_next_cluster_starts(
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="other processes' limits can't be set here")
-def test_without_space_the_workers_find_a_reason(scheduler: FakeScheduler, log: Path) -> None:
-    """A limit on the size of files stands for a full /dev/shm."""
+def test_without_space_workers_find_the_reason(scheduler: FakeScheduler, log: Path) -> None:
+    """A limit on the size of files takes the place of a full /dev/shm."""
     with started(log, scheduler.address) as cluster:
         directory = joined(scheduler, cluster)
         resource.prlimit(cluster.process.pid, resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
@@ -141,7 +139,7 @@ def test_without_space_the_workers_find_a_reason(scheduler: FakeScheduler, log: 
 
 
 def fetch(scheduler: FakeScheduler, *numbers: int) -> dict[int, list[bytes] | None]:
-    """Ask the agent for these; their frames, None for those that it has not got."""
+    """Ask the agent for these objects. Returns the frames of each, None for a missing object."""
     scheduler.say("fetchObjects", clients=[CLIENT], ids=list(numbers))
     found: dict[int, list[bytes] | None] = {}
     while len(found) < len(numbers):
@@ -154,7 +152,7 @@ def fetch(scheduler: FakeScheduler, *numbers: int) -> dict[int, list[bytes] | No
     return found
 
 
-def test_what_a_worker_has_made_is_sent_and_removed(scheduler: FakeScheduler, log: Path) -> None:
+def test_files_of_workers_are_sent_and_removed(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address) as cluster:
         directory = joined(scheduler, cluster)
         for number in range(20, 40):
@@ -172,7 +170,7 @@ def test_what_a_worker_has_made_is_sent_and_removed(scheduler: FakeScheduler, lo
         wait_until(lambda: files(directory) == [])
 
 
-def test_what_a_killed_worker_was_writing_goes(scheduler: FakeScheduler, log: Path) -> None:
+def test_unfinished_files_of_a_killed_worker_are_removed(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address) as cluster:
         directory = joined(scheduler, cluster)
         one, other = cluster.workers().values()

@@ -1,4 +1,4 @@
-"""Client programs as processes of their own: __main__, exits, Ctrl-C, forks and kills."""
+"""Client programs in their own processes: __main__, exits, Ctrl-C, forks and kills."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = 40
 
 @contextmanager
 def program(folder: Path, address: str, text: str) -> Iterator[subprocess.Popen[str]]:
-    """A Python program that begins with `client` connected, as a process that is ended with the test."""
+    """A Python program that begins with a connected `client`. It ends with the test."""
     path = folder / "program.py"
     path.write_text("import os, sys, threading, time\nfrom scaler_client import *\n" + textwrap.dedent(text))
     process = subprocess.Popen(
@@ -43,7 +43,7 @@ def program(folder: Path, address: str, text: str) -> Iterator[subprocess.Popen[
 
 
 def run(folder: Path, address: str, text: str, status: int = 0) -> str:
-    """What the program prints; its status must be as given, and no traceback is shown unless that is wanted."""
+    """The output of the program. Checks its status, and that it shows no traceback unless one is expected."""
     with program(folder, address, text) as process:
         output, errors = process.communicate(timeout=SECONDS)
         assert process.returncode == status, errors
@@ -56,7 +56,7 @@ def address(combo: SchedulerClusterCombo) -> str:
     return combo.get_address()
 
 
-def test_what_main_defines(tmp_path: Path, address: str) -> None:
+def test_functions_and_classes_of_main(tmp_path: Path, address: str) -> None:
     text = """
         import dataclasses, enum, functools
 
@@ -189,7 +189,7 @@ def test_ctrl_c_leaves_the_client_usable(tmp_path: Path, waiting: str) -> None:
         """
     with SchedulerClusterCombo(n_workers=2) as combo, program(tmp_path, combo.get_address(), text) as process:
         assert process.stdout is not None and process.stdout.readline() == "waits\n"
-        # Not before it waits: a task must have begun, or many come by.
+        # Only when the program waits: a task must have begun, or many must have passed.
         with monitor(monitor_address_of(combo.get_address())) as watch:
             wait_until(lambda: (now := watch.next()).dispatched or now.resolved > 100, SECONDS)
         process.send_signal(signal.SIGINT)
@@ -199,7 +199,7 @@ def test_ctrl_c_leaves_the_client_usable(tmp_path: Path, waiting: str) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_client_that_is_gone_leaves_nothing_waiting_after_its_lease(tmp_path: Path, how: signal.Signals) -> None:
+def test_tasks_of_a_vanished_client_are_dropped_after_its_lease(tmp_path: Path, how: signal.Signals) -> None:
     text = """
         client = Client(sys.argv[1])
         futures = [client.submit(abs, i) for i in range(1000)]
@@ -216,7 +216,7 @@ def test_a_client_that_is_gone_leaves_nothing_waiting_after_its_lease(tmp_path: 
             wait_until(lambda: (now := watch.next()).waiting == now.clients == 0)
 
 
-def test_a_client_that_leaves_leaves_nothing_waiting(tmp_path: Path) -> None:
+def test_tasks_of_a_client_that_leaves_are_dropped(tmp_path: Path) -> None:
     text = """
         client = Client(sys.argv[1])
         futures = [client.submit(abs, i) for i in range(1000)]

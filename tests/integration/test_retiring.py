@@ -1,4 +1,4 @@
-"""A host agent that retires at SIGTERM: what runs there ends there, everything else goes to others."""
+"""A host agent that retires at SIGTERM: running tasks end there, queued tasks go to other workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.waiting import wait_until
 from scaler_client import Client
 
 
-def test_what_runs_ends_there_and_the_rest_goes_to_others(tmp_path: Path, gate: Path) -> None:
+def test_running_tasks_end_there_and_queued_ones_go_elsewhere(tmp_path: Path, gate: Path) -> None:
     ran, has_passed = tmp_path / "ran", str(gate)
 
     def note_and_wait(number: int) -> int:

@@ -1,4 +1,4 @@
-"""A client ends the scheduler and its clusters, where the scheduler lets it."""
+"""A client shuts down the scheduler and its clusters, if the scheduler allows it."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def shut_down_in_loop(client: Client) -> None:
 
 
 @pytest.mark.parametrize("way", [shut_down, shut_down_view, shut_down_in_loop])
-def test_everything_ends(tmp_path: Path, way: Callable[[Client], None]) -> None:
+def test_shutdown_ends_scheduler_and_clusters(tmp_path: Path, way: Callable[[Client], None]) -> None:
     second = tmp_path / "second"
     second.mkdir()
     with scheduler(tmp_path, "--no-protected") as daemon:
         with cluster(tmp_path, daemon.address, 2) as one, cluster(second, daemon.address, 1) as two:
             with monitor(daemon.monitor_address) as watch:
-                wait_until(lambda: watch.next().workers == 3)  # both hosts are there: who isn't, isn't told
+                wait_until(lambda: watch.next().workers == 3)  # both hosts have joined: others would not get the order
             with Client(daemon.address) as client, Client(daemon.address, timeout_seconds=1) as other:
                 lost = other.submit(until_there, str(tmp_path / "never"))
                 running = client.submit(until_there, str(tmp_path / "never"))
@@ -78,7 +78,7 @@ def test_everything_ends(tmp_path: Path, way: Callable[[Client], None]) -> None:
                     lost.result(SECONDS)
 
 
-def test_a_protected_scheduler_stays(client: Client) -> None:
+def test_a_protected_scheduler_refuses_the_shutdown(client: Client) -> None:
     ref = client.send_object([1, 2])
     for each in (client, client.options(priority=1)):
         with pytest.raises(ProtectedSchedulerError, match=REFUSAL):
@@ -94,7 +94,7 @@ def test_a_protected_scheduler_stays(client: Client) -> None:
     asyncio.run(main())
 
 
-def test_from_a_task(tmp_path: Path) -> None:
+def test_shutdown_from_a_task(tmp_path: Path) -> None:
     def ends() -> None:
         Client().shutdown()
 
@@ -106,7 +106,7 @@ def test_from_a_task(tmp_path: Path) -> None:
             assert isinstance(future.exception(SECONDS), (SchedulerLostError, type(None)))
 
 
-def test_a_task_may_not_end_a_protected_scheduler(client: Client) -> None:
+def test_a_protected_scheduler_refuses_the_shutdown_of_a_task(client: Client) -> None:
     def ends() -> str:
         try:
             Client().shutdown()
@@ -117,8 +117,8 @@ def test_a_task_may_not_end_a_protected_scheduler(client: Client) -> None:
     assert "clients may not end" in client.submit(ends).result(SECONDS)
 
 
-def test_what_a_cluster_keeps_while_it_is_not_shut_down(tmp_path: Path) -> None:
-    """Disconnecting ends nothing but the client."""
+def test_a_disconnect_leaves_the_cluster_running(tmp_path: Path) -> None:
+    """A disconnect ends only the client."""
 
     def objects(host: Command) -> int:
         return len(files_of(host))

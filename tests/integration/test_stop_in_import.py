@@ -1,4 +1,4 @@
-"""Forced stops that strike while a task imports: afterwards every worker can import what it could before."""
+"""Forced stops while a task imports: afterwards every worker can import the same modules as before."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ while time.perf_counter() < end:
     time.sleep(0.001)
 VALUE = 17
 """
-"""Written as C extensions behave that can be initialised once in a process."""
+"""Behaves as a C extension that can be initialised only once in a process."""
 
 
 def import_numpy(log: str, _folder: str) -> int:
@@ -68,7 +68,7 @@ def combo() -> Iterator[SchedulerClusterCombo]:
 def by_cancel(_: str, client: Client, fn: Callable[[str, str], int], log: str, folder: str, wait: float) -> None:
     future = client.submit(fn, log, folder)
     wait_until(lambda: notes(log), what="it begins")
-    time.sleep(wait)  # any moment of the import, not a wait for something
+    time.sleep(wait)  # any moment of the import, no wait for an event
     future.cancel(force=True)
     concurrent.futures.wait([future], SECONDS)
 
@@ -87,7 +87,7 @@ def by_gone_client(address: str, _: Client, fn: Callable[[str, str], int], log: 
 
 @pytest.mark.parametrize("fn", [import_numpy, import_slow_module])
 @pytest.mark.parametrize("stop", [by_cancel, by_time_limit, by_gone_client])
-def test_a_stop_in_an_import_ruins_no_worker(
+def test_a_stop_in_an_import_damages_no_worker(
     combo: SchedulerClusterCombo, tmp_path: Path, stop: Callable[..., None], fn: Callable[[str, str], int]
 ) -> None:
     (tmp_path / "slow_module.py").write_text(SLOW_MODULE)
@@ -99,7 +99,7 @@ def test_a_stop_in_an_import_ruins_no_worker(
             stop(address, client, fn, log, str(tmp_path), chance.uniform(0.0, 0.08))
             assert client.submit(fn, f"{log}.after", str(tmp_path)).result(SECONDS) == 17
             with pytest.raises(WorkerDiedError):
-                client.options(retries=0).submit(vanish).result(SECONDS)  # the next trial has a fresh process
+                client.options(retries=0).submit(vanish).result(SECONDS)  # the next trial gets a new process
 
 
 ENDLESS_MODULE = "import time\nwhile True:\n    time.sleep(0.01)\n"
@@ -111,7 +111,7 @@ def import_endless_module(log: str, folder: str) -> None:
     import endless_module  # type: ignore[import-not-found]  # noqa: F401
 
 
-def test_an_import_without_end_costs_the_process(combo: SchedulerClusterCombo, tmp_path: Path) -> None:
+def test_a_stop_in_an_endless_import_kills_the_process(combo: SchedulerClusterCombo, tmp_path: Path) -> None:
     (tmp_path / "endless_module.py").write_text(ENDLESS_MODULE)
     log = str(tmp_path / "log")
     with Client(combo.get_address(), timeout_seconds=SECONDS) as client:
@@ -129,8 +129,8 @@ def wait_for_a_gpu(log: str) -> str:
     return child
 
 
-def test_what_a_damaged_worker_held_runs_elsewhere(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """A parent that waited and tasks that were queued, of another client, that may not fail once."""
+def test_tasks_of_a_damaged_worker_run_elsewhere(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """A suspended parent and queued tasks of another client run again. They have no retries."""
     for name in ("damaged", "gpus"):
         (tmp_path / name).mkdir()
     write_slow_module(tmp_path, 60.0)

@@ -1,4 +1,4 @@
-"""Worker processes that die: who pays for it, and what the error says."""
+"""Deaths of worker processes: which tasks fail, and what the error says."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def killed(log: str) -> None:
 
 
 def killed_when_large(log: str) -> None:
-    """As the kernel does it to a process that takes all memory."""
+    """Die as a process dies that the kernel kills for its memory."""
     note(log, "began")
     _taken = b"x" * (200 * MEBIBYTE)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -61,7 +61,7 @@ def leave(log: str) -> NoReturn:
         (leave, "exit code 7"),
     ],
 )
-def test_the_error_tells_what_happened(client: Client, tmp_path: Path, fn: object, cause: str) -> None:
+def test_the_error_names_the_cause_of_death(client: Client, tmp_path: Path, fn: object, cause: str) -> None:
     log = str(tmp_path / "log")
     with pytest.raises(WorkerDiedError) as raised:
         client.options(retries=1).submit(fn, log).result(SECONDS)  # type: ignore[arg-type, attr-defined]
@@ -75,9 +75,9 @@ def test_the_error_tells_what_happened(client: Client, tmp_path: Path, fn: objec
     assert all(least <= int(peak) < 10_000 for _, _, _, peak in deaths), text
 
 
-def test_a_poison_task_costs_others_nothing(client: Client, tmp_path: Path) -> None:
-    """It kills each worker it meets, four of them; what is queued behind it may not die once, and does not have to."""
-    client.map(square, [(i,) for i in range(1000)])  # their run time is known: they queue at the workers from now on
+def test_a_task_that_kills_workers_costs_others_no_retry(client: Client, tmp_path: Path) -> None:
+    """The task kills four workers. The tasks queued behind it have no retries, and do not need any."""
+    client.map(square, [(i,) for i in range(1000)])  # now their run time is known: they queue at the workers
     careful = client.options(retries=0)
     log = str(tmp_path / "log")
     poisons, others = [], []
@@ -102,7 +102,7 @@ def test_a_killed_worker_is_replaced(daemon: SchedulerCommand, tmp_path: Path) -
 
 
 def grow(log: str, most: int) -> int:
-    """Takes memory, in steps, up to so many mebibytes, and then waits."""
+    """Take memory in steps, up to this many mebibytes, and then wait."""
     note(log, "began")
     taken = []
     for _ in range(most // 20):
@@ -116,7 +116,7 @@ def sized(mebibytes: int) -> int:
     return len(b"x" * (mebibytes * MEBIBYTE)) // MEBIBYTE
 
 
-def test_a_task_that_grows_past_the_workers_limit_is_stopped(daemon: SchedulerCommand, tmp_path: Path) -> None:
+def test_a_task_above_the_memory_limit_fails(daemon: SchedulerCommand, tmp_path: Path) -> None:
     limit = ("--worker-memory-limit", "400M")
     log = str(tmp_path / "log")
     with cluster(tmp_path, daemon.address, 2, *limit) as workers:
