@@ -223,7 +223,7 @@ def test_details_of_a_disconnected_client() -> None:
 
 def test_letter_of_a_retiring_worker() -> None:
     shown = view()
-    retiring = WorkerState.AGENT_IS_HERE | WorkerState.RETIRES
+    retiring = WorkerState.AGENT_CONNECTED | WorkerState.RETIRING
     shown.workers[0] = dataclasses.replace(shown.workers[0], state=retiring)
     state = ScreenState()
     state.sorted_by = "worker"

@@ -48,7 +48,7 @@ def state_of(row: WorkerRow) -> str:
     """The state in one word."""
     if row.state & WorkerState.DOES_NOT_ANSWER:
         return "silent"
-    if row.state & WorkerState.RETIRES:
+    if row.state & WorkerState.RETIRING:
         return "retires"
     if row.suspended and not row.running:
         return "waits"
@@ -131,7 +131,7 @@ def worker_json(row: WorkerRow) -> dict[str, Any]:
         "state": state_of(row),
         "runs_long": bool(row.state & WorkerState.RUNS_LONG),
         "agent": str(row.agent),
-        "agent_is_here": bool(row.state & WorkerState.AGENT_IS_HERE),
+        "agent_is_here": bool(row.state & WorkerState.AGENT_CONNECTED),
         "agent_cpu_percent": row.agent_cpu_percent,
         "agent_resident_bytes": row.agent_resident_bytes,
         "lag_seconds": row.lag_seconds,

@@ -38,7 +38,7 @@ def _worker_problems(view: SnapshotView) -> Iterator[str]:
     elif snapshot.unschedulable:
         waiting = plural(snapshot.unschedulable, "task waits", "tasks wait")
         yield f"{waiting} for a worker that could run them, and there is none: the scheduler's log says what is missing"
-    elif snapshot.waiting and all(row.state & WorkerState.RETIRES for row in view.workers):
+    elif snapshot.waiting and all(row.state & WorkerState.RETIRING for row in view.workers):
         yield f"{waiting} and all workers retire"
     silent = [row.name for row in view.workers if row.state & WorkerState.DOES_NOT_ANSWER]
     if silent:

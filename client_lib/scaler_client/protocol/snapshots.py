@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 class WorkerState(enum.IntFlag):
     """The bits of a worker's state."""
 
-    AGENT_IS_HERE = 1
+    AGENT_CONNECTED = 1
     HOLDS_TASK = 2
     RUNS_LONG = 4
     DOES_NOT_ANSWER = 8
-    RETIRES = 16
+    RETIRING = 16
 
 
 class ObjectState(enum.IntEnum):
     """Where an object is: not there yet, in the scheduler's memory, or in a file of a host."""
 
-    TO_COME = 0
-    HERE = 1
+    PENDING = 0
+    STORED = 1
     ON_HOST = 2
 
 

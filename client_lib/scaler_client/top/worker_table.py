@@ -11,11 +11,11 @@ from .number_format import count, duration, percent, rate, size
 from .tables import Column
 
 STATE_LETTERS = (
-    (WorkerState.AGENT_IS_HERE, "A", "agent connected"),
+    (WorkerState.AGENT_CONNECTED, "A", "agent connected"),
     (WorkerState.HOLDS_TASK, "T", "holds a task"),
     (WorkerState.RUNS_LONG, "L", "runs a long task"),
     (WorkerState.DOES_NOT_ANSWER, "N", "does not answer a request to return queued tasks"),
-    (WorkerState.RETIRES, "R", "gets no new tasks: agent retires"),
+    (WorkerState.RETIRING, "R", "gets no new tasks: agent retires"),
 )
 
 

@@ -404,7 +404,7 @@ def test_problems() -> None:
     assert of(waiting=3, unschedulable=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
         "2 tasks wait for a worker that could run them, and there is none: the scheduler's log says what is missing"
     ]
-    retiring = {"incarnations": 1, "states": int(WorkerState.RETIRES)}
+    retiring = {"incarnations": 1, "states": int(WorkerState.RETIRING)}
     assert of(waiting=1, workers=1, texts=texts, **table("workerColumns", retiring)) == [
         "1 task waits and all workers retire"
     ]

@@ -121,7 +121,7 @@ def test_worker_rows(reader: MonitorReader) -> None:
     assert (first.agent, first.agent_cpu_percent, first.agent_resident_bytes, first.lag_seconds) == (33, 10, 7, 0.00035)
     assert (first.sent_rate, first.done_rate, second.sent_rate) == (20, 10, 5)
     assert (first.held, first.running, first.suspended, first.queued) == (16, 1, 2, 13)
-    assert first.state == WorkerState.AGENT_IS_HERE | WorkerState.HOLDS_TASK | WorkerState.RUNS_LONG
+    assert first.state == WorkerState.AGENT_CONNECTED | WorkerState.HOLDS_TASK | WorkerState.RUNS_LONG
     assert (first.task, second.task) == (RunningTask(11, 9, 3, "fit", 1.5), None)
     assert (first.name, first.resident_bytes) == ("node-7", 1 << 30)
     [agent] = shown(reader).agents
