@@ -67,7 +67,7 @@ def _draw_faults(plan: Plan, chance: random.Random) -> list[tuple[float, str]]:
 def _add_graphs(plan: Plan, writer: Writer, chance: random.Random, keeps: bool = False) -> None:
     """Add graphs. `keeps`: more and larger graphs, most of whose results stay on hosts."""
     if plan.limits.memory_limit_bytes < ROOM_BYTES:
-        plan.windows_part *= ROOM_BYTES // plan.limits.memory_limit_bytes
+        plan.windows_divisor *= ROOM_BYTES // plan.limits.memory_limit_bytes
         plan.limits.memory_limit_bytes = ROOM_BYTES
     plan.shared_bytes = chance.choice((100, 100, 1000, 1 << 40))
     plan.small_bytes = chance.choice((0, 0, 60, 256))

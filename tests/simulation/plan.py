@@ -69,8 +69,8 @@ class Plan:
     """The number of workers and their capabilities."""
     clients: list[list[Work]]
     faults: list[tuple[float, str]]
-    windows_part: int = 8
-    """The fraction of the memory limit, as in credit.py."""
+    windows_divisor: int = 8
+    """The divisor of the memory limit, as in credit.py."""
     shared_bytes: int = 1 << 40
     """Objects of at least this size are files of hosts."""
     small_bytes: int = 256

@@ -84,7 +84,7 @@ class World:
             patch.object(records.Agent, "__hash__", lambda agent: hash(agent.incarnation)),
             patch.object(records.StoredObject, "__hash__", lambda stored: hash((stored.client.incarnation, stored.id))),
             patch.object(records.Task, "__hash__", lambda task: hash((task.client.incarnation, task.id))),
-            patch.object(credit, "_WINDOWS_PART", plan.windows_part),
+            patch.object(credit, "_WINDOWS_DIVISOR", plan.windows_divisor),
         ):
             try:
                 self._run_load()

@@ -13,7 +13,7 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Tuple
 from ..core.dispatch.work_stealing import is_unresponsive
 from ..core.scheduler import Scheduler
 from ..core.state.clients import ClientTable
-from ..core.state.functions import TASK_NAMES, Function, FunctionTable
+from ..core.state.functions import KEPT_TASK_NAMES, Function, FunctionTable
 from ..core.state.records import Client, StoredObject, Worker
 from ..core.state.transitions import RUNNING
 from ..core.state.workers import AgentTable
@@ -226,8 +226,8 @@ def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
 
 def _task_names(function: Function) -> str:
     """Some of the names that the tasks of a function were given, separated by commas."""
-    names = [name[:TASK_NAME_LIMIT] for name in function.task_names[: TASK_NAMES - 1]]
-    return ", ".join([*names, "..."] if len(function.task_names) == TASK_NAMES else names)
+    names = [name[:TASK_NAME_LIMIT] for name in function.task_names[: KEPT_TASK_NAMES - 1]]
+    return ", ".join([*names, "..."] if len(function.task_names) == KEPT_TASK_NAMES else names)
 
 
 def object_columns(clients: ClientTable, texts: TextTable) -> List[Column]:

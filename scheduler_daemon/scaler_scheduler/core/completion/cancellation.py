@@ -12,7 +12,7 @@ from scaler_scheduler.core import effects
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
-from scaler_scheduler.core.completion.suspension import Name
+from scaler_scheduler.core.completion.suspension import AttemptName
 from scaler_scheduler.core.dispatch import work_stealing
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
@@ -53,9 +53,9 @@ class Cancellation:
         self._graphs = graphs
         self._host_results = host_results
         self._attempt_end = attempt_end
-        self._retracts: Dict[Worker, List[Name]] = {}
+        self._retracts: Dict[Worker, List[AttemptName]] = {}
         """Retracts until the next collect: one message for each worker."""
-        self._stops: Dict[Worker, List[Name]] = {}
+        self._stops: Dict[Worker, List[AttemptName]] = {}
 
     # ------------------------------------------------------------------------------------------------ the user's cancel
 
@@ -165,12 +165,12 @@ class Cancellation:
         elif task.state == WAITING:
             self._cancel_waiting(task)
 
-    def stop_copy(self, worker: Worker, name: Name) -> None:
+    def stop_copy(self, worker: Worker, name: AttemptName) -> None:
         """Tell a worker to stop a task that is over, or that another worker holds. Its answers do not count."""
         self._tables.counts.stopped += 1
         self._stops.setdefault(worker, []).append(name)
 
-    def end_copy(self, worker: Worker, name: Name) -> None:
+    def end_copy(self, worker: Worker, name: AttemptName) -> None:
         """Have the host agent end a worker that still runs such a copy, although it was told to stop it."""
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:

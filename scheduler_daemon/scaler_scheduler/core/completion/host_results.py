@@ -7,7 +7,7 @@ from typing import Iterable
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.completion.graphs import Graphs
-from scaler_scheduler.core.completion.suspension import Name
+from scaler_scheduler.core.completion.suspension import AttemptName
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import Agent, Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
@@ -91,7 +91,7 @@ class HostResults:
         if agent is not None:
             self._discard_file(agent, incarnation, task_id)
 
-    def reconcile_files(self, agent: Agent, names: Iterable[Name]) -> None:
+    def reconcile_files(self, agent: Agent, names: Iterable[AttemptName]) -> None:
         """Remove files that do not count on the host of an agent that has joined again. The request to remove them may
         be lost."""
         for incarnation, task_id, _ in names:

@@ -12,7 +12,7 @@ from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import RESUME, RUNNING, SUSPEND, SUSPENDED
 
-Name = Tuple[int, int, int]
+AttemptName = Tuple[int, int, int]
 """The name of a dispatched task: client, id, attempt."""
 
 
@@ -61,7 +61,7 @@ def resume_named(event: Resumed, client: Client, worker: Optional[Worker], table
     resume_all(_names(event), client, worker, tables, now)
 
 
-def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
+def resume_all(names: List[AttemptName], client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
     """Resume the named tasks on the client's worker, if it has joined."""
     for name in names:
         client.suspended.discard(name)
@@ -76,10 +76,10 @@ def resume_all(names: List[Name], client: Client, worker: Optional[Worker], tabl
             worker.unclaimed += 1
 
 
-def is_suspended(tables: Tables, worker: Worker, name: Name) -> bool:
+def is_suspended(tables: Tables, worker: Worker, name: AttemptName) -> bool:
     """Whether a nested client of the worker has reported this task as suspended."""
     return any(name in client.suspended for client in tables.clients.nested_in(worker.incarnation))
 
 
-def _names(event: Tasks) -> List[Name]:
+def _names(event: Tasks) -> List[AttemptName]:
     return list(zip(event.clients, event.ids, event.attempts))

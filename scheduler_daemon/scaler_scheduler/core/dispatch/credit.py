@@ -17,8 +17,8 @@ from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
 TASK_OVERHEAD = 128
 """Bytes that a task counts beside its payload. PROTOCOL.md states it, because clients count too."""
 
-_WINDOWS_PART = 8
-"""All windows together are this fraction of the memory limit.
+_WINDOWS_DIVISOR = 8
+"""All windows together have the memory limit divided by this number.
 
 A byte of a window may exist four times: as a task and as a result, each with a copy in a socket's queue. PyPy's heap
 grows to nearly twice the live bytes before a collection. With a limit of 500 MB, six clients that push tasks of 1 MB
@@ -27,8 +27,8 @@ use at most 570 MB; with windows of twice the size they use 780 MB.
 
 _SMALLEST_WINDOW = 64 * 1024
 
-_STEPS = 4
-"""A client is told of its credit in steps of this fraction of its window."""
+_STEPS_PER_WINDOW = 4
+"""A client is told of new credit in this many steps a window."""
 
 UNLIMITED = 1 << 62
 """The credit of nested clients. A child that waits for credit might be what frees memory."""
@@ -56,7 +56,7 @@ class Credits:
 
     def window(self) -> int:
         """The window of each client in bytes, for tasks and for results."""
-        return max(_SMALLEST_WINDOW, self._memory_limit_bytes // _WINDOWS_PART // max(1, len(self._tables.clients)))
+        return max(_SMALLEST_WINDOW, self._memory_limit_bytes // _WINDOWS_DIVISOR // max(1, len(self._tables.clients)))
 
     def reset(self, client: Client) -> Tuple[int, int]:
         """Start the count of a client that was just welcomed. Returns its credit and its result window."""
@@ -97,7 +97,7 @@ class Credits:
 
     def _grant(self, clients: List[Client]) -> None:
         window = self.window() if clients else 0
-        step = min(window, self._task_limit * TASK_OVERHEAD) // _STEPS
+        step = min(window, self._task_limit * TASK_OVERHEAD) // _STEPS_PER_WINDOW
         for client in clients:
             more_tasks = self._task_limit - client.waiting - len(client.tasks)
             reach = client.returned_bytes + window + _unreturnable_bytes(client, window)

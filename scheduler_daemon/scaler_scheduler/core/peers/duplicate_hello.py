@@ -11,10 +11,10 @@ from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import AGENT, CLIENT, Hello
 from scaler_scheduler.core.state.tables import Tables
 
-UNREAD_SECONDS = 1.0
+READ_DELAY_SECONDS = 1.0
 """Messages of the old connection may be read this much later than they were sent. Such messages prove nothing."""
 
-_LOOK_SECONDS = 0.25
+_CHECK_SECONDS = 0.25
 """The time between two checks whether the old connections still exist."""
 
 WAIT_SECONDS = 4.0
@@ -65,14 +65,14 @@ class DuplicateHellos:
     def note_message(self, route: bytes, now: float) -> None:
         """Note a message of an old connection."""
         for duplicate in self.contested[route]:
-            if now >= duplicate.since + UNREAD_SECONDS:
+            if now >= duplicate.since + READ_DELAY_SECONDS:
                 duplicate.is_old_alive = True
 
     def pop_decided(self, now: float) -> "List[DuplicateHello]":
         """Remove and return the hellos that are decided."""
         if now < self._next_check:
             return []
-        self._next_check = now + _LOOK_SECONDS
+        self._next_check = now + _CHECK_SECONDS
         decided = [duplicate for duplicate in self._waiting.values() if self._is_decided(duplicate, now)]
         for duplicate in decided:
             del self._waiting[duplicate.event.incarnation]

@@ -6,7 +6,7 @@ from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
-from scaler_scheduler.core.completion.suspension import Name
+from scaler_scheduler.core.completion.suspension import AttemptName
 from scaler_scheduler.core.completion.task_end import end_with_client
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.effects import OUTCOME_WORKER_DIED
@@ -123,7 +123,7 @@ class PeerLoss:
             self._dispatcher.add_worker(worker)
 
     def connection_lost(
-        self, worker: Worker, running: Sequence[Name] = (), cause: str = "its connection was lost"
+        self, worker: Worker, running: Sequence[AttemptName] = (), cause: str = "its connection was lost"
     ) -> Dict[Task, int]:
         """Handle a worker whose connection is lost: the tasks that it holds wait again.
 

@@ -9,7 +9,7 @@ meanwhile, is stopped, and its worker goes on as a new one.
 from typing import Iterable, Optional
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS, Cancellation
-from scaler_scheduler.core.completion.suspension import Name, is_suspended, suspend
+from scaler_scheduler.core.completion.suspension import AttemptName, is_suspended, suspend
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.state.batches import Batch
@@ -28,7 +28,7 @@ class Reattach:
         self._cancellation = cancellation
         self._client_timeout_seconds = core.limits.client_timeout_seconds
 
-    def attach(self, worker: Worker, name: Name, now: float) -> None:
+    def attach(self, worker: Worker, name: AttemptName, now: float) -> None:
         """Attach a task that a worker runs or has suspended, as its hello says."""
         client = self._tables.clients.find(name[0])
         task = None if client is None else client.tasks.get(name[1])
@@ -95,14 +95,14 @@ class Reattach:
         for key in gone:
             del self._tables.unclaimed[key]
 
-    def _add_unclaimed(self, worker: Worker, name: Name, suspended: bool, is_over: bool, now: float) -> None:
+    def _add_unclaimed(self, worker: Worker, name: AttemptName, suspended: bool, is_over: bool, now: float) -> None:
         """Keep an unclaimed task. It occupies a slot of its worker."""
         if name[:2] not in self._tables.unclaimed:
             deadline = now + (GRACE_SECONDS if is_over else self._client_timeout_seconds)
             self._tables.unclaimed[name[:2]] = UnclaimedTask(worker, name[2], suspended, is_over, deadline)
             worker.unclaimed += not suspended
 
-    def _attach_waiting(self, client: Client, worker: Worker, name: Name) -> Optional[Task]:
+    def _attach_waiting(self, client: Client, worker: Worker, name: AttemptName) -> Optional[Task]:
         """Take the client's task from where it waits and attach it. Returns None if it does not wait."""
         task = client.tasks.get(name[1])
         if task is not None:

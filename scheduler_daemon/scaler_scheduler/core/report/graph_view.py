@@ -26,7 +26,7 @@ SCAN_LIMIT = 100_000
 ENDED_SECONDS = 30.0
 """A node is shown for this long after its end, and longer while its graph is shown."""
 
-Name = Tuple[int, int]
+TaskName = Tuple[int, int]
 """Client and id."""
 
 
@@ -50,14 +50,14 @@ def graph_nodes(tables: Tables, limit: int = NODE_LIMIT) -> Tuple[int, List[Node
     If a client has more than SCAN_LIMIT tasks, every further task is counted as a node. The same holds for objects.
     """
     found: List[List[Node]] = [[], [], [], [], []]
-    names: Set[Name] = set()
+    names: Set[TaskName] = set()
     total = sum([_find_tasks(client, found, names, limit) for client in tables.clients])
     total += _find_ended(tables, found, names)
     total += sum([_find_objects(client, found, names, limit) for client in tables.clients])
     return total, _chosen(found, limit)
 
 
-def _find_tasks(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
+def _find_tasks(client: Client, found: List[List[Node]], names: Set[TaskName], limit: int) -> int:
     """Add the client's open nodes by state, at most `limit` of each. Returns the number of its open nodes."""
     incarnation, tasks = client.incarnation, client.tasks
     total = max(0, len(tasks) - SCAN_LIMIT)
@@ -75,7 +75,7 @@ def _find_tasks(client: Client, found: List[List[Node]], names: Set[Name], limit
     return total
 
 
-def _find_ended(tables: Tables, found: List[List[Node]], names: Set[Name]) -> int:
+def _find_ended(tables: Tables, found: List[List[Node]], names: Set[TaskName]) -> int:
     """Add nodes that ended recently, or whose graph has other shown nodes. So a graph keeps its shape."""
     now = tables.clock.now
     shown = {(node.client, node.options.graph) for nodes in found for node in nodes}
@@ -102,7 +102,7 @@ def _is_recent(node: EndedNode, now: float) -> bool:
     return now - node.ended_at <= ENDED_SECONDS
 
 
-def _find_objects(client: Client, found: List[List[Node]], names: Set[Name], limit: int) -> int:
+def _find_objects(client: Client, found: List[List[Node]], names: Set[TaskName], limit: int) -> int:
     """Add kept results whose tasks have no record any more. Returns their number."""
     objects = client.objects
     total = max(0, len(objects) - SCAN_LIMIT)

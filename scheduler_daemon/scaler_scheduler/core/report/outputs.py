@@ -11,8 +11,8 @@ from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.state.records import Client
 from scaler_scheduler.core.state.tables import Tables
 
-_WINDOW_PART = 2
-"""Output may fill this fraction of the window. A client acknowledges at every quarter, so it can keep up."""
+_WINDOW_DIVISOR = 2
+"""Output may fill the window divided by this number. A client acknowledges every quarter, so it can keep up."""
 
 
 def forward_output(event: events.Output, tables: Tables, outbox: Outbox) -> None:
@@ -56,4 +56,4 @@ def _new_batch(client: Client) -> effects.Output:
 
 
 def _has_room(client: Client, size: int) -> bool:
-    return client.sent_bytes + size - client.received_bytes <= client.result_window // _WINDOW_PART
+    return client.sent_bytes + size - client.received_bytes <= client.result_window // _WINDOW_DIVISOR

@@ -143,12 +143,12 @@ class BatchQueue:
 
     def append(self, batch: Batch) -> None:
         self._queue.append(batch)
-        for block in _blocks(batch):
+        for block in _blocks_of(batch):
             self._blocks.setdefault(block, []).append(batch)
 
     def remove_first(self) -> None:
         batch = self._queue.popleft()
-        for block in _blocks(batch):
+        for block in _blocks_of(batch):
             there = self._blocks[block]
             there.remove(batch)
             if not there:
@@ -167,7 +167,7 @@ class BatchQueue:
         return None
 
 
-def _blocks(batch: Batch) -> List[int]:
+def _blocks_of(batch: Batch) -> List[int]:
     first, last = batch.ids[0], batch.ids[-1]
     if last - first == len(batch.ids) - 1:
         return list(range(first >> _BLOCK_BITS, (last >> _BLOCK_BITS) + 1))

@@ -9,10 +9,10 @@ WASTED_MESSAGE_US = 50
 WASTED_HELLO_US = 500
 WASTED_ROW_US = 1
 
-_DURATIONS = 32
+_BUCKETS = 32
 """Buckets of a histogram by powers of two in microseconds. The last one has all longer durations."""
 
-_CAUSES = 100
+_CAUSE_LIMIT = 100
 """The most distinct causes of worker deaths. Agents send the causes, so their number must be bounded."""
 
 _OTHER_CAUSES = ("memory limit", "time limit", "cancelled", "lease")
@@ -27,7 +27,7 @@ class Durations:
         self.count = 0
         self.total_us = 0
         """The sum of all durations."""
-        self.buckets = [0] * _DURATIONS
+        self.buckets = [0] * _BUCKETS
         """Element k counts durations below 2^k microseconds, and not below 2^(k - 1)."""
 
     def add(self, seconds: float, times: int = 1) -> None:
@@ -35,7 +35,7 @@ class Durations:
         microseconds = max(0, int(seconds * 1e6))
         self.count += times
         self.total_us += microseconds * times
-        self.buckets[min(microseconds.bit_length(), _DURATIONS - 1)] += times
+        self.buckets[min(microseconds.bit_length(), _BUCKETS - 1)] += times
 
 
 class Counts:
@@ -91,7 +91,7 @@ class Counts:
     def count_death(self, cause: str) -> None:
         """Count the death of a worker, by the cause that its agent or the scheduler gives."""
         kind = _kind_of_death(cause)
-        if kind not in self.deaths and len(self.deaths) >= _CAUSES:
+        if kind not in self.deaths and len(self.deaths) >= _CAUSE_LIMIT:
             kind = "other"
         self.deaths[kind] = self.deaths.get(kind, 0) + 1
 

@@ -16,10 +16,10 @@ LARGE = 2
 LARGE_BYTES = 256 * 1024
 """Shared bytes of at least this size are a file on the host."""
 
-TASK_NAMES = 4
+KEPT_TASK_NAMES = 4
 """The number of user-given task names that a function remembers."""
 
-_HISTORY = 64
+_SAMPLE_LIMIT = 64
 """The weight limit of the mean. A run time may drift, and one odd task must not distort the mean for long."""
 
 
@@ -72,7 +72,7 @@ class Function:
         """Remember a user-given name of its tasks."""
         if not self.task_names or self.task_names[0] != name:
             others = [given for given in self.task_names if given != name]
-            self.task_names = (name, *others[: TASK_NAMES - 1])
+            self.task_names = (name, *others[: KEPT_TASK_NAMES - 1])
 
     def count_results(self, total_ns: int, count: int) -> None:
         """Count results and learn from their total run time."""
@@ -85,11 +85,11 @@ class Function:
         mean = max(MINIMUM_NS, total_ns // count)
         if self.mean_ns < 0:
             self.mean_ns = mean
-            self.sample_count = min(count, _HISTORY)
+            self.sample_count = min(count, _SAMPLE_LIMIT)
             return
         weight = self.sample_count + count
         self.mean_ns += (mean - self.mean_ns) * count // weight
-        self.sample_count = min(weight, _HISTORY)
+        self.sample_count = min(weight, _SAMPLE_LIMIT)
 
     def observe_kept_size(self, size: int) -> None:
         """Learn from the size of a kept result."""

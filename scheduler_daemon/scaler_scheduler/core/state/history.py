@@ -35,15 +35,15 @@ ANY_CLIENT = 0
 
 CLIENT_LEFT = "its client has left"
 
-SHORT = 16
+SHORT_RUN = 16
 """Runs with fewer rows are packed."""
 
-_RUNS = 10_000
+_RUN_LIMIT = 10_000
 """The most runs that are kept, however short. A run is up to ten objects."""
 
 _ZERO = (0,)
 
-_TEXTS = (OUTCOME_WORKER_DIED, OUTCOME_TIMED_OUT, OUTCOME_INPUT_LOST)
+_TEXT_OUTCOMES = (OUTCOME_WORKER_DIED, OUTCOME_TIMED_OUT, OUTCOME_INPUT_LOST)
 """Outcomes whose payload is text."""
 
 
@@ -55,7 +55,7 @@ def _compact(ids: Sequence[int]) -> Sequence[int]:
 
 def _line(outcome: int, payload: bytes) -> str:
     """Return the error line of a task that the scheduler itself has answered."""
-    if outcome in _TEXTS:
+    if outcome in _TEXT_OUTCOMES:
         return printable_line(payload)
     return "cancelled" if outcome == OUTCOME_CANCELLED else "an input has failed"
 
@@ -254,7 +254,7 @@ class History:
         count = len(ids)
         columns = clients, ids, attempts, outcomes, durations, errors
         runs = self._runs
-        if count >= SHORT:
+        if count >= SHORT_RUN:
             self._packed = None
             runs.append(Rows((kind,), (self._clock.now,), (worker,), (name,), (function,), *columns))
         else:
@@ -264,7 +264,7 @@ class History:
                 runs.append(packing.rows)
             packing.add(kind, self._clock.now, worker, name, function, *columns)
         self.next_row += count
-        while self.next_row - self.first_row - len(runs[0].ids) >= self.limit or len(runs) > _RUNS:
+        while self.next_row - self.first_row - len(runs[0].ids) >= self.limit or len(runs) > _RUN_LIMIT:
             self.first_row += len(runs.popleft().ids)
         if count > self.limit:  # the run is the only one
             runs[0] = runs[0].slice(count - self.limit, count)

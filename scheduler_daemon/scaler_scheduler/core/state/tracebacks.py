@@ -11,7 +11,7 @@ KEPT_BYTES = 4 << 20
 ENTRY_BYTES = 200
 """The size of an entry without its text."""
 
-Name = Tuple[int, int, int]
+AttemptName = Tuple[int, int, int]
 """Client, id, attempt."""
 
 
@@ -25,7 +25,7 @@ class Tracebacks:
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self.bytes = 0
         self._kept_bytes = kept_bytes
-        self._texts: "OrderedDict[Name, bytes]" = OrderedDict()
+        self._texts: "OrderedDict[AttemptName, bytes]" = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._texts)

@@ -204,7 +204,7 @@ def noted(limit: int) -> Any:
     return kept, lambda ids: kept.record_dispatched(worker, client, function, "", ids, 1)
 
 
-@pytest.mark.parametrize("size", [1, 7, history.SHORT - 1, history.SHORT, 100])
+@pytest.mark.parametrize("size", [1, 7, history.SHORT_RUN - 1, history.SHORT_RUN, 100])
 def test_the_newest_rows_are_kept_and_the_others_counted(size):
     kept, dispatched = noted(3000)
     for first in range(0, 10_000 - 10_000 % size, size):
