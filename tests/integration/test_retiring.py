@@ -40,4 +40,4 @@ def test_running_tasks_end_there_and_queued_ones_go_elsewhere(tmp_path: Path, ga
                 assert tasks[0].result(60) == 0
                 assert leaving.process.wait(60) == 0
     assert sorted(ran.read_text().split()) == ["0", "1", "2"], "nothing ran twice"
-    assert "retiring" in leaving.log() and "nothing runs any more" in leaving.log()
+    assert "retiring" in leaving.log() and "no task runs any more" in leaving.log()

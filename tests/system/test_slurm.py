@@ -40,7 +40,7 @@ def test_array_of_agents_retires_before_the_time_limit(node: SlurmNode, tmp_path
         futures = [client.submit(square_slowly, value, 0.5) for value in range(10_000)]
         wait_until(lambda: node.states(job) == {"COMPLETED"}, LIMIT_SECONDS, "the agents to retire")
         log = node.log(job)
-        assert log.count("SIGTERM: retiring") == 2 and log.count("nothing runs any more: ending 2 workers") == 2, log
+        assert log.count("SIGTERM: retiring") == 2 and log.count("no task runs any more: ending 2 workers") == 2, log
         left = next(number for number, future in enumerate(futures) if not future.done())
         for future in futures[left + 20 :]:
             future.cancel()

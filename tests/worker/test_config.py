@@ -174,7 +174,7 @@ def test_worker_names(toml):
         (["-n", "0"], "--num-of-workers: '0' is not a whole number from 1 to 10000"),
         (["-n", "-1"], "--num-of-workers: '-1' is not a whole number from 1 to 10000"),
         (["-n", "many"], "--num-of-workers: 'many' is not a whole number from 1 to 10000"),
-        (["--worker-names", "a,b,a"], "--worker-names: 'a' is there more than once"),
+        (["--worker-names", "a,b,a"], "--worker-names: 'a' is given more than once"),
         (["-n", "2", "--worker-names", "a"], "--worker-names: 1 name for 2 workers (--num-of-workers)"),
         (["-n", "1", "--worker-names", "a,b"], "--worker-names: 2 names for 1 worker (--num-of-workers)"),
         (["-n", "3", "--worker-names", "a,b"], "--worker-names: 2 names for 3 workers (--num-of-workers)"),
@@ -186,7 +186,7 @@ def test_worker_names(toml):
         (["--preload", "module"], "--preload: 'module' is not module:function"),
         (["--offer", "a"], "--offer: 'a' is not module:function, or NAME=module:function with a name of 1 to 200"),
         (["--offer", "=a:b"], "--offer: '=a:b' is not module:function, or NAME=module:function"),
-        (["--offer", "a:c,b:c"], "--offer: 'c' is there more than once"),
+        (["--offer", "a:c,b:c"], "--offer: 'c' is given more than once"),
         (["--offer", ",".join(f"a:f{i}" for i in range(301))], "--offer: 301 functions are more than 300"),
         (["--preload", "a:b()"], "--preload: 'a:b()' is not module:function"),
         (["--config", "/no/such"], "cannot read /no/such: No such file or directory"),
@@ -277,7 +277,7 @@ def test_check_config(toml, capsys):
     out, err = capsys.readouterr()
     assert out == "" and err.splitlines() == [
         f"{bad}:2: death_timeout_seconds: '0' is not a number of seconds above 0 and at most 1000000000",
-        f"{bad}:1: worker_names: 'a' is there more than once",
+        f"{bad}:1: worker_names: 'a' is given more than once",
         f"{bad}:1: worker_names: 2 names for 3 workers ({bad}:3: num_of_workers)",
     ]
 

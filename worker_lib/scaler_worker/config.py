@@ -126,7 +126,7 @@ def _combine_offers(offers: tuple[tuple[str, str], ...]) -> dict[str, str]:
     names = [name for name, _ in offers]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{options.quoted(name)} is there more than once")
+            raise ValueError(f"{options.quoted(name)} is given more than once")
     if len(names) > MOST_OFFERS:
         raise ValueError(f"{len(names)} functions are more than {MOST_OFFERS}")
     return dict(offers)
@@ -139,7 +139,7 @@ def _check(found: Mapping[str, GivenValue]) -> Iterator[str]:
         return
     repeated = next((name for name in names.value if names.value.count(name) > 1), None)
     if repeated is not None:
-        yield f"{names.source}: {options.quoted(repeated)} is there more than once"
+        yield f"{names.source}: {options.quoted(repeated)} is given more than once"
     if number is not None and number.value != len(names.value):
         wanted = f"{workers_in_words(number.value)} ({number.source})"
         yield f"{names.source}: {len(names.value)} name{'' if len(names.value) == 1 else 's'} for {wanted}"

@@ -74,7 +74,7 @@ def test_an_object_that_can_not_be_written_is_marked_lost() -> None:
         "106 bytes",
         "No space left on device",
         "/dev/shm/x",
-        "each of them is sent it",
+        "the scheduler sends it to each worker",
     ):
         assert part in line.text
     assert host.receive(an_object(7)) == [], "what is marked stays so"

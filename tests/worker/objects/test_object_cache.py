@@ -202,31 +202,34 @@ def test_a_forgotten_file_is_unmapped(store: Store) -> None:
     store.table.release()
     gc.collect()
     assert goes() is None
-    assert "nobody refers to it any more" in text_of(values)
+    assert "no reference to it is left" in text_of(values)
 
 
 # ------------------------------------------------------------------------------------------------------ what is missing
 
 
 def test_an_object_that_was_never_sent_is_lost(store: Store) -> None:
-    assert text_of(store.inputs(7)) == "object 7, which it reads, is not there: it was not sent to this worker"
+    assert (
+        text_of(store.inputs(7))
+        == "object 7, which the task reads, is lost: the scheduler has not sent it to this worker"
+    )
 
 
 def test_a_file_without_an_agent_is_lost(store: Store) -> None:
     store.table.expect_file((CLIENT, 7))
     values = ObjectCache(store.table, "").inputs(CLIENT, [7])
-    assert "file of the host agent, and this worker has none" in text_of(values)
+    assert "file of a host agent, and this worker has no agent" in text_of(values)
 
 
 def test_a_file_that_could_not_be_written_is_lost(store: Store) -> None:
     mark_lost(str(store.directory), (CLIENT, 7), "No space left on device")
-    assert text_of(store.expect(7)) == "object 7, which it reads, is not there: No space left on device"
+    assert text_of(store.expect(7)) == "object 7, which the task reads, is lost: No space left on device"
 
 
 def test_a_file_of_an_agent_that_has_ended_is_lost(store: Store) -> None:
     values = store.expect(7)
     shutil.rmtree(store.directory)
-    assert "the host agent has left" in text_of(values)
+    assert "the host agent has ended" in text_of(values)
     store.directory.mkdir()
 
 
@@ -235,7 +238,7 @@ def test_a_task_does_not_wait_for_a_missing_file_of_a_worker(store: Store) -> No
     store.table.expect_file((CLIENT, 7), has_file=True)
     assert store.inputs(7)(0) == [1]
     store.table.expect_file((CLIENT, 8), has_file=True)
-    assert "its file, which a worker has made, is gone" in text_of(store.inputs(8))
+    assert "a worker has made its file, and the file is gone" in text_of(store.inputs(8))
 
 
 def test_a_file_that_never_comes_is_lost_after_a_while(store: Store, impatient: None) -> None:
@@ -267,12 +270,12 @@ def test_bytes_may_come_in_place_of_the_file(store: Store, waiting: Waiting) -> 
 
 def test_an_object_forgotten_during_the_wait_is_lost(store: Store, waiting: Waiting) -> None:
     store.table.forget([(CLIENT, 7)])
-    assert "nobody refers to it any more" in str(waiting.end())
+    assert "no reference to it is left" in str(waiting.end())
 
 
 def test_a_missing_file_is_lost_when_the_worker_joins_again(store: Store, waiting: Waiting) -> None:
     store.table.clear()
-    assert "joined anew" in str(waiting.end())
+    assert "joined again before its file came" in str(waiting.end())
 
 
 def test_an_existing_file_is_read_after_the_worker_joins_again(store: Store) -> None:
@@ -331,7 +334,10 @@ def test_references_may_be_anywhere_in_the_arguments(store: Store) -> None:
 def test_a_lost_input_has_its_own_outcome_and_a_text(store: Store) -> None:
     outcome, payload = run(store, (Ref(0),), 7)
     assert outcome == Outcome.INPUT_LOST
-    assert payload.decode() == "adds: object 7, which it reads, is not there: it was not sent to this worker"
+    assert (
+        payload.decode()
+        == "adds: object 7, which the task reads, is lost: the scheduler has not sent it to this worker"
+    )
 
 
 def test_an_object_that_can_not_be_loaded_fails_the_task(store: Store) -> None:

@@ -152,7 +152,7 @@ def test_a_welcome_frees_the_objects(
     scheduler.dispatch(3, (11, Ref(0)), inputs=[8], inputCounts=[1], shared=[0])
     outcome, text = scheduler.answers(1)[11]
     assert outcome == Outcome.INPUT_LOST
-    assert text == "look_at: object 8, which it reads, is not there: it was not sent to this worker"
+    assert text == "look_at: object 8, which the task reads, is lost: the scheduler has not sent it to this worker"
 
 
 def test_a_task_waits_for_its_file_and_can_be_stopped(scheduler: FakeScheduler, process: Any, tmp_path: Path) -> None:
@@ -169,5 +169,5 @@ def test_a_task_waits_for_its_file_and_can_be_stopped(scheduler: FakeScheduler, 
     mark_lost(str(tmp_path), (CLIENT, 9), "No space left on device")
     assert scheduler.answers(1)[12] == (
         Outcome.INPUT_LOST,
-        "look_at: object 9, which it reads, is not there: No space left on device",
+        "look_at: object 9, which the task reads, is lost: No space left on device",
     )

@@ -75,7 +75,10 @@ class HostObjects:
         client, object_id = name
         size = self._sizes.get(name, 0)
         text = f"object {object_id} of client {client}, {size} bytes, can't be shared among the workers: {error}"
-        return [Log(level, f"{text}; each of them is sent it"), MarkObjectLost(name, f"{error} ({size} bytes)")]
+        return [
+            Log(level, f"{text}; the scheduler sends it to each worker"),
+            MarkObjectLost(name, f"{error} ({size} bytes)"),
+        ]
 
     def forget(self, message: ForgetObjects) -> list[Effect]:
         return self._remove(list(zip(message.clients, message.ids)))

@@ -170,7 +170,7 @@ class SchedulerLink:
         if 0 < longest < self._interval:
             self._interval = longest
             self._heartbeat_at = min(self._heartbeat_at, now + longest)
-            text = f"one heartbeat every {longest:g} s, as the scheduler's lease is {welcome.lease_seconds:g} s"
+            text = f"one heartbeat every {longest:g} s, because the scheduler's lease is {welcome.lease_seconds:g} s"
             effects.append(Log(logging.INFO, text))
         return effects + [Send(report.died) for report in self._unconfirmed]
 

@@ -235,7 +235,7 @@ class AgentSession:
         self._retire_by = now + self._retire_seconds
         self._goodbye_reason = reason
         self._link.retire(now)
-        text = f"{reason}: retiring; what runs may go on for up to {self._retire_seconds:g} s"
+        text = f"{reason}: retiring; running tasks may go on for up to {self._retire_seconds:g} s"
         return [Log(logging.INFO, text), *self.tick(now)]
 
     def tick(self, now: float) -> list[Effect]:
@@ -244,7 +244,7 @@ class AgentSession:
             return []
         effects = self._link.heartbeat_if_due(self._living(), now)
         if self._retire_by is not None and now >= self._retire_by:
-            effects += self._end_retired("the time for what ran is over", now)
+            effects += self._end_retired("the time for running tasks is over", now)
         if self._phase is _Phase.SERVING:
             effects += self._report_long_tasks() if effects else []
             effects += self._serve(now)
@@ -295,7 +295,7 @@ class AgentSession:
         if self._link.is_caught_up:
             effects += self._objects.remove_unconfirmed()
         if self._retire_by is not None and echo.is_drained:
-            effects += self._end_retired("nothing runs any more", now)
+            effects += self._end_retired("no task runs any more", now)
         return effects + self._leave_when_confirmed()
 
     def _on_end_worker(self, order: messages.EndWorker, now: float) -> list[Effect]:

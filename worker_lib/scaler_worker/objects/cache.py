@@ -63,7 +63,7 @@ class Inputs:
         known = self._found[position]
         if type(known) is not KnownObject:
             if known is None:
-                raise self._lost(position, "it was not sent to this worker")
+                raise self._lost(position, "the scheduler has not sent it to this worker")
             return pickle.loads(known)  # type: ignore[arg-type]  # the bytes of the input
         value = known.value
         if value is ABSENT:
@@ -74,26 +74,26 @@ class Inputs:
 
     def _await_file(self, known: KnownObject, position: int) -> Sequence[Payload]:
         if not self._directory:
-            raise self._lost(position, "it is a file of the host agent, and this worker has none")
+            raise self._lost(position, "it is a file of a host agent, and this worker has no agent")
         pause = FIRST_PAUSE_SECONDS
         changed_at = time.monotonic()
         change: int | None = None
         while True:
             if known.is_forgotten:
-                raise self._lost(position, "nobody refers to it any more")
+                raise self._lost(position, "no reference to it is left")
             try:
                 before, change = change, os.stat(self._directory).st_mtime_ns  # grows with each change of files
                 frames: Sequence[Payload] | None = read_object(self._directory, known.name) or known.frames
             except OSError as error:
-                raise self._lost(position, f"the host agent has left: {error.strerror}") from None
+                raise self._lost(position, f"the host agent has ended: {error.strerror}") from None
             except ObjectLostError as error:
                 raise self._lost(position, str(error)) from None
             if frames is not None:
                 return frames
             if known.has_file:
-                raise self._lost(position, "its file, which a worker has made, is gone")
+                raise self._lost(position, "a worker has made its file, and the file is gone")
             if known.is_invalid:
-                raise self._lost(position, "the worker has joined anew before it was")
+                raise self._lost(position, "the worker has joined again before its file came")
             now = time.monotonic()
             if change != before:
                 changed_at = now
@@ -103,4 +103,4 @@ class Inputs:
             pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
 
     def _lost(self, position: int, reason: str) -> InputLostError:
-        return InputLostError(f"object {self._inputs[position]!r}, which it reads, is not there: {reason}")
+        return InputLostError(f"object {self._inputs[position]!r}, which the task reads, is lost: {reason}")
