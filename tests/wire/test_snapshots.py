@@ -152,7 +152,7 @@ def test_objects(core: Core) -> None:
     snapshot = taken(core)
     objects = snapshot.object_columns
     assert (snapshot.objects, objects.clients, objects.ids, objects.names) == (1, [11], [30], ["table"])
-    assert (objects.bytes, objects.tasks, objects.states) == ([10], [0], [ObjectState.STORED])
+    assert (objects.bytes, objects.tasks, objects.states) == ([10], [0], [ObjectState.HERE])
     assert (snapshot.client_columns.objects, snapshot.client_columns.object_bytes) == ([1], [10 + 128])
 
 

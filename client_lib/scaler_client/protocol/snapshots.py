@@ -21,10 +21,10 @@ class WorkerState(enum.IntFlag):
 
 
 class ObjectState(enum.IntEnum):
-    """Where an object is: not there yet, in the scheduler's memory, or in a file of a host."""
+    """The place of an object. The JSON of scaler_top prints these names in lower case."""
 
-    PENDING = 0
-    STORED = 1
+    TO_COME = 0
+    HERE = 1
     ON_HOST = 2
 
 

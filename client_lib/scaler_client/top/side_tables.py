@@ -22,7 +22,7 @@ FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
     Column("mean", 7, lambda row: duration(row.mean_seconds), lambda row: row.mean_seconds, drop_order=1),
     Column("bytes", 7, lambda row: size(row.bytes), lambda row: row.bytes, drop_order=3),
 )
-_STATES = {ObjectState.PENDING: "to come", ObjectState.STORED: "here", ObjectState.ON_HOST: "on host"}
+_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on host"}
 
 
 def object_name(row: ObjectRow) -> str:

@@ -18,7 +18,7 @@ MAX_ENDED_FUNCTIONS = 1000
 """The limit of functions without a row in the snapshot, equal to the scheduler's: programs with lambdas have
 thousands."""
 
-_OBJECT_STATES = {ObjectState.PENDING: "to come", ObjectState.STORED: "here", ObjectState.ON_HOST: "on a host"}
+_OBJECT_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on a host"}
 
 
 def snapshot_message(view: SnapshotView) -> Message:

@@ -44,8 +44,8 @@ _MAX_UINT32 = (1 << 32) - 1
 _MAX_UINT64 = (1 << 64) - 1
 """The highest numbers of columns. Workers report run times and may report any number, so sums may be larger."""
 
-OBJECT_PENDING = 0
-OBJECT_STORED = 1
+OBJECT_TO_COME = 0
+OBJECT_HERE = 1
 OBJECT_ON_HOST = 2
 
 
@@ -250,5 +250,5 @@ def _objects(clients: Iterable[Client]) -> Iterator[StoredObject]:
 
 def _object_state(stored: StoredObject) -> int:
     if stored.producer is not None:
-        return OBJECT_PENDING
-    return OBJECT_ON_HOST if stored.is_remote else OBJECT_STORED
+        return OBJECT_TO_COME
+    return OBJECT_ON_HOST if stored.is_remote else OBJECT_HERE
