@@ -1,4 +1,4 @@
-"""Tasks that a worker under test can run, and answers that a client under test can read."""
+"""Calls for a worker under test, and results for a client under test."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ import cloudpickle
 class Call(NamedTuple):
     kind: str
     function: bytes
-    """The function's bytes; none where it is offered by name."""
+    """The function's bytes; empty: workers offer it by name."""
     payload: bytes
 
     @classmethod
     def parse(cls, text: str) -> Call:
-        """Of "named json add [1, 2]": kind and arguments. Raises ArgumentTypeError, whose text argparse shows."""
+        """Parse kind and arguments, for example "named json add [1, 2]".
+
+        Raises:
+            ArgumentTypeError: the text is wrong; argparse shows the error.
+        """
         words = text.split(" ", 3)
         if len(words) < 3 or words[0] != "named":
             raise argparse.ArgumentTypeError(f"{text!r} is not KIND PAYLOAD, as in: named json add [1, 2]")
@@ -35,14 +39,14 @@ def _runs_on() -> None:
 
 
 def python_calls() -> tuple[Call, Call]:
-    """For workers that read this Python's pickles: one that returns at once, and one that runs until it is stopped."""
+    """Return two calls for workers with this version of Python: one returns at once, one runs until it is stopped."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     arguments = pickle.dumps(())
     return Call(OWN_PYTHON, cloudpickle.dumps(int), arguments), Call(OWN_PYTHON, cloudpickle.dumps(_runs_on), arguments)
 
 
 def answer_to(kind: str) -> bytes:
-    """A result that clients of this kind can read: nothing, as they have it."""
+    """Return a result that clients of this kind can read: None, null or no bytes."""
     if kind.startswith("cloudpickle"):
         return pickle.dumps(None)
     codec = kind.split(" ")[1] if kind.startswith("named ") else ""

@@ -1,4 +1,4 @@
-"""What a run has found right and wrong, each by the part of PROTOCOL.md that says it."""
+"""The findings of a run, right or wrong, each with its section of PROTOCOL.md."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 
 class WrongError(Exception):
-    """What came is not what the protocol says; the text says what did."""
+    """The peer under test violates the protocol. The text says what it did."""
 
 
 class OverError(Exception):
-    """With this peer there is nothing more to find out; why is among the findings."""
+    """The conversation with this peer can't continue. The findings say why."""
 
 
 def _print_now(line: str) -> None:
@@ -19,9 +19,10 @@ def _print_now(line: str) -> None:
 
 
 class Findings:
-    """
+    """Collects findings, and shows each at once.
+
     Args:
-        show: is given each line as it comes.
+        show: called with each line.
     """
 
     def __init__(self, show: Callable[[str], object] = _print_now) -> None:
@@ -32,7 +33,7 @@ class Findings:
 
     @contextmanager
     def check(self, section: str, what: str) -> Iterator[None]:
-        """The block finds out about this; what it raises of WrongError is noted, and the run goes on."""
+        """Record the block as right, or as wrong if it raises WrongError. The run goes on in either case."""
         line = f"[{section}] {what}"
         try:
             yield
@@ -45,7 +46,7 @@ class Findings:
         self._note(self.left_out, "left out", f"[{section}] {what}: {why}")
 
     def tell(self, text: str) -> None:
-        """For whoever waits: it is neither right nor wrong."""
+        """Show a note that is neither right nor wrong."""
         self._show(f"{'note':<9} {text}")
 
     def summary(self) -> str:
@@ -57,6 +58,10 @@ class Findings:
 
 
 def must(condition: object, text: str) -> None:
-    """Raise WrongError with the text where the condition does not hold."""
+    """Check a condition.
+
+    Raises:
+        WrongError: it does not hold; with this text.
+    """
     if not condition:
         raise WrongError(text)

@@ -1,4 +1,4 @@
-"""CURVE at both scripted ends: whom the listener lets in, what a peer connects with. Folders are keygen's."""
+"""CURVE for scripted listeners and peers. Folders of keys are made by `scaler_scheduler keygen`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from zmq.utils import z85
 from scaler_client.commands.key_files import CLIENT, SERVER, WORKER, PeerKeys, read_pair, read_peer_keys
 from scaler_scheduler.auth import authorized_keys
 
-SUCCEEDED, CUT, OTHER_MECHANISM, NOT_LET_IN = (
+SUCCEEDED, CUT, OTHER_MECHANISM, REJECTED = (
     int(zmq.EVENT_HANDSHAKE_SUCCEEDED),
     int(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL),
     int(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL),
     int(zmq.EVENT_HANDSHAKE_FAILED_AUTH),
 )
-FAILURES = CUT | OTHER_MECHANISM | NOT_LET_IN
+FAILURES = CUT | OTHER_MECHANISM | REJECTED
 
 
 def keys_for(folder: str, role: str, worker: int) -> PeerKeys | None:
-    """What a scripted peer of this role connects with; `worker` as in its hello. None without a folder.
+    """Return the keys of a scripted peer; None if there is no folder. `worker` is as in the peer's hello.
 
     Raises:
         KeyFileError: the folder has not what it needs.
@@ -32,14 +32,14 @@ def keys_for(folder: str, role: str, worker: int) -> PeerKeys | None:
 
 
 def events_of(socket: zmq.Socket[bytes], which: int) -> zmq.Socket[bytes]:
-    """What becomes of a socket's handshakes; before it binds or connects."""
+    """Return a socket with the handshake events of `socket`. Must be called before that one binds or connects."""
     events = socket.get_monitor_socket(which)
     events.setsockopt(zmq.LINGER, 0)
     return events
 
 
 def next_event(events: zmq.Socket[bytes], seconds: float) -> tuple[int, int]:
-    """Number and value of the next event; zeros where none comes in time."""
+    """Return number and value of the next event; zeros if none comes in time."""
     if not events.poll(round(seconds * 1000)):
         return 0, 0
     number, value = struct.unpack("=HI", events.recv_multipart()[0])
@@ -47,51 +47,55 @@ def next_event(events: zmq.Socket[bytes], seconds: float) -> tuple[int, int]:
 
 
 class Guard:
-    """Lets in whom the folder lists, and says of each message whose key its connection has.
+    """Accepts the keys in the folder's list of authorized keys, and checks the roles of connections.
 
     Raises:
-        KeyFileError: the folder has not what a scheduler needs.
+        KeyFileError: the folder lacks a file that a scheduler needs.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], folder: str) -> None:
         self._folder = folder
         _public, self._secret = read_pair(folder, SERVER)
         self._entries = authorized_keys.read(folder)
-        self._turned_away: list[str] = []
+        self._rejections: list[str] = []
         self._authenticator = ThreadAuthenticator(context)
         self._authenticator.start()
         self._authenticator.configure_curve_callback("*", self)
 
     def callback(self, _domain: str, key: bytes) -> bool:
-        """Whether this public key (Z85) may connect. Called by the authenticator's thread."""
+        """Whether this public key (Z85) may connect. The authenticator's thread calls this."""
         public = z85.decode(key).hex()
         if public not in self._entries:
-            self._turned_away.append(f"{public} is not in {self._folder}/{authorized_keys.FILE_NAME}")
+            self._rejections.append(f"{public} is not in {self._folder}/{authorized_keys.FILE_NAME}")
         return public in self._entries
 
-    def secure(self, bound: zmq.Socket[bytes]) -> None:
-        """Before the socket is bound."""
+    def apply_keys(self, bound: zmq.Socket[bytes]) -> None:
+        """Make a socket use CURVE. Must be called before it binds."""
         bound.setsockopt(zmq.CURVE_SERVER, 1)
         bound.setsockopt(zmq.CURVE_SECRETKEY, self._secret)
 
     def objection(self, handshake_failed: bool) -> str:
-        """Why somebody was turned away since the last call; empty where nobody was."""
+        """Return why a connection was rejected since the last call; empty: none was."""
         if handshake_failed:
-            self._turned_away.append(f"no handshake by CURVE with the key of {self._folder}/server.key")
-        return self._turned_away.pop() if self._turned_away else ""
+            self._rejections.append(f"no CURVE handshake with the key of {self._folder}/server.key")
+        return self._rejections.pop() if self._rejections else ""
 
     def check_role(self, user: str, role: str, worker: int) -> None:
-        """Raise WrongError where the key of a connection is not for this hello."""
+        """Check that a connection's key has the role of its hello.
+
+        Raises:
+            WrongError: it has a different role.
+        """
         entry = self._entries[z85.decode(user.encode()).hex()]
         wanted = CLIENT if role == "client" and not worker else WORKER
-        must(entry.role == wanted, f"{role} by the key of {entry.name}, which is a {entry.role}'s")
+        must(entry.role == wanted, f"a {role} has the key of {entry.name}, which is a {entry.role}'s key")
 
     def close(self) -> None:
         self._authenticator.stop()
 
 
 def user_of(frame: Any) -> str:
-    """Whose key the connection of this frame has; empty where nobody has keys."""
+    """Return the key (Z85) of the connection that sent this frame; empty: no keys are in use."""
     try:
         return str(frame.get("User-Id"))
     except zmq.ZMQError:
@@ -99,6 +103,10 @@ def user_of(frame: Any) -> str:
 
 
 def check_route(route: bytes) -> None:
-    """Raise WrongError where a peer has named its connection itself."""
+    """Check that ZeroMQ chose the routing id of a connection.
+
+    Raises:
+        WrongError: the peer chose it.
+    """
     if len(route) != 5 or route[0]:
-        raise WrongError(f"its routing id is {route!r}, and not ZeroMQ's own")
+        raise WrongError(f"the peer set the routing id {route!r}")

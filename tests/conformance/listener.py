@@ -1,4 +1,4 @@
-"""The scripted scheduler's end: a ROUTER socket that peers connect to, one of which is looked at."""
+"""The socket of the scripted scheduler: a ROUTER that peers connect to. One of them is under test."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tests.schema_messages import SCHEMA, message_of
 WAIT_SECONDS = 15.0
 
 LEAVE_MILLISECONDS = 1000
-"""How long the last message, a `refused` say, may take to go out."""
+"""How long the last message, for example a `refused`, may take to be sent."""
 
 
 class Gone(Exception):
-    """Nothing came of what the conversation can't go on without."""
+    """The conversation can't begin or go on."""
 
 
 class Listener:
-    """Answers heartbeats by itself, and host agents altogether; the rest is the conversation's.
+    """Talks to peers. It answers heartbeats and host agents itself; a conversation does the rest.
 
     Args:
-        address: to be bound.
-        findings: what is wrong with each message by itself is noted there.
-        keys: a folder of keys, of which the server's are its own; empty: it has none.
+        address: the address to bind.
+        findings: takes the findings about single messages.
+        keys: a folder with the server's keys; empty: no keys.
     """
 
     def __init__(self, address: str, findings: Findings, keys: str = "") -> None:
@@ -45,11 +45,11 @@ class Listener:
             raise
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self.route = b""
-        """Of the peer that is looked at."""
+        """The route of the peer under test."""
         self._agents: dict[bytes, int] = {}
         self._unread: list[Received] = []
         self.beats: list[float] = []
-        """When heartbeats of that peer came."""
+        """The times of that peer's heartbeats."""
         self.lease_milliseconds = 3000
         self.epoch = 1 << 50
         """This scheduler's incarnation."""
@@ -64,7 +64,7 @@ class Listener:
         if self._events is not None:
             self._events.close()
         self._events = events_of(socket, CUT | OTHER_MECHANISM)
-        for _ in range(500):  # the one before, of the same address, is closed by another thread
+        for _ in range(500):  # ZeroMQ closes the previous socket with this address in another thread
             try:
                 socket.bind(self._wanted)
                 return socket
@@ -80,7 +80,7 @@ class Listener:
         self._context.destroy(linger=LEAVE_MILLISECONDS)
 
     def rebind(self) -> None:
-        """Lose every connection; peers come again."""
+        """Cut all connections. Peers reconnect."""
         self._socket.close(linger=0)
         self._wanted = self.address
         self._socket = self._bound()
@@ -111,11 +111,14 @@ class Listener:
     def expect(
         self, kind: str, seconds: float | None = None, where: Callable[[Received], bool] = lambda received: True
     ) -> Received:
-        """The oldest unread message of this kind that fits.
+        """Return the oldest unread message of this kind for which `where` is true.
+
+        Args:
+            seconds: how long to wait; None: WAIT_SECONDS.
 
         Raises:
-            WrongError: none comes in time, of WAIT_SECONDS where no time is given.
-            OverError: whoever connects has a wrong key.
+            WrongError: none comes in time.
+            OverError: a peer connects with a wrong key.
         """
         seconds = WAIT_SECONDS if seconds is None else seconds
         deadline = time.monotonic() + seconds
@@ -127,17 +130,17 @@ class Listener:
             looked = len(self._unread)
             if time.monotonic() >= deadline:
                 there = ", ".join(each.kind for each in self._unread[-8:]) or "nothing"
-                raise WrongError(f"no such {kind} within {seconds:g} s, but {there}")
+                raise WrongError(f"no such {kind} within {seconds:g} s; it sent {there}")
             self._read_for(min(0.05, deadline - time.monotonic()))
 
     def take(self, kind: str) -> list[Received]:
-        """What has come of this kind, unread."""
+        """Return all unread messages of this kind."""
         taken = [each for each in self._unread if each.kind == kind]
         self._unread = [each for each in self._unread if each.kind != kind]
         return taken
 
     def listen(self, seconds: float) -> None:
-        """Take what comes in this time."""
+        """Read messages for this long."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._read_for(left)
@@ -166,27 +169,27 @@ class Listener:
             if failed and not self._has_told:
                 self._has_told = True
                 self._findings.tell(
-                    "a handshake fails: whoever connects has keys (CURVE), it seems, and this run has none: "
-                    "give it KEYS=DIR, or the peer none; waiting on"
+                    "a handshake failed: the peer seems to have keys (CURVE), and this run has none. "
+                    "Give the run KEYS=DIR, or start the peer without keys; still waiting"
                 )
             return
         why = self._guard.objection(failed)
         if why:
-            with self._findings.check("Security", "its keys are right"):
+            with self._findings.check("Security", "the keys are right"):
                 raise WrongError(why)
             raise OverError
 
     def _check_connection(self, route: bytes, user: str, hello: Received) -> None:
-        with self._findings.check("Transport", "its routing id is ZeroMQ's to choose"):
+        with self._findings.check("Transport", "ZeroMQ chooses the routing id"):
             check_route(route)
         if self._guard is not None:
             has_its_role = False
-            with self._findings.check("Security", "its key is its role's"):
+            with self._findings.check("Security", "the key has the role of the hello"):
                 self._guard.check_role(user, hello.fields["role"], hello.fields["worker"])
                 has_its_role = True
             if not has_its_role:
                 fields = {"protocolVersion": SCHEMA.protocolVersion, "version": "conformance"}
-                refused = message_of("refused", reason="notAuthorized", text="its key is another role's", **fields)
+                refused = message_of("refused", reason="notAuthorized", text="the key has another role", **fields)
                 self._socket.send_multipart([route, refused])
                 raise OverError
 
@@ -200,7 +203,7 @@ class Listener:
             self.route = route
             self._unread.append(received)
         elif not self.route or route != self.route:
-            # A connection that has not said who it is: of an agent's or of the peer's, after `rebind`.
+            # A connection without a hello, of an agent or of the peer, after `rebind`.
             self._socket.send_multipart([route, message_of("helloWanted")])
         else:
             if received.kind == "heartbeat":
@@ -215,19 +218,22 @@ class Listener:
 
 
 def check_scheduler(findings: Findings, hello: Received, welcomed_as: int) -> None:
-    """Of a hello after a welcome."""
-    with findings.check("Join", "its hello names by `scheduler` whoever welcomed it last"):
+    """Check the field `scheduler` of a hello that follows a welcome."""
+    with findings.check("Join", "`scheduler` in the hello names the last scheduler that accepted it"):
         must(hello.fields["scheduler"] == welcomed_as, f"scheduler is {hello.fields['scheduler']}, not {welcomed_as}")
 
 
 def check_hello(hello: Received, role: str) -> None:
-    """What every hello holds."""
+    """Check what holds for every hello."""
     fields = hello.fields
     must(fields["protocolVersion"] == SCHEMA.protocolVersion, f"protocolVersion is {fields['protocolVersion']}")
     must(fields["role"] == role, f"role is {fields['role']}")
     must(1 <= fields["incarnation"] < 1 << 63, f"incarnation is {fields['incarnation']}")
     names = [each["name"] for each in fields["capabilities"]]
     must(len(names) <= 64 and len(set(names)) == len(names), f"capabilities are {names}")
-    must(all(each["amount"] >= 1 and each["name"] for each in fields["capabilities"]), "a capability of no amount")
+    must(
+        all(each["amount"] >= 1 and each["name"] for each in fields["capabilities"]),
+        "a capability lacks name or amount",
+    )
     must(len(fields["kinds"]) <= 1024, f"{len(fields['kinds'])} kinds")
     must(all(len(kind) <= 256 for kind in fields["kinds"]), "a kind of more than 256 characters")

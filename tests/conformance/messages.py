@@ -1,4 +1,4 @@
-"""Messages as they are read by the schema alone, and what holds for each whatever the conversation."""
+"""Reads messages by the schema alone, and checks what holds for each message in every conversation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LARGEST = 1 << 63
 LONGEST_PAYLOAD = 1 << 28
 BATCHES = ("submit", "dispatch", "results", "resolved")
 FULL = ("ids", "inputs", "payload", "large", "names", "options", "numbers", "text", "dropped", "force")
-"""Fields of batches that are not a column with one element for all rows."""
+"""Fields of batches that are not constant columns."""
 MAY_BE_EMPTY = (
     "inputCounts", "keep", "flags", "depths", "priorities", "shared", "inlined", "nameSizes", "cpuTimes", "peaks",
     "errorSizes", "tracebackSizes",
 )  # fmt: skip
 
 Name = tuple[int, int, int]
-"""Of a dispatched task: its client's incarnation, its id, the attempt."""
+"""A dispatched task: the incarnation of its client, its id, its attempt."""
 
 
 class Received(NamedTuple):
@@ -28,12 +28,12 @@ class Received(NamedTuple):
     frames: list[bytes]
 
     def column(self, field: str) -> list[int]:
-        """At full length."""
+        """Return a column at full length."""
         values: list[int] = self.fields[field]
         return values * len(self.fields["ids"]) if len(values) == 1 else values
 
     def payloads(self) -> list[bytes]:
-        """Of each row."""
+        """Return the payload of each row."""
         alone = dict(zip(self.fields["large"], self.frames))
         joined, taken = self.fields["payload"], []
         for row, size in enumerate(self.column("sizes")):
@@ -46,7 +46,7 @@ class Received(NamedTuple):
 
 
 def read(frames: list[bytes]) -> Received:
-    """The message in these frames, checked by itself.
+    """Read the message in these frames, and check it.
 
     Raises:
         WrongError: it is none, or contradicts itself.
@@ -57,7 +57,7 @@ def read(frames: list[bytes]) -> Received:
             body = getattr(message, str(kind))
             fields = {} if body is None else {name: _plain(getattr(body, name)) for name in body.schema.fieldnames}
     except (capnp.KjException, RuntimeError, ValueError) as error:
-        must(False, f"{frames[0][:60]!r} is no Message: {error}")
+        must(False, f"{frames[0][:60]!r} is not a Message: {error}")
     received = Received(str(kind), fields, frames[1:])
     _check_columns(received)
     return received
@@ -74,7 +74,7 @@ def _plain(value: Any) -> Any:
 
 
 def _check_columns(received: Received) -> None:
-    if received.kind in ("snapshot", "history", "graphs"):  # which are no peer's to send
+    if received.kind in ("snapshot", "history", "graphs"):  # peers never send these
         return
     fields = received.fields
     if received.kind in BATCHES:
@@ -86,23 +86,26 @@ def _check_columns(received: Received) -> None:
         wanted = len(fields["inputs"]) if name in ("shared", "inlined") else rows
         may_be_empty = name in MAY_BE_EMPTY or received.kind not in BATCHES
         is_left_out = not values and (may_be_empty or (received.kind, name) == ("resolved", "durations"))
-        must(len(values) in (1, wanted) or is_left_out, f"column {name} of {len(values)} elements for {wanted}")
+        must(len(values) in (1, wanted) or is_left_out, f"column {name} has {len(values)} elements for {wanted} rows")
         must(all(value < LARGEST for value in values), f"column {name} has a number of 2^63 or more")
     if received.kind in BATCHES:
         _check_payloads(received)
     elif received.kind not in ("function", "object"):
-        must(not received.frames, f"{received.kind} with {len(received.frames)} frames behind it")
+        must(not received.frames, f"{received.kind} has {len(received.frames)} further frames")
 
 
 def _check_payloads(received: Received) -> None:
     fields, sizes = received.fields, received.column("sizes")
-    must(sum(sizes) == len(fields["payload"]), f"sizes of {sum(sizes)} bytes, and {len(fields['payload'])} of payload")
+    must(
+        sum(sizes) == len(fields["payload"]),
+        f"`sizes` add up to {sum(sizes)} bytes, `payload` has {len(fields['payload'])}",
+    )
     if received.kind == "results":
         for texts, sizes_of in (("errors", "errorSizes"), ("tracebacks", "tracebackSizes")):
             there, told = len(fields[texts]), sum(received.column(sizes_of))
-            must(there == told, f"{sizes_of} of {told} bytes, and {there} of {texts}")
+            must(there == told, f"{sizes_of} add up to {told} bytes, {texts} has {there}")
     must(len(fields["payload"]) <= LONGEST_PAYLOAD, "a payload of more than 2^28 bytes")
     large = fields["large"]
     must(len(large) == len(received.frames), f"{len(received.frames)} frames where `large` has {len(large)} rows")
     must(large == sorted(set(large)) and all(row < len(sizes) for row in large), f"`large` is {large}")
-    must(not any(sizes[row] for row in large), "a row of `large` has a size beside its frame")
+    must(not any(sizes[row] for row in large), "a row of `large` has a size other than 0")

@@ -12,10 +12,10 @@ from tests.schema_messages import message_of
 from tests.wire.vectors import ALL
 
 TASK_BYTES = 128
-"""What a task counts beside its payload."""
+"""The bytes that a task counts in addition to its payload."""
 WINDOW = 1 << 20
 TASKS = 20
-"""That it must submit at least."""
+"""The least number of tasks that the client must submit."""
 VALUE, CANCELLED = 0, 6
 
 
@@ -25,23 +25,23 @@ class ClientConversation:
     findings: Findings
     hello: Received = field(init=False)
     functions: dict[int, str] = field(init=False, default_factory=dict)
-    """Kinds, by its numbers."""
+    """The kinds of the client's functions, by number."""
     open: dict[int, tuple[int, bytes]] = field(init=False, default_factory=dict)
-    """Function and payload of what it has submitted and is not answered, by id."""
+    """Function and payload of open tasks, by id."""
     answered: set[int] = field(init=False, default_factory=set)
     counted: int = field(init=False, default=0)
-    """Bytes that it has submitted since its welcome."""
+    """The bytes submitted since the last welcome."""
     came: list[int] = field(init=False, default_factory=list)
-    """Ids in the order in which they were submitted since that welcome."""
+    """The ids submitted since the last welcome, in order."""
 
     def run(self, hello: Received) -> None:
-        """Play all of it, with the client that has said this hello."""
+        """Run the whole conversation with the client of this hello."""
         self.hello = hello
-        with self.findings.check("Join", "its hello"):
+        with self.findings.check("Join", "the hello"):
             check_hello(hello, "client")
-        with self.findings.check("Join", "until the welcome there is nothing but hello and heartbeats"):
+        with self.findings.check("Join", "before the welcome it sends only hello and heartbeats"):
             self.listener.listen(0.3)
-            must(not self.listener.take("submit") and not self.listener.take("function"), "it said more")
+            must(not self.listener.take("submit") and not self.listener.take("function"), "it sent more")
         self._credit()
         if len(self.open) >= TASKS:
             self._answers()
@@ -50,13 +50,13 @@ class ClientConversation:
             self._connection_lost()
         else:
             why = f"{len(self.open)} tasks are open at once, which takes some {TASKS}"
-            self.findings.leave_out("A connection is lost", "this, answers and what is unknown", why)
+            self.findings.leave_out("A connection is lost", "resubmission, answers and unknown messages", why)
         self._rest()
 
     # ---------------------------------------------------------------------------------------------------- what it sends
 
     def _take_submits(self, seconds: float) -> int:
-        """What comes in this time, checked; how many tasks it was."""
+        """Read and check submits for this long; return the number of tasks."""
         self.listener.listen(seconds)
         for function in self.listener.take("function"):
             must(len(function.frames) == 1, f"function with {len(function.frames)} frames")
@@ -75,7 +75,7 @@ class ClientConversation:
         must(not again, f"tasks {sorted(again)[:20]} are submitted again, and were answered")
         for task_id, function, payload in zip(ids, submit.column("functions"), submit.payloads()):
             known = self.open.setdefault(task_id, (function, payload))
-            must(known == (function, payload), f"task {task_id} is another one than before")
+            must(known == (function, payload), f"task {task_id} has changed")
             self.counted += len(payload) + TASK_BYTES
         self.came += ids
         return len(ids)
@@ -96,29 +96,29 @@ class ClientConversation:
     # ----------------------------------------------------------------------------------------------------- conversation
 
     def _credit(self) -> None:
-        """Credit for nothing at first, then for one byte: which is for one batch, of any size."""
+        """Grant no credit at first, then one byte, which allows one batch of any size."""
         check, listener = self.findings.check, self.listener
         listener.welcome(credit=0, resultWindow=WINDOW)
-        with check("Credit", "with none, nothing is submitted"):
+        with check("Credit", "without credit it submits nothing"):
             must(not self._take_submits(1.0), "tasks came")
-        with check("Join", "a heartbeat at least three times a lease"):
+        with check("Join", "at least three heartbeats per lease"):
             listener.beats.clear()
             lease = listener.lease_milliseconds / 1000
             listener.listen(lease)
-            must(len(listener.beats) >= 2, f"{len(listener.beats)} in a lease of {lease:g} s")
-        with check("Credit", "below it one more `submit` of any size may come, and no second one"):
+            must(len(listener.beats) >= 2, f"{len(listener.beats)} heartbeats in a lease of {lease:g} s")
+        with check("Credit", "any credit allows one `submit` of any size, and no second one"):
             listener.say("credit", bytes=1)
             submit = listener.expect("submit")
             for function in listener.take("function"):
                 self.functions[function.fields["number"]] = function.fields["kind"]
             self._take_submit(submit)
             must(not self._take_submits(0.5), "a second one came")
-        with check("Submit to result", f"with more, {TASKS} tasks: functions first, ids ascend"):
+        with check("Submit to result", f"with enough credit, {TASKS} tasks: functions first, ids ascend"):
             listener.say("credit", bytes=1 << 40)
             self._await_tasks(TASKS)
 
     def _answers(self) -> None:
-        with self.findings.check("Submit to result", "answers in another order, and twice, and of unknown ids"):
+        with self.findings.check("Submit to result", "it accepts answers in any order, repeated, and of unknown ids"):
             ids = sorted(self.open, reverse=True)[: TASKS // 4]
             function = self.open[ids[0]][0]
             self._resolve(ids)
@@ -127,9 +127,9 @@ class ClientConversation:
             self.listener.say("cancelRefused", ids=[ids[0], 1 << 62])
             must(function in self.functions, "the client is gone")
             self._take_submits(0.3)
-        with self.findings.check("Credit", "`received` when a quarter of the window has come since the last one"):
+        with self.findings.check("Credit", "`received` after each quarter of the window"):
             task_id = min(self.open)
-            # JSON may end in blanks, and what follows a pickle's end is not looked at.
+            # JSON may end in blanks, and pickle ignores what follows its end.
             answer = answer_to(self.functions[self.open.pop(task_id)[0]]).ljust(WINDOW // 2)
             self.answered.add(task_id)
             self.listener.say("resolved", answer, ids=[task_id], outcomes=[VALUE], sizes=[0], large=[0])
@@ -137,7 +137,7 @@ class ClientConversation:
             must(received.fields["bytes"] >= WINDOW // 2, f"`received` says {received.fields['bytes']} bytes")
 
     def _forgotten(self) -> None:
-        with self.findings.check("A connection is lost", "at helloWanted: the same incarnation again"):
+        with self.findings.check("A connection is lost", "after helloWanted: the same incarnation"):
             self.listener.say("helloWanted")
             self._hello_again()
         self._expect_all_again()
@@ -145,16 +145,16 @@ class ClientConversation:
     def _hello_again(self) -> Received:
         hello = self.listener.expect("hello")
         check_hello(hello, "client")
-        must(hello.fields["incarnation"] == self.hello.fields["incarnation"], "another incarnation than before")
+        must(hello.fields["incarnation"] == self.hello.fields["incarnation"], "its incarnation has changed")
         return hello
 
     def _expect_all_again(self) -> None:
-        """Of a scheduler that was started anew."""
+        """Welcome the client as a restarted scheduler does."""
         listener = self.listener
         listener.take("submit")
         listener.take("function")
         listener.epoch += 1
-        with self.findings.check("A connection is lost", "functions, and all that has no answer, under the same ids"):
+        with self.findings.check("A connection is lost", "it sends functions and open tasks again, with the same ids"):
             before = dict(self.open)
             self.open.clear()
             self.functions.clear()
@@ -170,9 +170,9 @@ class ClientConversation:
             must(again == sorted(again), f"ids do not ascend from one submit to the next: {again[:20]}")
 
     def _odd_messages(self) -> None:
-        with self.findings.check("Versioning", "what is unknown, another role's or golden is passed over"):
+        with self.findings.check("Versioning", "unknown messages, those of other roles and golden ones are ignored"):
             unknown = bytearray(message_of("helloWanted"))
-            unknown[16:18] = (999).to_bytes(2, "little")  # the union's tag
+            unknown[16:18] = (999).to_bytes(2, "little")  # the tag of the union
             self.listener.send([bytes(unknown)])
             self.listener.send([message_of("error", text="a test")])
             self.listener.send([message_of("notice", text="a test")])
@@ -182,15 +182,15 @@ class ClientConversation:
                     self._send_golden(vector.frames, vector.fields.get("ids", []))
             self.listener.beats.clear()
             self.listener.listen(self.listener.lease_milliseconds / 1000)
-            must(self.listener.beats, "it says nothing any more")
+            must(self.listener.beats, "it sends nothing any more")
 
     def _send_golden(self, frames: list[bytes], ids: list[int]) -> None:
-        if not set(ids) & set(self.open):  # else it would be an answer, and not one that it can read
+        if not set(ids) & set(self.open):  # else it would be an answer that the client can't read
             self.listener.send(frames)
 
     def _connection_lost(self) -> None:
         hello: Received | None = None
-        with self.findings.check("A connection is lost", "it comes again by itself, and says hello when it is asked"):
+        with self.findings.check("A connection is lost", "it reconnects by itself, and sends a hello when asked"):
             self.listener.say("goodbye", reason="a test")
             self.listener.rebind()
             hello = self._hello_again()
@@ -199,8 +199,8 @@ class ClientConversation:
         self._expect_all_again()
 
     def _rest(self) -> None:
-        """Answer everything: so that a program that waits for its tasks can end."""
-        with self.findings.check("A client leaves", "with all its tasks answered, by a goodbye"):
+        """Answer all tasks, so that a program that waits for them can end."""
+        with self.findings.check("A client leaves", "when all its tasks are answered, it sends a goodbye"):
             for _ in range(round(WAIT_SECONDS / 0.1)):
                 self._take_submits(0.1)
                 if self.open:

@@ -1,6 +1,6 @@
-"""The conversations with a scheduler under test: scripted clients and workers on both sides of it.
+"""The conversations of scripted clients and workers with a scheduler under test.
 
-Nobody else may be connected to it: kinds of functions are this run's own, so that at least no task goes elsewhere.
+The scheduler must have no other peers. The run uses its own kinds of functions, so that no task goes to other workers.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from tests.schema_messages import SCHEMA, message_of
 from tests.wire.vectors import ALL, is_for_scheduler
 
 VALUE, EXCEPTION, RETRYABLE, WORKER_DIED, CANCELLED, TIMED_OUT, KEPT, INPUT_LOST = 0, 1, 4, 5, 6, 7, 8, 9
-TELL_START = 2
+REPORT_START = 2
 
 
 class SchedulerConversation:
-    """
+    """Checks a scheduler.
+
     Args:
-        keys: the folder with the keys of all roles, where the scheduler has keys.
+        keys: a folder with the keys of all roles; empty: the scheduler has no keys.
     """
 
     def __init__(self, address: str, findings: Findings, keys: str = "") -> None:
@@ -51,7 +52,7 @@ class SchedulerConversation:
 
     @contextmanager
     def _pair(self) -> Iterator[tuple[Peer, Peer]]:
-        """A client that has sent function 7, and a worker that can run it."""
+        """Join a client that has sent function 7, and a worker that can run it."""
         with self._peer("client") as client, self._peer("worker", kinds=[self._kind]) as worker:
             client.join()
             worker.join()
@@ -62,10 +63,13 @@ class SchedulerConversation:
 
     def _joining(self) -> None:
         check = self._findings.check
-        with check("Join", "helloWanted for who has not said hello"), self._peer("client") as client:
+        with check("Join", "a peer without a hello gets helloWanted"), self._peer("client") as client:
             client.say("heartbeat", sequence=1)
             client.expect("helloWanted")
-        with check("Versioning", "another version is refused, with both named"), self._peer("client") as client:
+        with (
+            check("Versioning", "another version is refused, both are named"),
+            self._peer("client") as client,
+        ):
             client.hello(protocolVersion=SCHEMA.protocolVersion + 1)
             refused = client.expect("refused").fields
             must(refused["reason"] == "protocolVersion", f"reason is {refused['reason']}")
@@ -73,20 +77,20 @@ class SchedulerConversation:
         for incarnation in (0, 1 << 63):
             with check("Messages", f"incarnation {incarnation} is refused"), self._peer("client") as client:
                 client.hello(incarnation=incarnation)
-                must(client.expect("refused").fields["reason"] == "malformedHello", "for another reason")
+                must(client.expect("refused").fields["reason"] == "malformedHello", "the reason is wrong")
         for role in ("client", "worker", "agent"):
-            with check("Join", f"a {role} is welcome, and its heartbeats are echoed"), self._peer(role) as peer:
+            with check("Join", f"a {role} gets a welcome, and echoes of its heartbeats"), self._peer(role) as peer:
                 welcome = peer.join().fields
                 must(welcome["protocolVersion"] == SCHEMA.protocolVersion, f"version {welcome['protocolVersion']}")
                 must(1 <= welcome["incarnation"] < 1 << 63, f"its incarnation is {welcome['incarnation']}")
                 must(welcome["leaseMilliseconds"] > 0, "its lease is 0")
                 must(role != "client" or welcome["credit"] > 0, "its credit is 0")
                 peer.say("heartbeat", sequence=4711)
-                must(peer.expect("heartbeatEcho").fields["sequence"] == 4711, "another sequence comes back")
+                must(peer.expect("heartbeatEcho").fields["sequence"] == 4711, "the sequence is wrong")
 
     def _bad_input(self) -> None:
         unknown = bytearray(message_of("helloWanted"))
-        unknown[16:18] = (999).to_bytes(2, "little")  # the union's tag
+        unknown[16:18] = (999).to_bytes(2, "little")  # the tag of the union
         bad = {
             "bytes that are no message": [b"garbage"],
             "no bytes": [b""],
@@ -108,12 +112,12 @@ class SchedulerConversation:
         with self._peer("client") as client:
             client.join()
             for what, frames in bad.items():
-                with self._findings.check("What a bad peer gets", f"{what}: error, and nothing else"):
+                with self._findings.check("What a bad peer gets", f"{what}: an error and nothing else"):
                     client.send(*frames)
                     must(client.expect("error").fields["text"], "its text is empty")
                     client.say("heartbeat", sequence=1)
                     client.expect("heartbeatEcho")
-            with self._findings.check("What a bad peer gets", "every golden message of a client: it goes on"):
+            with self._findings.check("What a bad peer gets", "golden messages of a client: it keeps running"):
                 for vector in ALL:
                     if is_for_scheduler(vector) and vector.message not in ("hello", "goodbye", "shutdown"):
                         client.send(*vector.frames)
@@ -127,7 +131,7 @@ class SchedulerConversation:
         client.say("submit", ids=ids, functions=[7], sizes=sizes, payload=payload * len(ids), **fields)
 
     def _dispatched(self, worker: Peer, *ids: int) -> dict[int, Name]:
-        """Names of these tasks, which come in as many messages as there are; others must not."""
+        """Return the names of these tasks, dispatched in any number of messages. No other task may be dispatched."""
         names: dict[int, Name] = {}
         while len(names) < len(ids):
             dispatch = worker.expect("dispatch")
@@ -142,7 +146,7 @@ class SchedulerConversation:
         worker.say("results", clients=clients, ids=ids, attempts=attempts, **fields)
 
     def _resolved(self, client: Peer, *ids: int) -> dict[int, tuple[int, bytes]]:
-        """Outcome and payload of these, each once."""
+        """Return outcome and payload of these tasks, each resolved once."""
         answers: dict[int, tuple[int, bytes]] = {}
         while len(answers) < len(ids):
             resolved = client.expect("resolved")
@@ -162,14 +166,14 @@ class SchedulerConversation:
             must(function.fields["kind"] == self._kind and function.frames == [b""], f"it sent {function}")
             dispatch = worker.expect("dispatch")
             must(dispatch.payloads() == [b"argument"], f"payloads are {dispatch.payloads()}")
-            must(dispatch.column("functions") == [function.fields["number"]], "of a function that was not sent")
+            must(dispatch.column("functions") == [function.fields["number"]], "the function was not sent")
             (name,) = dispatch.names()
             must(name == (client.incarnation, 10, 1), f"it is dispatched as {name}")
             self._start(worker, name)
             must(client.expect("started").fields["ids"] == [10], "another task has started")
             self._finish(worker, name, payload=b"result")
-            must(self._resolved(client, 10) == {10: (VALUE, b"result")}, "it is resolved as something else")
-        with self._findings.check("Columns and payloads", "payloads that travel alone, both ways; many segments"):
+            must(self._resolved(client, 10) == {10: (VALUE, b"result")}, "the outcome or payload is wrong")
+        with self._findings.check("Columns and payloads", "payloads in frames of their own, both ways; many segments"):
             message = SCHEMA.Message.new_message(num_first_segment_words=1)
             body = message.init("submit")
             body.ids, body.functions, body.sizes, body.large = [11, 12], [7], [0], [0, 1]
@@ -181,16 +185,19 @@ class SchedulerConversation:
                 for name in dispatch.names():
                     fields = {"outcomes": [EXCEPTION], "durations": [1], "sizes": [0], "large": [0]}
                     worker.say("results", b"alone", clients=[name[0]], ids=[name[1]], attempts=[name[2]], **fields)
-            must({key: value[1] for key, value in received.items()} == {11: b"a" * 100_000, 12: b""}, "other payloads")
+            must(
+                {key: value[1] for key, value in received.items()} == {11: b"a" * 100_000, 12: b""},
+                "the payloads are wrong",
+            )
             answers = self._resolved(client, 11, 12)
             must(set(answers.values()) == {(EXCEPTION, b"alone")}, f"they are resolved with {answers}")
-        with self._findings.check("What a bad peer gets", "results that do not fit are passed over"):
+        with self._findings.check("What a bad peer gets", "results of unknown tasks are ignored"):
             self._finish(worker, (client.incarnation, 10, 1), (client.incarnation, 999, 1), (1, 1, 1))
-            must(not client.listen(0.3), "the client hears of them")
+            must(not client.listen(0.3), "the client gets a message")
 
     def _kinds(self, client: Peer, worker: Peer) -> None:
         other = f"{self._kind} other"
-        with self._findings.check("Functions", "a worker is given only kinds that it has named; others wait"):
+        with self._findings.check("Functions", "a worker gets only kinds that it offers; other tasks wait"):
             client.say("function", b"", number=8, name="g", kind=other)
             client.say("submit", ids=[20, 21], functions=[8, 7], sizes=[0])
             self._finish(worker, self._dispatched(worker, 21)[21])
@@ -201,7 +208,7 @@ class SchedulerConversation:
                 self._resolved(client, 20)
 
     def _begin(self, client: Peer, worker: Peer, task_id: int, **fields: Any) -> Name:
-        """Have it dispatched and told to have started."""
+        """Have a task dispatched, and report that it has started."""
         self._submit(client, [task_id], **fields)
         name = self._dispatched(worker, task_id)[task_id]
         self._start(worker, name)
@@ -210,23 +217,23 @@ class SchedulerConversation:
 
     def _cancels(self, client: Peer, worker: Peer) -> None:
         check = self._findings.check
-        with check("Cancel", "one that waits is resolved at once; of one that is not open nothing is said"):
+        with check("Cancel", "a waiting task is resolved at once; an unknown task gets no answer"):
             running = self._begin(client, worker, 30)
             self._submit(client, [31])
             client.say("cancel", ids=[31, 999])
-            must(self._resolved(client, 31) == {31: (CANCELLED, b"")}, "it is resolved as something else")
-        with check("Cancel", "one that runs is refused, and runs to its end"):
+            must(self._resolved(client, 31) == {31: (CANCELLED, b"")}, "the outcome or payload is wrong")
+        with check("Cancel", "the cancel of a running task is refused, and the task runs to its end"):
             client.say("cancel", ids=[30])
             self._give_back(worker, running, 0)
-            must(client.expect("cancelRefused").fields["ids"] == [30], "of another task")
-        with check("Stop", "by force it is stopped, and resolved as cancelled"):
+            must(client.expect("cancelRefused").fields["ids"] == [30], "another task is refused")
+        with check("Stop", "a forced cancel stops the task, which is resolved as cancelled"):
             client.say("cancel", ids=[30], force=[1])
             must(running in worker.expect("stop").names(), "another task is stopped")
             self._finish(worker, running, outcome=EXCEPTION, payload=b"stopped")
-            must(self._resolved(client, 30)[30][0] == CANCELLED, "it is resolved as something else")
+            must(self._resolved(client, 30)[30][0] == CANCELLED, "the outcome or payload is wrong")
 
     def _give_back(self, worker: Peer, name: Name, given: int) -> None:
-        """Answer a retract, if one comes: the scheduler may know that it runs."""
+        """Answer a retract, if one comes. A scheduler that knows that the task runs sends none."""
         try:
             worker.expect("retract", 0.3)
         except WrongError:
@@ -234,28 +241,28 @@ class SchedulerConversation:
         worker.say("retracted", clients=[name[0]], ids=[name[1]], attempts=[name[2]], given=[given])
 
     def _time_limit(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("Time limits", "`started` is asked for, then the task is stopped, and timed out"):
+        with self._findings.check("Time limits", "`started` is requested; then the task is stopped and times out"):
             self._submit(client, [40], options={"timeoutMilliseconds": 200})
             dispatch = worker.expect("dispatch")
-            must(dispatch.column("flags")[0] & TELL_START, "flag bit 1 is not set")
+            must(dispatch.column("flags")[0] & REPORT_START, "flag bit 1 is not set")
             (name,) = dispatch.names()
             self._start(worker, name)
             worker.expect("stop")
             self._finish(worker, name, outcome=EXCEPTION, payload=b"stopped")
-            must(self._resolved(client, 40)[40][0] == TIMED_OUT, "it is resolved as something else")
+            must(self._resolved(client, 40)[40][0] == TIMED_OUT, "the outcome or payload is wrong")
 
     def _retries(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("Options", "retryable: again, with a higher attempt, at last an exception"):
+        with self._findings.check("Options", "retryable: another attempt with a higher number, at last an exception"):
             self._submit(client, [50], options={"retries": 1})
             first = self._dispatched(worker, 50)[50]
             self._finish(worker, first, outcome=RETRYABLE, payload=b"1")
             second = self._dispatched(worker, 50)[50]
             must(second[2] > first[2], f"attempt {second[2]} after {first[2]}")
             self._finish(worker, second, outcome=RETRYABLE, payload=b"2")
-            must(self._resolved(client, 50) == {50: (EXCEPTION, b"2")}, "it is resolved as something else")
+            must(self._resolved(client, 50) == {50: (EXCEPTION, b"2")}, "the outcome or payload is wrong")
 
     def _lost_worker(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("A worker dies", "what it held is dispatched again, and what it says then is late"):
+        with self._findings.check("A worker dies", "its tasks are dispatched again, and its later results are ignored"):
             first = self._begin(client, worker, 60)
             worker.say("goodbye", reason="a test")
             with self._peer("worker", kinds=[self._kind]) as other:
@@ -264,60 +271,60 @@ class SchedulerConversation:
                 must(second[2] > first[2], f"attempt {second[2]} after {first[2]}")
                 self._finish(worker, first, payload=b"late")
                 self._finish(other, second, payload=b"right")
-                must(self._resolved(client, 60) == {60: (VALUE, b"right")}, "it is resolved as something else")
+                must(self._resolved(client, 60) == {60: (VALUE, b"right")}, "the outcome or payload is wrong")
 
     def _graph(self, client: Peer, worker: Peer) -> None:
         check = self._findings.check
-        with check("Objects", "an object comes before the task that reads it, or with it"):
+        with check("Objects", "an object is sent before the task that reads it, or with it"):
             client.say("object", b"content", id=70)
             self._submit(client, [71], inputs=[70], inputCounts=[1], keep=[1])
             dispatch = worker.expect("dispatch")
             must(dispatch.fields["inputs"] == [70], f"inputs are {dispatch.fields['inputs']}")
             inlined = dispatch.fields["inlined"]
             if inlined and inlined[0]:
-                must(dispatch.payloads()[0] == b"content" and inlined[0] == 8, "it is not behind the arguments")
+                must(dispatch.payloads()[0] == b"content" and inlined[0] == 8, "it does not follow the arguments")
             else:
                 sent = worker.expect("object")
                 must(sent.frames == [b"content"] and sent.fields["id"] == 70, f"it sent {sent}")
-        with check("Graphs", "a kept result becomes an object, which others wait for; what fails fails its readers"):
+        with check("Graphs", "a kept result becomes an object that its readers wait for; a failure fails its readers"):
             self._submit(client, [72], inputs=[71], inputCounts=[1])
             self._finish(worker, *dispatch.names(), payload=b"kept")
-            must(self._resolved(client, 71) == {71: (KEPT, b"")}, "it is not kept")
+            must(self._resolved(client, 71) == {71: (KEPT, b"")}, "the result is not kept")
             name = self._dispatched(worker, 72)[72]
             self._submit(client, [73], inputs=[72], inputCounts=[1])
-            must(self._resolved(client, 73)[73][0] == INPUT_LOST, "72 was not kept")
+            must(self._resolved(client, 73)[73][0] == INPUT_LOST, "it must be inputLost, as 72 was not kept")
             self._finish(worker, name, outcome=EXCEPTION, payload=b"error")
-            must(self._resolved(client, 72) == {72: (EXCEPTION, b"error")}, "it is resolved as something else")
-        with check("Objects", "a row whose input is not there: inputLost"):
+            must(self._resolved(client, 72) == {72: (EXCEPTION, b"error")}, "the outcome or payload is wrong")
+        with check("Objects", "a row with a missing input: inputLost"):
             client.say("forgetObjects", ids=[70, 71])
             self._submit(client, [74], inputs=[71], inputCounts=[1])
-            must(self._resolved(client, 74)[74][0] == INPUT_LOST, "it is resolved as something else")
+            must(self._resolved(client, 74)[74][0] == INPUT_LOST, "the outcome or payload is wrong")
 
     def _again(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("A connection is lost", "known rows that come again are dropped, and answered once"):
+        with self._findings.check("A connection is lost", "known rows submitted again are ignored and answered once"):
             name = self._begin(client, worker, 80)
             client.join()
             client.say("function", b"", number=7, name="f", kind=self._kind)
             self._submit(client, [80])
-            client.say("heartbeat", sequence=80)  # between connections there is no order
+            client.say("heartbeat", sequence=80)  # messages of different connections have no order
             client.expect("heartbeatEcho")
             self._finish(worker, name, payload=b"once")
-            must(self._resolved(client, 80) == {80: (VALUE, b"once")}, "it is resolved as something else")
+            must(self._resolved(client, 80) == {80: (VALUE, b"once")}, "the outcome or payload is wrong")
             more = [each for each in client.listen(0.3) if each.kind == "resolved"]
             again = [each for each in worker.listen(0.1) if each.kind == "dispatch"]
-            must(not more and not again, f"and then {more + again}")
-        with self._findings.check("A connection is lost", "a worker that joins again goes on with what it names"):
+            must(not more and not again, f"further messages came: {more + again}")
+        with self._findings.check("A connection is lost", "a worker that joins again keeps its running tasks"):
             name = self._begin(client, worker, 81)
             worker.hello(running=_tasks(name))
             worker.expect("welcome")
             self._finish(worker, name, payload=b"gone on")
-            must(self._resolved(client, 81) == {81: (VALUE, b"gone on")}, "it is resolved as something else")
-        with self._findings.check("A client leaves", "its waiting tasks are dropped, and what runs is stopped"):
+            must(self._resolved(client, 81) == {81: (VALUE, b"gone on")}, "the outcome or payload is wrong")
+        with self._findings.check("A client leaves", "its waiting tasks are dropped, and running ones are stopped"):
             name = self._begin(client, worker, 82)
             client.say("goodbye", reason="a test")
             worker.expect("stop", where=lambda stop: name in stop.names())
             self._finish(worker, name, outcome=EXCEPTION)
-            must(not [each for each in worker.listen(0.3) if each.kind == "dispatch"], "more is dispatched")
+            must(not [each for each in worker.listen(0.3) if each.kind == "dispatch"], "another task is dispatched")
 
 
 def _tasks(name: Name) -> dict[str, list[int]]:

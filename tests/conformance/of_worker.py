@@ -13,19 +13,19 @@ from tests.schema_messages import SCHEMA, message_of
 from tests.wire.vectors import ALL
 
 CLIENT = 1 << 40
-"""Whose tasks these are."""
+"""The incarnation of the tasks' client."""
 NEVER: Name = (CLIENT, 1 << 62, 1)
-"""What is not dispatched."""
+"""A task that is never dispatched."""
 QUICK, SLOW = 1, 2
-"""Numbers of the functions."""
-PROFILE, TELL_START = 1, 2
+"""The numbers of the functions."""
+PROFILE, REPORT_START = 1, 2
 OUTCOMES = {
     0: "value", 1: "exception", 2: "functionFailed", 3: "resultFailed", 4: "retryable", 9: "inputLost", 10: "stored",
 }  # fmt: skip
-"""What a worker may answer."""
+"""The outcomes that a worker may send."""
 VALUE, RESULT_FAILED, INPUT_LOST = 0, 3, 9
 FAILURES = (1, 2, 4)
-"""Of functions by name these have texts."""
+"""The outcomes with texts, for functions by name."""
 
 
 class Answer(NamedTuple):
@@ -43,21 +43,21 @@ class WorkerConversation:
     listener: Listener
     findings: Findings
     quick: Call | None = None
-    """A call that returns soon; without it a function's number alone is dispatched, of a kind that the worker names."""
+    """A call that returns soon. None: a function of a kind that the worker offers, without arguments."""
     slow: Call | None = None
-    """One that runs until it is stopped."""
+    """A call that runs until it is stopped."""
     hello: Received = field(init=False)
     next_id: int = field(init=False, default=0)
     dispatched: set[Name] = field(init=False, default_factory=set)
     answers: dict[Name, Answer] = field(init=False, default_factory=dict)
-    """Also of those that no check waits for any more, or yet."""
+    """Answers by task, also of tasks that no check waits for."""
     twice: set[Name] = field(init=False, default_factory=set)
     no_text: list[str] = field(init=False, default_factory=list)
-    """What is to be UTF-8, and is not."""
+    """Texts that are not valid UTF-8."""
     call_was_named: bool = field(init=False, default=False)
 
     def run(self, hello: Received) -> None:
-        """Play all of it, with the worker that has said this hello."""
+        """Run the whole conversation with the worker of this hello."""
         self.hello = hello
         self._choose_calls()
         try:
@@ -71,15 +71,15 @@ class WorkerConversation:
         self._odd_messages()
         self._golden_messages()
         if self.slow is None:
-            self.findings.leave_out("Retract, Stop", "what has begun", "no SLOW= call was named")
+            self.findings.leave_out("Retract, Stop", "tasks that run", "no SLOW= call was given")
         else:
             slow = self._runs_on()
             if slow is None:
-                self.findings.leave_out("Retract, Stop", "what has begun", "SLOW= is not told to have begun, or ends")
+                self.findings.leave_out("Retract, Stop", "tasks that run", "no `started` came for SLOW=, or it ended")
             elif self._retract_and_stop(slow):
                 self._forgotten()
             else:
-                self.findings.leave_out("A connection is lost", "all that follows", "what runs was not stopped")
+                self.findings.leave_out("A connection is lost", "all that follows", "the running task was not stopped")
                 return
         self._connection_lost()
         self._refused()
@@ -97,22 +97,22 @@ class WorkerConversation:
 
     def _join(self) -> None:
         check, listener = self.findings.check, self.listener
-        with check("Join", "its hello"):
+        with check("Join", "the hello"):
             check_hello(self.hello, "worker")
-            must(not self.hello.fields["running"]["ids"], "it has just started, and names tasks that it runs")
-        with check("Join", "until the welcome there is nothing but hello and heartbeats"):
+            must(not self.hello.fields["running"]["ids"], "it has just started but names running tasks")
+        with check("Join", "before the welcome it sends only hello and heartbeats"):
             listener.listen(0.3)
-            must(not listener.take("results") and not listener.take("started"), "it said more")
+            must(not listener.take("results") and not listener.take("started"), "it sent more")
         listener.welcome()
         self._check_beats()
         self._announce()
 
     def _check_beats(self) -> None:
-        with self.findings.check("Join", "a heartbeat at least three times a lease"):
+        with self.findings.check("Join", "at least three heartbeats per lease"):
             self.listener.beats.clear()
             lease = self.listener.lease_milliseconds / 1000
             self.listener.listen(lease)
-            must(len(self.listener.beats) >= 2, f"{len(self.listener.beats)} in a lease of {lease:g} s")
+            must(len(self.listener.beats) >= 2, f"{len(self.listener.beats)} heartbeats in a lease of {lease:g} s")
 
     def _announce(self) -> None:
         for number, call in ((QUICK, self.quick), (SLOW, self.slow)):
@@ -135,14 +135,14 @@ class WorkerConversation:
         return self._given([(CLIENT, task_id, 1) for task_id in ids])
 
     def _given(self, names: list[Name]) -> list[Name]:
-        """Note that these are dispatched; names of golden messages also come again."""
+        """Record these tasks as dispatched. Golden messages use some names again."""
         self.dispatched.update(names)
         for name in names:
             self.answers.pop(name, None)
         return names
 
     def _results(self, names: list[Name], seconds: float | None = None) -> list[Answer]:
-        """Of each; what is said of others is kept for whoever waits for it."""
+        """Return the answer of each task. Answers of other tasks are kept."""
         while not self.answers.keys() >= set(names):
             self._take(self.listener.expect("results", seconds), names)
         return [self.answers[name] for name in names]
@@ -156,7 +156,7 @@ class WorkerConversation:
             if not _is_utf8(results.fields[texts]):
                 self.no_text.append(f"{texts}, {results.fields[texts][:200]!r}")
         for name, outcome, payload in zip(results.names(), results.column("outcomes"), results.payloads()):
-            if name not in self.dispatched:  # of a task of an earlier check this is no more to be said
+            if name not in self.dispatched:  # only tasks of earlier checks may still be answered
                 earlier = {each[:2] for each in self.dispatched} - {each[:2] for each in wanted}
                 must(name[:2] in earlier, f"results of {name}, which was not dispatched")
                 continue
@@ -173,45 +173,45 @@ class WorkerConversation:
         return outcome in (RESULT_FAILED, INPUT_LOST) or (is_named and outcome in FAILURES)
 
     def _all_answers(self) -> None:
-        """What shows only when all is over, and is one mistake however often it was made."""
+        """Check what shows only at the end, and counts as one mistake however often it was made."""
         with self.findings.check("Submit to result", "each task is answered once"):
             self.listener.listen(0.1)
             self._take_what_came()
-            must(not self.twice, f"{len(self.twice)} are answered twice, such as {sorted(self.twice)[:5]}")
-        with self.findings.check("Kinds of functions", "texts of what failed are UTF-8"):
+            must(not self.twice, f"{len(self.twice)} tasks are answered twice, for example {sorted(self.twice)[:5]}")
+        with self.findings.check("Kinds of functions", "texts of failures are UTF-8"):
             must(not self.no_text, "; ".join(self.no_text[:5]))
 
     def _check_call(self, answer: Answer) -> None:
-        """Else all might be right of a worker that runs nothing."""
+        """Check that a call succeeds: else a worker that runs nothing would pass."""
         what = f"CALL= returns: {answer}"
         if self.call_was_named or answer.outcome == VALUE:
             with self.findings.check("Submit to result", what):
-                must(answer.outcome == VALUE, "it must be `value`")
+                must(answer.outcome == VALUE, "the outcome must be `value`")
         else:
-            self.findings.leave_out("Submit to result", what, "no CALL= was named, and it was called without arguments")
+            self.findings.leave_out("Submit to result", what, "no CALL= was given, so it was called without arguments")
 
     def _tasks(self) -> None:
         check = self.findings.check
         answer: Answer | None = None
-        with check("Submit to result", "one task: its results once, by client, id and attempt"):
+        with check("Submit to result", "one task: one answer, with client, id and attempt"):
             (answer,) = self._results(self._dispatch(1))
             must(answer.results.column("durations"), "durations are missing")
         if answer is not None:
             self._check_call(answer)
-        with check("Columns and payloads", "columns of one element hold for all rows: 300 tasks, answered once each"):
+        with check("Columns and payloads", "constant columns: 300 tasks, each answered once"):
             self._results(self._dispatch(300))
-        with check("Columns and payloads", "payloads that travel alone, also small ones"):
+        with check("Columns and payloads", "payloads in frames of their own, also small ones"):
             self._results(self._dispatch(3, alone=True))
         with check("Transport", "a message in many segments"):
             self._results(self._dispatch_in_segments())
-        with check("Profiling", "cpuTimes and peaks of a row that asks for it"):
+        with check("Profiling", "cpuTimes and peaks of a profiled row"):
             (name,) = self._dispatch(1, flags=PROFILE)
             results = self._results([name])[0].results
             row = results.names().index(name)
-            must(results.column("peaks") and results.column("peaks")[row] > 0, "its peak is 0, or not there")
+            must(results.column("peaks") and results.column("peaks")[row] > 0, "its peak is 0 or missing")
             must(results.column("cpuTimes"), "cpuTimes are missing")
-        with check("Time limits", "`started` before the results of a row that asks for it"):
-            (name,) = self._dispatch(1, flags=TELL_START)
+        with check("Time limits", "`started` before the results, if the row requests it"):
+            (name,) = self._dispatch(1, flags=REPORT_START)
             self.listener.expect("started", where=lambda started: name in started.names())
             self._results([name])
 
@@ -229,22 +229,22 @@ class WorkerConversation:
     # ------------------------------------------------------------------------------------------------ what is odd there
 
     def _odd_messages(self) -> None:
-        with self.findings.check("Versioning", "unknown members and messages of other roles are passed over"):
+        with self.findings.check("Versioning", "unknown messages and messages of other roles are ignored"):
             unknown = bytearray(message_of("helloWanted"))
-            unknown[16:18] = (999).to_bytes(2, "little")  # the union's tag
+            unknown[16:18] = (999).to_bytes(2, "little")  # the tag of the union
             for frames in ([bytes(unknown)], [message_of("credit", bytes=1)], [message_of("error", text="a test")]):
                 self.listener.send(frames)
             self._results(self._dispatch(1))
-        with self.findings.check("Retract", "of a task that was never here: given 0"):
+        with self.findings.check("Retract", "a task that was never here: given 0"):
             self.listener.say("retract", clients=[NEVER[0]], ids=[NEVER[1]], attempts=[NEVER[2]])
             answer = self.listener.expect("retracted")
             must(answer.names() == [NEVER] and answer.column("given") == [0], f"it answered {answer.fields}")
-        with self.findings.check("Stop", "of a task that is not here: nothing"):
+        with self.findings.check("Stop", "a task that is not here: no answer"):
             self.listener.say("stop", clients=[CLIENT], ids=[1 << 62], attempts=[1])
             self._results(self._dispatch(1))
 
     def _golden_messages(self) -> None:
-        """Every golden Dispatch without objects: whatever its functions do with such payloads, each row is answered."""
+        """Send every golden Dispatch without objects. Each row must be answered, with any outcome."""
         assert self.quick is not None
         vectors = [each for each in ALL if each.message == "dispatch" and not each.fields.get("inputs")]
         for number in {number for each in vectors for number in each.fields["functions"]} - {QUICK}:
@@ -258,7 +258,7 @@ class WorkerConversation:
         numbers = {number for each in vectors for number in each.fields["functions"]} | {QUICK, SLOW}
         self.listener.say("forgetFunctions", numbers=sorted(numbers))
         self._announce()
-        with self.findings.check("Functions", "of a function that was forgotten, and came again under its number"):
+        with self.findings.check("Functions", "a function that was forgotten and sent again with its number"):
             self._results(self._dispatch(1))
 
     # --------------------------------------------------------------------------------------------------- what has begun
@@ -271,13 +271,13 @@ class WorkerConversation:
             self._take_what_came()
             if name in self.answers:
                 raise WrongError(f"no started of SLOW=, but results at once: {self.answers[name]}") from None
-            self._stop(name)  # whatever comes next would wait behind it
+            self._stop(name)  # later tasks would wait behind it
             raise error
         return name
 
     def _runs_on(self) -> Name | None:
-        """A task of SLOW= that runs; None where that is not to be had."""
-        with self.findings.check("Limits and times", "`started` of what runs for more than 10 ms"):
+        """Return a running task of SLOW=; None: there is none."""
+        with self.findings.check("Limits and times", "`started` of a task that runs for more than 10 ms"):
             name = self._begin()
             self.listener.listen(0.2)
             self._take_what_came()
@@ -289,11 +289,11 @@ class WorkerConversation:
         self.listener.say("stop", clients=[name[0]], ids=[name[1]], attempts=[name[2]])
 
     def _retract_and_stop(self, slow: Name) -> bool:
-        """Whether it was stopped."""
+        """Return whether the running task was stopped."""
         check = self.findings.check
         queued = self._dispatch(3)
         given: dict[Name, int] = {}
-        with check("Retract", "what is queued is given back and what runs is not; no results come of what was given"):
+        with check("Retract", "queued tasks are returned, a running task is not"):
             asked = [slow, *queued[1:]]
             clients, ids, attempts = zip(*asked)
             self.listener.say("retract", clients=list(clients), ids=list(ids), attempts=list(attempts))
@@ -302,11 +302,11 @@ class WorkerConversation:
                 given.update(zip(answer.names(), answer.column("given")))
                 given.pop(NEVER, None)
             must(given == {slow: 0, queued[1]: 1, queued[2]: 1}, f"it answered {given}")
-        with check("Stop", "what runs is interrupted, within 2 s; the queue goes on behind it"):
+        with check("Stop", "a running task is interrupted within 2 s; queued tasks run next"):
             self._stop(slow)
             self._results([slow], 2.5)
             self._results(queued[:1])
-        with check("Retract", "none of what was given comes after all"):
+        with check("Retract", "no results come of returned tasks"):
             self._none_of([name for name in queued if given.get(name)])
         return slow in self.answers
 
@@ -319,7 +319,7 @@ class WorkerConversation:
     def _forgotten(self) -> None:
         check, listener = self.findings.check, self.listener
         slow: Name | None = None
-        with check("A connection is lost", "at helloWanted: the same incarnation, and what runs is named"):
+        with check("A connection is lost", "after helloWanted: the same incarnation, and running tasks are named"):
             slow = self._begin()
             queued = self._dispatch(2)
             listener.say("helloWanted")
@@ -333,7 +333,7 @@ class WorkerConversation:
         self._announce()
         if slow is None:
             return
-        with check("A connection is lost", "what ran goes on under its name, and the queue was dropped"):
+        with check("A connection is lost", "running tasks continue under their names, queued ones are dropped"):
             fresh = self._dispatch(1)
             self._stop(slow)
             self._results([slow, *fresh])
@@ -342,12 +342,12 @@ class WorkerConversation:
     def _hello_again(self) -> Received:
         hello = self.listener.expect("hello")
         check_hello(hello, "worker")
-        must(hello.fields["incarnation"] == self.hello.fields["incarnation"], "another incarnation than before")
+        must(hello.fields["incarnation"] == self.hello.fields["incarnation"], "its incarnation has changed")
         return hello
 
     def _connection_lost(self) -> None:
         hello: Received | None = None
-        with self.findings.check("A connection is lost", "it comes again by itself, and says hello when it is asked"):
+        with self.findings.check("A connection is lost", "it reconnects by itself, and sends a hello when asked"):
             self.listener.say("goodbye", reason="a test")
             self.listener.rebind()
             hello = self._hello_again()
@@ -358,20 +358,20 @@ class WorkerConversation:
         self.listener.epoch += 1
         self.listener.welcome()
         self._announce()
-        with self.findings.check("A connection is lost", "it runs tasks as before"):
+        with self.findings.check("A connection is lost", "it runs tasks again"):
             self._results(self._dispatch(5))
 
     def _refused(self) -> None:
-        with self.findings.check("What a bad peer gets", "refused: not the same hello again"):
-            self.listener.take("hello")  # of a worker that has answered several helloWanted
+        with self.findings.check("What a bad peer gets", "refused: it does not send the same hello again"):
+            self.listener.take("hello")  # from a worker that has answered several helloWanted
             self.listener.say("helloWanted")
             self._hello_again()
             version = SCHEMA.protocolVersion + 1
             self.listener.say("refused", reason="protocolVersion", text="a test", protocolVersion=version, version="2")
             self.listener.listen(1.5)
-            # Another process may: an agent starts one in the place of each that ends.
+            # Another process may: an agent replaces each process that ends.
             again = [hello.fields["incarnation"] for hello in self.listener.take("hello")]
-            must(self.hello.fields["incarnation"] not in again, "it said hello again")
+            must(self.hello.fields["incarnation"] not in again, "it sent the hello again")
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -18,7 +18,7 @@ from scaler_client.net.curve import apply_keys
 WAIT_SECONDS = 10.0
 
 LEAVE_MILLISECONDS = 1000
-"""How long a goodbye may take to go out; where there is no connection for it, it never does."""
+"""How long a goodbye may take to be sent. Without a connection it never is."""
 
 
 class Peer:
@@ -44,16 +44,20 @@ class Peer:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Leave, as a peer does that is done."""
+        """Leave with a goodbye."""
         self.say("goodbye", reason="done")
         self._context.destroy(linger=LEAVE_MILLISECONDS)
 
     def close(self) -> None:
-        """Be gone without a word."""
+        """Disconnect without a goodbye."""
         self._context.destroy(linger=0)
 
     def join(self) -> Received:
-        """Say hello, and take the welcome. Raises WrongError: none comes."""
+        """Send the hello; return the welcome.
+
+        Raises:
+            WrongError: none comes.
+        """
         self.hello()
         return self.expect("welcome")
 
@@ -69,7 +73,11 @@ class Peer:
     def expect(
         self, kind: str, seconds: float = WAIT_SECONDS, where: Callable[[Received], bool] = lambda received: True
     ) -> Received:
-        """The oldest unread message of this kind that fits. Raises WrongError: none comes in time."""
+        """Return the oldest unread message of this kind for which `where` is true.
+
+        Raises:
+            WrongError: none comes in time.
+        """
         deadline = time.monotonic() + seconds
         while True:
             for position, received in enumerate(self._unread):
@@ -82,7 +90,7 @@ class Peer:
             self._unread.append(read(self._socket.recv_multipart()))
 
     def listen(self, seconds: float) -> list[Received]:
-        """Everything unread, after waiting so long."""
+        """Wait for this long, then return all unread messages."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             if self._socket.poll(round(left * 1000) + 1):

@@ -1,12 +1,12 @@
-"""Checks an implementation of the protocol, and says by PROTOCOL.md's sections what is right and what is wrong.
+"""Checks an implementation of the protocol. The findings refer to the sections of PROTOCOL.md.
 
 make conformance ADDRESS=tcp://127.0.0.1:5555
-    A scripted scheduler at this address. Start a worker or a client at it: its hello says which it is. A client is to
-    submit some 20 tasks or more at once (their results are nothing), and to end when it has their answers.
+    Runs a scripted scheduler at this address. Connect a worker or a client to it. A client must submit at least 20
+    tasks at once (their results are empty) and end when it has all answers.
 make conformance SCHEDULER=tcp://127.0.0.1:2345
-    Scripted clients and workers at a scheduler that is there, and has nobody else.
+    Runs scripted clients and workers against this scheduler, which must have no other peers.
 
-Both with KEYS=DIR, a folder as `scaler_scheduler keygen DIR` makes it: all of it with CURVE, and what that takes.
+KEYS=DIR, a folder of `scaler_scheduler keygen DIR`, makes both use CURVE and check it, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HELLO_SECONDS = 120.0
 
 @contextmanager
 def _to_its_end(findings: Findings) -> Iterator[None]:
-    """Whatever ends the block, there is a summary of what was found."""
+    """Show a summary at the end of the block, even after an error."""
     try:
         yield
     except OverError:
@@ -43,7 +43,7 @@ def _to_its_end(findings: Findings) -> Iterator[None]:
         raise
     except Exception as error:
         what = str(error) if isinstance(error, (Gone, WrongError)) else f"{type(error).__name__}: {error}"
-        with findings.check("Join", "the conversation comes to its end"):
+        with findings.check("Join", "the conversation ends without an error"):
             raise WrongError(what) from None
 
 
@@ -54,9 +54,15 @@ def check_peer(
     slow: Call | None = None,
     seconds: float = HELLO_SECONDS,
 ) -> None:
-    """Play the conversation with whoever says hello first; what it was like is in the findings."""
+    """Run the conversation with the first peer that sends a hello.
+
+    Args:
+        quick: a call that returns soon, for a worker.
+        slow: a call that runs until it is stopped, for a worker.
+        seconds: how long to wait for the hello.
+    """
     with _to_its_end(findings):
-        with findings.check("Join", "a hello is what comes first"):
+        with findings.check("Join", "the first message is a hello"):
             hello = listener.expect("hello", seconds)
         if findings.wrong:
             return
@@ -68,7 +74,7 @@ def check_peer(
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Instead of argparse's page of usage."""
+        """Show one line instead of argparse's page of usage."""
         self.exit(2, f"conformance: {message}\n")
 
 
@@ -81,13 +87,19 @@ def _wait_for_peer(listener: Listener, given: argparse.Namespace, findings: Find
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    """Run the command; return its exit status.
+
+    Args:
+        argv: the arguments without the program's name.
+    """
     parser = _Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--address", help="where a scripted scheduler waits for a worker or client under test")
-    parser.add_argument("--scheduler", help="where the scheduler under test is")
-    parser.add_argument("--call", type=Call.parse, help="a worker's: what it runs soon, as: named json add [1, 2]")
-    parser.add_argument("--slow", type=Call.parse, help="likewise, what runs until it is stopped")
-    parser.add_argument("--keys", default="", help="a folder of keys: the scheduler's, and those of all roles")
+    parser.add_argument("--address", help="the address of the scripted scheduler for a worker or client under test")
+    parser.add_argument("--scheduler", help="the address of the scheduler under test")
+    parser.add_argument(
+        "--call", type=Call.parse, help="for a worker: a call that returns soon, such as: named json add [1, 2]"
+    )
+    parser.add_argument("--slow", type=Call.parse, help="for a worker: a call that runs until it is stopped")
+    parser.add_argument("--keys", default="", help="a folder with the keys of the scheduler and of all roles")
     given = parser.parse_args(argv)
     if bool(given.address) == bool(given.scheduler):
         parser.error(
@@ -98,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if given.scheduler:
             parse_connect_address(given.scheduler)
-            for role in ("client", "worker"):  # before anybody is asked
+            for role in ("client", "worker"):  # fail before any peer connects
                 keys_for(given.keys, role, 0)
             with _to_its_end(findings):
                 SchedulerConversation(given.scheduler, findings, given.keys).run()

@@ -1,4 +1,4 @@
-"""A worker and a client that do what PROTOCOL.md says, but for one fault of theirs; threads, as context managers."""
+"""A worker and a client that follow PROTOCOL.md except for one fault. They are threads and context managers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.conformance.findings import WrongError
 from tests.conformance.messages import Name, Received
 from tests.conformance.peer import Peer
 
-PROFILE, TELL_START = 1, 2
+PROFILE, REPORT_START = 1, 2
 VALUE, EXCEPTION, FUNCTION_FAILED = 0, 1, 2
 
 
@@ -35,7 +35,7 @@ class _Scripted(threading.Thread):
             self._hello()
             while not self.is_done.is_set():
                 self.peer.say("heartbeat", sequence=1)
-                with suppress(WrongError):  # of a newer protocol
+                with suppress(WrongError):  # a message of a newer protocol
                     for received in self.peer.listen(0.02):
                         self._take(received)
 
@@ -57,7 +57,7 @@ class _Scripted(threading.Thread):
 
 
 class ScriptedWorker(_Scripted):
-    """Its functions are `x`, which returns 1, and `wait`, which ends when it is stopped."""
+    """A worker with the functions `x`, which returns 1, and `wait`, which runs until it is stopped."""
 
     def __init__(self, address: str, fault: str) -> None:
         super().__init__(address, fault, "worker", kinds=["named json x", "named json wait"])
@@ -104,7 +104,7 @@ class ScriptedWorker(_Scripted):
                 self._start(name)
 
     def _run_quick(self, name: Name, flags: int, payload: bytes) -> None:
-        if flags & TELL_START:
+        if flags & REPORT_START:
             self._start(name)
         measured = {"cpuTimes": [1], "peaks": [1]} if flags & PROFILE else {}
         if self.fault == "fails":
@@ -151,7 +151,7 @@ class ScriptedClient(_Scripted):
             self.is_done.set()
 
     def _submit(self, credit: int) -> None:
-        """Of little credit one task, once; of much all, in two messages."""
+        """Submit one task, once, if there is little credit, and all tasks in two messages if there is much."""
         if credit < 1000:
             batches = [] if self._has_sent_one or not credit else [self._unsent[:1]]
         else:

@@ -1,4 +1,4 @@
-"""Our scheduler, clients and workers, and those in C++, by the checks that implementers use (make conformance)."""
+"""The checks for implementers (make conformance) with our scheduler, clients and workers, and those in C++."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def guarded(findings: Findings, keys: str) -> Iterator[Listener]:
         ),
     ],
 )
-def test_what_is_given_wrong(arguments: list[str], wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments(arguments: list[str], wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     out, err = capsys.readouterr()
@@ -150,9 +150,9 @@ def test_the_client_in_cpp_with_keys(findings: Findings, guarded: Listener, keys
 @pytest.mark.parametrize(
     ("spoilt", "with_what", "found"),
     [
-        ("client", "worker", "client by the key of worker, which is a worker's"),
+        ("client", "worker", "a client has the key of worker, which is a worker's key"),
         ("client", "stranger", "is not in "),
-        ("server", "worker", "no handshake by CURVE with the key of "),
+        ("server", "worker", "no CURVE handshake with the key of "),
     ],
 )
 def test_wrong_keys_are_found(
@@ -175,19 +175,19 @@ def test_wrong_keys_are_found(
     assert len(findings.wrong) == 1 and found in findings.wrong[0], findings.wrong
 
 
-def test_keys_where_the_run_has_none_are_told_and_waited_on(
+def test_a_peer_with_keys_is_reported_if_the_run_has_none(
     listener: Listener, keys: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_keys, without = Peer(listener.address, "client", read_peer_keys(keys, "client")), None
     try:
         told = ""
-        while "a handshake fails: whoever connects has keys" not in told:
+        while "a handshake failed: the peer seems to have keys" not in told:
             listener.listen(0.05)
             told += capsys.readouterr().out
         without = Peer(listener.address, "client")
         without.hello()
         listener.expect("hello")
-        assert "a handshake fails" not in capsys.readouterr().out, "once is enough"
+        assert "a handshake failed" not in capsys.readouterr().out, "once is enough"
     finally:
         for peer in filter(None, (with_keys, without)):
             peer.close()
@@ -200,13 +200,11 @@ def test_a_chosen_routing_id_is_found(findings: Findings, listener: Listener) ->
         listener.expect("hello")
     finally:
         peer.close()
-    assert findings.wrong == [
-        "[Transport] its routing id is ZeroMQ's to choose: its routing id is b'mine', and not ZeroMQ's own"
-    ]
+    assert findings.wrong == ["[Transport] ZeroMQ chooses the routing id: the peer set the routing id b'mine'"]
 
 
-class Careless(threading.Thread):
-    """A worker that answers each task twice and counts its attempts anew, gives nothing back, and never beats."""
+class FaultyWorker(threading.Thread):
+    """A worker that answers each task twice with a wrong attempt, returns no tasks, and sends no heartbeats."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -217,7 +215,7 @@ class Careless(threading.Thread):
         self._peer.hello(incarnation=0)
         while not self.ends.is_set():
             received_now: list[Received] = []
-            with suppress(WrongError):  # of a newer protocol
+            with suppress(WrongError):  # a message of a newer protocol
                 received_now = self._peer.listen(0.02)
             for received in received_now:
                 if received.kind == "dispatch":
@@ -229,18 +227,26 @@ class Careless(threading.Thread):
         self._peer.close()
 
 
-def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, findings: Findings, listener: Listener) -> None:
+def test_mistakes_of_a_worker_are_found(
+    monkeypatch: pytest.MonkeyPatch, findings: Findings, listener: Listener
+) -> None:
     monkeypatch.setattr("tests.conformance.listener.WAIT_SECONDS", 0.2)
     listener.lease_milliseconds = 300
-    careless = Careless(listener.address)
-    careless.start()
+    faulty = FaultyWorker(listener.address)
+    faulty.start()
     try:
         check_peer(listener, findings, seconds=SECONDS)
     finally:
-        careless.ends.set()
-        careless.join()
+        faulty.ends.set()
+        faulty.join()
     text = "\n".join(findings.wrong)
-    for found in ("incarnation is 0", "0 in a lease", "which was not dispatched", "no such retracted", "no such hello"):
+    for found in (
+        "incarnation is 0",
+        "0 heartbeats in a lease",
+        "which was not dispatched",
+        "no such retracted",
+        "no such hello",
+    ):
         assert found in text
 
 
@@ -251,14 +257,17 @@ QUICK, SLOW = Call("named json x", b"", b"[1]"), Call("named json wait", b"", b"
     ("fault", "found"),
     [
         ("", []),
-        ("fails", ["CALL= returns: functionFailed, 'no such function': it must be `value`"]),
+        ("fails", ["CALL= returns: functionFailed, 'no such function': the outcome must be `value`"]),
         ("twice", ["each task is answered once"]),
-        ("never started", ["`started` before the results", "`started` of what runs for more than 10 ms: no such"]),
-        ("never stops", ["what runs is interrupted, within 2 s"]),
+        (
+            "never started",
+            ["`started` before the results", "`started` of a task that runs for more than 10 ms: no such"],
+        ),
+        ("never stops", ["a running task is interrupted within 2 s"]),
         ("slow at once", ["no started of SLOW=, but results at once: functionFailed, 'no such function'"]),
-        ("no scheduler", ["its hello names by `scheduler` whoever welcomed it last: scheduler is 0"]),
+        ("no scheduler", ["`scheduler` in the hello names the last scheduler that accepted it: scheduler is 0"]),
         ("many hellos", []),
-        ("no text", ["texts of what failed are UTF-8"]),
+        ("no text", ["texts of failures are UTF-8"]),
     ],
 )
 def test_a_workers_mistake_is_found_once(
@@ -272,7 +281,7 @@ def test_a_workers_mistake_is_found_once(
     assert all(text in line for text, line in zip(found, findings.wrong)), findings.wrong
 
 
-def test_what_call_returns_is_shown(findings: Findings, listener: Listener) -> None:
+def test_the_result_of_a_call_is_shown(findings: Findings, listener: Listener) -> None:
     listener.lease_milliseconds = 600
     with ScriptedWorker(listener.address, ""):
         check_peer(listener, findings, QUICK, seconds=SECONDS)
@@ -285,7 +294,7 @@ def test_what_call_returns_is_shown(findings: Findings, listener: Listener) -> N
         (20, "", []),
         (5, "", ["5 tasks are open, where 20 were expected"]),
         (25, "descending", ["ids do not ascend from one submit to the next"] * 2),
-        (25, "no scheduler", ["its hello names by `scheduler` whoever welcomed it last: scheduler is 0"]),
+        (25, "no scheduler", ["`scheduler` in the hello names the last scheduler that accepted it: scheduler is 0"]),
     ],
 )
 def test_a_clients_mistake_is_found(
@@ -315,11 +324,11 @@ def test_there_is_always_a_summary(
         assert (status, out, err) == (130, "interrupted: 0 right, 0 wrong, 0 left out\n", "")
     else:
         assert (status, out.splitlines()[-1], err) == (1, "0 right, 1 wrong, 0 left out", "")
-        assert "the conversation comes to its end: ValueError: a test" in out
+        assert "the conversation ends without an error: ValueError: a test" in out
 
 
 def test_the_command(tmp_path: Path, keys: str) -> None:
-    """As make conformance calls it."""
+    """make conformance runs this command."""
     with scheduler(tmp_path, "--keys", keys) as daemon:
         command = [sys.executable, "-m", "tests.conformance.run", "--keys", keys, "--scheduler", daemon.address]
         done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS)

@@ -83,7 +83,7 @@ def test_errors_of_the_cpp_worker_in_the_python_client(daemon: SchedulerCommand)
     with Client(daemon.address) as client:
         with pytest.raises(RemoteError, match=r"(?m)^no such curve: Zoë$"):
             client.submit(named("fail"), "no such curve: Zoë").result(SECONDS)
-        with pytest.raises(RemoteError, match="argument 0 is no number"):
+        with pytest.raises(RemoteError, match="argument 0 is not a number"):
             client.map(named("add"), [("a", 1)])
 
 

@@ -10,7 +10,7 @@ uint64_t Client::submit(const std::string& kind, std::vector<std::string> payloa
 }
 
 void Client::cancel(uint64_t id, bool force) {
-    if (id >= nextToSend_ || !isJoined()) {  // the scheduler has not got it
+    if (id >= nextToSend_ || !isJoined()) {  // the scheduler does not have it
         if (open_.erase(id)) resolved(id, Outcome::CANCELLED, "");
         return;
     }
@@ -27,14 +27,14 @@ void Client::announce(uint32_t number, const std::string& kind) {
     function.setNumber(number);
     function.setName(kind.substr(kind.rfind(' ') + 1));
     function.setKind(kind);
-    send(builder, {""});  // by name: no bytes, but the frame must be there
+    send(builder, {""});  // by name: no bytes, but the frame is required
 }
 
-// A new scheduler, or one that has not heard of this client: whatever has no answer is submitted again, under its id.
+// Submits all open tasks again, with their ids: the scheduler is new, or does not know this client.
 void Client::joined(Welcome::Reader welcome) {
     credit_ = welcome.getCredit();
     window_ = welcome.getResultWindow();
-    submitted_ = taken_ = told_ = 0;
+    submitted_ = received_ = acknowledged_ = 0;
     nextToSend_ = 0;
     for (const auto& function : functions_) announce(function.second, function.first);
     flush();
@@ -70,10 +70,10 @@ void Client::sendBatch() {
     send(builder, rows.frames);
 }
 
-void Client::take(Message::Reader message, const std::vector<Frame>& frames) {
+void Client::handleMessage(Message::Reader message, const std::vector<Frame>& frames) {
     switch (message.which()) {
         case Message::RESOLVED:
-            takeResolved(message.getResolved(), frames);
+            handleResolved(message.getResolved(), frames);
             break;
         case Message::STARTED:
             for (uint64_t id : message.getStarted().getIds()) {
@@ -100,23 +100,23 @@ void Client::take(Message::Reader message, const std::vector<Frame>& frames) {
     }
 }
 
-void Client::takeResolved(Resolved::Reader batch, const std::vector<Frame>& frames) {
+void Client::handleResolved(Resolved::Reader batch, const std::vector<Frame>& frames) {
     auto ids = batch.getIds();
     auto answers = payloads(ids.size(), batch.getSizes(), batch.getLarge(), batch.getPayload(), frames);
     uint64_t bytes = 0;
     for (uint32_t row = 0; row < ids.size(); ++row) {
         bytes += answers[row].size();
-        if (open_.erase(ids[row]) == 0) continue;  // answered before: it was submitted twice
+        if (open_.erase(ids[row]) == 0) continue;  // answered before; the task was submitted twice
         resolved(ids[row], Outcome(at(batch.getOutcomes(), row)), answers[row]);
     }
     count(bytes);
 }
 
 void Client::count(uint64_t bytes) {
-    taken_ += bytes;
-    if (window_ == 0 || taken_ - told_ < window_ / 4) return;
-    told_ = taken_;
+    received_ += bytes;
+    if (window_ == 0 || received_ - acknowledged_ < window_ / 4) return;
+    acknowledged_ = received_;
     capnp::MallocMessageBuilder builder;
-    builder.initRoot<Message>().initReceived().setBytes(taken_);
+    builder.initRoot<Message>().initReceived().setBytes(received_);
     send(builder);
 }

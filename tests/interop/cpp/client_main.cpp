@@ -1,10 +1,10 @@
-// A client that does what its standard input says, a command a line, and tells what comes of it, a line each:
+// A client with one command per line of standard input, and one line of output per event:
 //
 //   submit CODEC NAME PAYLOAD    one task; ids count from 0
 //   many CODEC NAME COUNT        tasks with the arguments [0, 1], [1, 1], ...
 //   cancel ID, force ID
 //
-// At the end of its input it waits for what is open, and leaves. `client ADDRESS [--name NAME] [--keys DIR]`.
+// At the end of its input it waits for open tasks and leaves. `client ADDRESS [--name NAME] [--keys DIR]`.
 
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ private:
         ssize_t size = ::read(STDIN_FILENO, bytes, sizeof bytes);
         if (size <= 0) {
             hasEnded_ = true;
-            unwatch(STDIN_FILENO);  // it would be readable for ever
+            unwatch(STDIN_FILENO);  // at its end the input stays readable
             return;
         }
         input_.append(bytes, size);

@@ -1,5 +1,5 @@
-// Batches: columns with one element a row or one for all rows, and the payloads behind one another (PROTOCOL.md,
-// "Columns and payloads").
+// Columns and payloads of batches. A column has one element per row, or one for all rows; payloads are concatenated
+// (PROTOCOL.md, "Columns and payloads").
 #pragma once
 
 #include <capnp/common.h>
@@ -12,18 +12,18 @@
 
 using Frame = std::string;
 
-// The element of row `row`. A column of one element holds for every row; an empty one means `otherwise`.
+// Returns the element of a row. A column of one element holds for every row; an empty column means `otherwise`.
 template <typename Column>
 uint64_t at(Column column, uint32_t row, uint64_t otherwise = 0) {
     return column.size() == 0 ? otherwise : column[column.size() == 1 ? 0 : row];
 }
 
-// Each row's payload, of a batch read with the frames behind it. Throws std::runtime_error where they contradict.
+// Returns the payload of each row of a batch and its further frames. Throws std::runtime_error if they contradict.
 std::vector<std::string> payloads(uint32_t rows, capnp::List<uint32_t>::Reader sizes,
                                   capnp::List<uint32_t>::Reader large, capnp::Data::Reader payload,
                                   const std::vector<Frame>& frames);
 
-// What a batch is written from: a row of `LARGE` bytes and more travels in a frame of its own.
+// Collects the payloads of a batch. A payload of at least `LARGE` bytes travels in a frame of its own.
 struct Payloads {
     static constexpr size_t LARGE = 64 * 1024;
 

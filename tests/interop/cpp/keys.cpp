@@ -12,7 +12,7 @@ constexpr int FAILURES =
     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 const char* const EVENTS_ADDRESS = "inproc://handshakes";
 
-// A scheduler that ends just now cuts handshakes too: so many must be cut, over so long.
+// The least number of cut handshakes, and the least time between them: a scheduler that ends cuts a few, too.
 constexpr int LEAST_CUT = 5;
 constexpr std::chrono::seconds LEAST_CUT_TIME{2};
 
@@ -31,7 +31,7 @@ std::string hex(const Key& key) {
     return text;
 }
 
-// The one line that is no comment, of 64 hex digits.
+// Reads the only line that is not a comment: 64 hex digits.
 Key readKey(const std::string& path) {
     std::ifstream file(path);
     if (!file) throw std::runtime_error("cannot read the key " + path + ": " + strerror(errno));
@@ -84,9 +84,9 @@ Handshakes::~Handshakes() {
     zmq_close(events_);
 }
 
-std::string Handshakes::take() {
+std::string Handshakes::failure() {
     std::string failure;
-    char message[6], address[256];  // number and value of the event; where it was, which is cut if it is longer
+    char message[6], address[256];  // number and value of the event; its endpoint, truncated
     while (zmq_recv(events_, message, sizeof message, ZMQ_DONTWAIT) >= 0) {
         zmq_recv(events_, address, sizeof address, 0);
         uint16_t event;
@@ -100,7 +100,7 @@ std::string Handshakes::take() {
             continue;
         }
         if (cut_++ == 0) cutSince_ = std::chrono::steady_clock::now();
-        bool isFinal = event != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;  // ZeroMQ does not try again
+        bool isFinal = event != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;  // ZeroMQ gives up
         bool isCut = cut_ >= LEAST_CUT && std::chrono::steady_clock::now() - cutSince_ >= LEAST_CUT_TIME;
         if (isFinal || (isCut && !hasSucceeded_)) failure = meaning(event, value);
     }

@@ -1,5 +1,4 @@
-// CURVE on a socket that connects (PROTOCOL.md, "Security"): keys from a folder, and what it means that there is no
-// connection.
+// CURVE on a socket that connects (PROTOCOL.md, "Security"): keys from a folder, and the meaning of failed handshakes.
 #pragma once
 
 #include <array>
@@ -14,26 +13,26 @@ struct Keys {
     std::string folder, role;
     Key server, own, secret;
 
-    // Of server.key, ROLE.key and ROLE.secret in the folder. Throws std::runtime_error, which names the file.
+    // Reads server.key, ROLE.key and ROLE.secret in the folder. Throws std::runtime_error, which names the file.
     static Keys read(const std::string& folder, const std::string& role);
-    // Before the socket connects. Throws std::runtime_error.
+    // Sets the keys of a socket before it connects. Throws std::runtime_error.
     void use(void* socket) const;
     std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
-// What becomes of a socket's handshakes: ZeroMQ says nothing of them on the socket itself.
+// Watches the handshakes of a socket. The socket itself does not report them.
 class Handshakes {
 public:
-    // Before the socket connects.
+    // Must be created before the socket connects.
     Handshakes(void* context, void* socket, const std::optional<Keys>& keys);
     ~Handshakes();
     Handshakes(const Handshakes&) = delete;
     Handshakes& operator=(const Handshakes&) = delete;
 
-    // To be polled: readable when there is something to take.
+    // The socket to poll: readable when `failure` has events to read.
     void* events() const { return events_; }
-    // Why there will never be a connection; empty as long as there may be.
-    std::string take();
+    // Returns why no connection is possible; empty: one still is.
+    std::string failure();
 
 private:
     std::string meaning(int event, int value) const;
@@ -42,6 +41,6 @@ private:
     void* events_;
     const std::optional<Keys>& keys_;
     bool hasSucceeded_ = false;
-    int cut_ = 0;  // handshakes in a row that the other side has ended without a word
+    int cut_ = 0;  // handshakes in a row that the other side has cut
     std::chrono::steady_clock::time_point cutSince_;
 };

@@ -20,7 +20,7 @@ std::string hostName() {
     return name;
 }
 
-// Frame 0 may be as long as a payload of 2^28 bytes makes it: the library's own limit is lower.
+// Frame 0 may have a payload of 2^28 bytes. The default limit of Cap'n Proto is lower.
 capnp::ReaderOptions readerOptions() {
     capnp::ReaderOptions options;
     options.traversalLimitInWords = uint64_t(1) << 27;
@@ -49,7 +49,7 @@ Settings Settings::fromArguments(int count, char** arguments) {
     return settings;
 }
 
-Peer::Peer(const Settings& settings, Role role) : settings_(settings), role_(role), nextBeat_(Clock::now()) {
+Peer::Peer(const Settings& settings, Role role) : settings_(settings), role_(role), nextHeartbeat_(Clock::now()) {
     if (!settings.keys.empty()) keys_ = Keys::read(settings.keys, role == Role::CLIENT ? "client" : "worker");
     std::random_device device;
     std::uniform_int_distribution<uint64_t> below(1, (uint64_t(1) << 63) - 1);
@@ -60,9 +60,9 @@ Peer::Peer(const Settings& settings, Role role) : settings_(settings), role_(rol
         if (zmq_setsockopt(socket_, option, value, size) != 0) throw zmqError("socket option");
     };
     int unlimited = 0, linger = 1000;
-    set(ZMQ_SNDHWM, &unlimited, sizeof unlimited);  // nothing here ever waits for the scheduler
+    set(ZMQ_SNDHWM, &unlimited, sizeof unlimited);  // sending must never block
     set(ZMQ_RCVHWM, &unlimited, sizeof unlimited);
-    set(ZMQ_LINGER, &linger, sizeof linger);  // for the goodbye
+    set(ZMQ_LINGER, &linger, sizeof linger);  // time for the goodbye
     if (keys_) keys_->use(socket_);
     handshakes_.emplace(context_, socket_, keys_);
     if (zmq_connect(socket_, settings.address.c_str()) != 0) throw zmqError(settings.address);
@@ -94,11 +94,11 @@ void Peer::leaveOn(int descriptor) {
 }
 
 void Peer::run() {
-    sayHello();
+    sendHello();
     while (!leaving_) {
         std::vector<zmq_pollitem_t> items{{socket_, 0, ZMQ_POLLIN, 0}, {handshakes_->events(), 0, ZMQ_POLLIN, 0}};
         for (const Watched& each : watched_) items.push_back({nullptr, each.descriptor, ZMQ_POLLIN, 0});
-        Time until = std::min(nextBeat_, deadline());
+        Time until = std::min(nextHeartbeat_, deadline());
         auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
         zmq_poll(items.data(), items.size(), std::max<long>(wait, 0));
         std::vector<std::function<void()>> readable;
@@ -106,9 +106,9 @@ void Peer::run() {
             if (items[i].revents != 0) readable.push_back(watched_[i - 2].readable);
         }
         for (const auto& each : readable) each();
-        if (items[1].revents != 0) lookAtHandshakes();
+        if (items[1].revents != 0) checkHandshakes();
         if (items[0].revents != 0) receive();
-        if (Clock::now() >= nextBeat_) beat();
+        if (Clock::now() >= nextHeartbeat_) sendHeartbeat();
         tick();
     }
     capnp::MallocMessageBuilder goodbye;
@@ -116,7 +116,7 @@ void Peer::run() {
     send(goodbye);
 }
 
-void Peer::sayHello() {
+void Peer::sendHello() {
     capnp::MallocMessageBuilder builder;
     Hello::Builder hello = builder.initRoot<Message>().initHello();
     hello.setProtocolVersion(PROTOCOL_VERSION);
@@ -131,15 +131,15 @@ void Peer::sayHello() {
     hello.setScheduler(scheduler_);
     describe(hello);
     send(builder);
-    joined_ = beatenSinceHello_ = false;
+    joined_ = heartbeatSinceHello_ = false;
 }
 
-void Peer::beat() {
+void Peer::sendHeartbeat() {
     capnp::MallocMessageBuilder builder;
     builder.initRoot<Message>().initHeartbeat().setSequence(++sequence_);
     send(builder);
-    beatenSinceHello_ = true;
-    nextBeat_ = Clock::now() + beatInterval_;
+    heartbeatSinceHello_ = true;
+    nextHeartbeat_ = Clock::now() + heartbeatInterval_;
 }
 
 void Peer::send(capnp::MessageBuilder& message, const std::vector<Frame>& frames) {
@@ -152,8 +152,8 @@ void Peer::send(capnp::MessageBuilder& message, const std::vector<Frame>& frames
     }
 }
 
-void Peer::lookAtHandshakes() {
-    std::string failure = handshakes_->take();
+void Peer::checkHandshakes() {
+    std::string failure = handshakes_->failure();
     if (!failure.empty()) throw Refusal("no access to " + settings_.address + ": " + failure);
 }
 
@@ -166,13 +166,13 @@ void Peer::receive() {
             zmq_msg_init(&part);
             if (zmq_msg_recv(&part, socket_, ZMQ_DONTWAIT) < 0) {
                 zmq_msg_close(&part);
-                return;  // a message comes whole or not at all
+                return;  // cannot happen in the middle of a message: ZeroMQ delivers it whole
             }
             frames.emplace_back(static_cast<char*>(zmq_msg_data(&part)), zmq_msg_size(&part));
             more = zmq_msg_more(&part);
             zmq_msg_close(&part);
         }
-        // Cap'n Proto reads words where they lie, so they must lie aligned.
+        // Cap'n Proto reads words in place, so they must be aligned.
         auto words = kj::heapArray<capnp::word>(frames[0].size() / sizeof(capnp::word));
         memcpy(words.begin(), frames[0].data(), words.asBytes().size());
         frames.erase(frames.begin());
@@ -194,26 +194,26 @@ void Peer::handle(Message::Reader message, const std::vector<Frame>& frames) {
         case Message::WELCOME:
             joined_ = true;
             scheduler_ = message.getWelcome().getIncarnation();
-            beatInterval_ = std::min(OFTEN, std::chrono::milliseconds(message.getWelcome().getLeaseMilliseconds() / 4));
-            nextBeat_ = std::min(nextBeat_, Clock::now() + beatInterval_);
+            heartbeatInterval_ = std::min(HEARTBEAT_INTERVAL, std::chrono::milliseconds(message.getWelcome().getLeaseMilliseconds() / 4));
+            nextHeartbeat_ = std::min(nextHeartbeat_, Clock::now() + heartbeatInterval_);
             joined(message.getWelcome());
             break;
         case Message::HELLO_WANTED:
-            // One for each message that was lost: one hello answers all, unless a heartbeat behind it says it was lost too.
-            if (joined_ || beatenSinceHello_) {
+            // Comes once per lost message. One hello answers all, unless a heartbeat behind it shows that it was lost, too.
+            if (joined_ || heartbeatSinceHello_) {
                 forgotten();
-                sayHello();
+                sendHello();
             }
             break;
         case Message::REFUSED:
             throw Refusal(std::string("refused: ") + message.getRefused().getText().cStr());
-        case Message::GOODBYE:         // another scheduler may come at this address: the next heartbeat finds out
+        case Message::GOODBYE:         // the next heartbeat finds another scheduler at this address
         case Message::HEARTBEAT_ECHO:
             break;
         case Message::ERROR:
             std::cerr << "the scheduler: " << message.getError().getText().cStr() << std::endl;
             break;
         default:
-            if (joined_) take(message, frames);  // else it is to what this peer was before its hello
+            if (joined_) handleMessage(message, frames);  // else it was sent before this peer joined
     }
 }

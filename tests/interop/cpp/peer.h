@@ -1,5 +1,5 @@
-// What every peer of a scheduler does, whatever its role: one DEALER socket, hello and welcome, heartbeats, and hello
-// again when the scheduler no longer knows it (PROTOCOL.md, "Transport", "Join", "A connection is lost").
+// The part that all peers of a scheduler share: one DEALER socket, hello and welcome, heartbeats, and a new hello when
+// the scheduler no longer knows the peer (PROTOCOL.md, "Transport", "Join", "A connection is lost").
 #pragma once
 
 #include <capnp/message.h>
@@ -27,7 +27,7 @@ struct Settings {
     static Settings fromArguments(int count, char** arguments);
 };
 
-// The scheduler does not accept this peer, or not its key, and never will.
+// The scheduler refuses this peer or its key for good.
 struct Refusal : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -39,22 +39,22 @@ public:
     Peer(const Peer&) = delete;
     Peer& operator=(const Peer&) = delete;
 
-    // Talks until `leave` was called, and then says goodbye. Throws Refusal.
+    // Runs until `leave` is called, then sends a goodbye. Throws Refusal.
     void run();
     void leave(std::string reason);
-    // Leave as soon as this descriptor is readable.
+    // Leaves when this descriptor becomes readable.
     void leaveOn(int descriptor);
 
 protected:
-    // What the hello says beside what all say.
+    // Fills in the fields of the hello that depend on the role.
     virtual void describe(Hello::Builder hello) = 0;
-    // The scheduler has accepted this peer. It knows nothing of what was said before.
+    // Called when the scheduler has accepted this peer. It knows nothing of earlier messages.
     virtual void joined(Welcome::Reader welcome) = 0;
-    // The scheduler does not know this peer any more: what was sent is lost, a new hello goes out behind this call.
+    // Called when the scheduler no longer knows this peer. Earlier messages are lost; a new hello follows this call.
     virtual void forgotten() {}
-    // Any other message of the scheduler's, with the frames behind it.
-    virtual void take(Message::Reader message, const std::vector<Frame>& frames) = 0;
-    // When `tick` wants to be called at the latest; it is called after every event.
+    // Called with every other message of the scheduler and its further frames.
+    virtual void handleMessage(Message::Reader message, const std::vector<Frame>& frames) = 0;
+    // The latest time for the next call of `tick`, which is called after every event, too.
     virtual Time deadline() { return Time::max(); }
     virtual void tick() {}
 
@@ -69,28 +69,28 @@ private:
         std::function<void()> readable;
     };
 
-    void sayHello();
-    void beat();
-    void lookAtHandshakes();
+    void sendHello();
+    void sendHeartbeat();
+    void checkHandshakes();
     void receive();
     void handle(Message::Reader message, const std::vector<Frame>& frames);
 
     Settings settings_;
     Role role_;
     uint64_t incarnation_;
-    uint64_t scheduler_ = 0;  // who has welcomed this peer last
+    uint64_t scheduler_ = 0;  // the scheduler that accepted this peer last
     std::optional<Keys> keys_;
     void* context_;
     void* socket_;
     std::optional<Handshakes> handshakes_;
     std::vector<Watched> watched_;
     bool joined_ = false;
-    bool beatenSinceHello_ = false;
+    bool heartbeatSinceHello_ = false;
     bool leaving_ = false;
     std::string reason_;
     uint64_t sequence_ = 0;
-    // A quarter of the lease would do for that; a scheduler that was started anew is noticed no sooner than by the next.
-    static constexpr std::chrono::milliseconds OFTEN{1000};
-    std::chrono::milliseconds beatInterval_ = OFTEN;
-    Time nextBeat_;
+    // Shorter than the lease needs: only the next heartbeat notices a restarted scheduler.
+    static constexpr std::chrono::milliseconds HEARTBEAT_INTERVAL{1000};
+    std::chrono::milliseconds heartbeatInterval_ = HEARTBEAT_INTERVAL;
+    Time nextHeartbeat_;
 };

@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr std::chrono::milliseconds LONG{10};  // what runs for longer is told to have started
+constexpr std::chrono::milliseconds LONG{10};  // `started` is sent for tasks that run for longer
 
 uint64_t cpuNanoseconds() {
     timespec now{};
@@ -35,10 +35,10 @@ Worker::Worker(const Settings& settings, std::map<std::string, Call> offers)
 Worker::~Worker() {
     {
         std::lock_guard<std::mutex> guard(lock_);
-        ends_ = true;
+        isEnding_ = true;
         stop_ = true;
     }
-    given_.notify_one();
+    taskReady_.notify_one();
     thread_.join();
     close(done_);
 }
@@ -59,7 +59,7 @@ void Worker::joined(Welcome::Reader) {
 
 void Worker::forgotten() { queue_.clear(); }
 
-void Worker::take(Message::Reader message, const std::vector<Frame>& frames) {
+void Worker::handleMessage(Message::Reader message, const std::vector<Frame>& frames) {
     switch (message.which()) {
         case Message::FUNCTION:
             kinds_[message.getFunction().getNumber()] = message.getFunction().getKind();
@@ -71,12 +71,12 @@ void Worker::take(Message::Reader message, const std::vector<Frame>& frames) {
             queue(message.getDispatch(), frames);
             break;
         case Message::RETRACT:
-            giveBack(message.getRetract());
+            returnTasks(message.getRetract());
             break;
         case Message::STOP:
             if (running_ && names(message.getStop()).count(running_->name)) stop_ = true;
             break;
-        default:  // objects are not for functions by name, and what is new is passed over
+        default:  // objects do not concern functions by name; unknown messages are ignored
             break;
     }
 }
@@ -92,7 +92,7 @@ void Worker::queue(Dispatch::Reader batch, const std::vector<Frame>& frames) {
     }
 }
 
-void Worker::giveBack(Tasks::Reader wanted) {
+void Worker::returnTasks(Tasks::Reader wanted) {
     std::set<Name> asked = names(wanted), given;
     for (auto task = queue_.begin(); task != queue_.end();) {
         if (asked.count(task->name)) {
@@ -140,32 +140,32 @@ void Worker::write(Tasks::Builder tasks, const std::vector<Name>& names) {
 
 // --------------------------------------------------------------------------------------------------- the task that runs
 
-Time Worker::deadline() { return running_ && !told_ && isJoined() ? begun_ + LONG : Time::max(); }
+Time Worker::deadline() { return running_ && !isReported_ && isJoined() ? startTime_ + LONG : Time::max(); }
 
 void Worker::tick() {
     if (!running_ && isJoined() && !queue_.empty()) {
         running_ = std::move(queue_.front());
         queue_.pop_front();
-        begun_ = Clock::now();
-        told_ = stop_ = false;
-        if (running_->flags & TELL_START) tellStarted();  // before it begins: its time limit counts from there
+        startTime_ = Clock::now();
+        isReported_ = stop_ = false;
+        if (running_->flags & REPORT_START) reportStarted();  // before the task begins: its time limit counts from there
         {
             std::lock_guard<std::mutex> guard(lock_);
             task_ = running_;
         }
-        given_.notify_one();
+        taskReady_.notify_one();
     }
-    if (running_ && !told_ && isJoined() && Clock::now() >= begun_ + LONG) tellStarted();
+    if (running_ && !isReported_ && isJoined() && Clock::now() >= startTime_ + LONG) reportStarted();
 }
 
-void Worker::tellStarted() {
+void Worker::reportStarted() {
     capnp::MallocMessageBuilder builder;
     Started::Builder started = builder.initRoot<Message>().initStarted();
     started.initClients(1).set(0, running_->name.client);
     started.initIds(1).set(0, running_->name.id);
     started.initAttempts(1).set(0, running_->name.attempt);
     send(builder);
-    told_ = true;
+    isReported_ = true;
 }
 
 void Worker::answer() {
@@ -199,8 +199,8 @@ void Worker::runTasks() {
         Task task;
         {
             std::unique_lock<std::mutex> guard(lock_);
-            given_.wait(guard, [this] { return task_ || ends_; });
-            if (ends_) return;
+            taskReady_.wait(guard, [this] { return task_ || isEnding_; });
+            if (isEnding_) return;
             task = std::move(*task_);
             task_.reset();
         }

@@ -1,4 +1,4 @@
-// A worker that offers functions by name. It has no host agent: its death shows as a lease that runs out.
+// A worker that offers functions by name. It has no host agent: the scheduler notices its death when its lease ends.
 #pragma once
 
 #include <atomic>
@@ -15,17 +15,17 @@
 
 #include "peer.h"
 
-// Thrown by a function that has seen that it is to stop.
+// Thrown by a function that stops on request.
 struct Stopped {};
 
 using Stop = std::atomic<bool>;
 
-// Bytes of the arguments to bytes of the result, whatever the codec. What it throws becomes the task's error.
+// Turns the bytes of the arguments into the bytes of the result. Its exceptions become the task's error.
 using Call = std::function<std::string(const std::string& arguments, const Stop& stop)>;
 
 class Worker : public Peer {
 public:
-    // `offers`: functions by their kinds, as in "named json add".
+    // `offers`: functions by kind, for example "named json add".
     Worker(const Settings& settings, std::map<std::string, Call> offers);
     ~Worker() override;
 
@@ -33,7 +33,7 @@ protected:
     void describe(Hello::Builder hello) override;
     void joined(Welcome::Reader welcome) override;
     void forgotten() override;
-    void take(Message::Reader message, const std::vector<Frame>& frames) override;
+    void handleMessage(Message::Reader message, const std::vector<Frame>& frames) override;
     Time deadline() override;
     void tick() override;
 
@@ -60,31 +60,31 @@ private:
         uint64_t nanoseconds, cpuNanoseconds, peakBytes;
     };
 
-    static constexpr uint8_t PROFILE = 1, TELL_START = 2;
+    static constexpr uint8_t PROFILE = 1, REPORT_START = 2;
 
     static std::set<Name> names(Tasks::Reader tasks);
     static void write(Tasks::Builder tasks, const std::vector<Name>& names);
     void queue(Dispatch::Reader batch, const std::vector<Frame>& frames);
-    void giveBack(Tasks::Reader wanted);
-    void tellStarted();
+    void returnTasks(Tasks::Reader wanted);
+    void reportStarted();
     void answer();
     void runTasks();
     Answer execute(const Task& task);
 
     std::map<std::string, Call> offers_;
-    std::map<uint32_t, std::string> kinds_;  // of functions, by the scheduler's numbers
+    std::map<uint32_t, std::string> kinds_;  // kinds of functions, by the scheduler's numbers
     std::deque<Task> queue_;
     std::optional<Task> running_;
-    Time begun_;
-    bool told_ = false;  // whether the scheduler knows that it runs
+    Time startTime_;
+    bool isReported_ = false;  // whether `started` was sent for the running task
 
-    // Between this thread, which has the socket, and the one that runs tasks: one task, one answer.
+    // Shared by the thread with the socket and the thread that runs tasks: one task, one answer.
     std::mutex lock_;
-    std::condition_variable given_;
+    std::condition_variable taskReady_;
     std::optional<Task> task_;
     std::optional<Answer> answer_;
-    bool ends_ = false;
+    bool isEnding_ = false;
     Stop stop_{false};
-    int done_;  // an eventfd: an answer is there
+    int done_;  // an eventfd, readable when there is an answer
     std::thread thread_;
 };

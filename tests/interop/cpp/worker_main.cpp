@@ -1,4 +1,4 @@
-// A worker whose functions try everything: `worker ADDRESS [--name NAME] [--keys DIR]`.
+// A worker with functions for all tests: `worker ADDRESS [--name NAME] [--keys DIR]`.
 
 #include <capnp/compat/json.h>
 #include <signal.h>
@@ -16,13 +16,13 @@ namespace {
 using Json = capnp::JsonValue;
 using JsonCall = void (*)(capnp::List<Json>::Reader arguments, Json::Builder result, const Stop& stop);
 
-// Arguments are one array, the result is any value.
+// Arguments are one array; the result may be any value.
 Call json(JsonCall call) {
     return [call](const std::string& text, const Stop& stop) {
         capnp::JsonCodec codec;
         capnp::MallocMessageBuilder arguments, result;
         codec.decodeRaw(kj::arrayPtr(text.data(), text.size()), arguments.initRoot<Json>());
-        if (!arguments.getRoot<Json>().isArray()) throw std::runtime_error("the arguments are no array");
+        if (!arguments.getRoot<Json>().isArray()) throw std::runtime_error("the arguments are not an array");
         call(arguments.getRoot<Json>().asReader().getArray(), result.initRoot<Json>(), stop);
         return std::string(codec.encodeRaw(result.getRoot<Json>()).cStr());
     };
@@ -35,13 +35,13 @@ Json::Reader argument(capnp::List<Json>::Reader arguments, uint32_t position) {
 
 double number(capnp::List<Json>::Reader arguments, uint32_t position) {
     auto value = argument(arguments, position);
-    if (!value.isNumber()) throw std::runtime_error("argument " + std::to_string(position) + " is no number");
+    if (!value.isNumber()) throw std::runtime_error("argument " + std::to_string(position) + " is not a number");
     return value.getNumber();
 }
 
 std::string text(capnp::List<Json>::Reader arguments, uint32_t position) {
     auto value = argument(arguments, position);
-    if (!value.isString()) throw std::runtime_error("argument " + std::to_string(position) + " is no string");
+    if (!value.isString()) throw std::runtime_error("argument " + std::to_string(position) + " is not a string");
     return value.getString();
 }
 
@@ -57,7 +57,7 @@ void fail(capnp::List<Json>::Reader arguments, Json::Builder, const Stop&) {
 
 void processId(capnp::List<Json>::Reader, Json::Builder result, const Stop&) { result.setNumber(getpid()); }
 
-// Runs until a file is there, or it is stopped; a line in another file says that it has begun.
+// Writes a line to one file, then runs until another file exists or it is stopped.
 void until(capnp::List<Json>::Reader arguments, Json::Builder result, const Stop& stop) {
     std::ofstream(text(arguments, 1), std::ios::app) << getpid() << std::endl;
     while (access(text(arguments, 0).c_str(), F_OK) != 0) {
@@ -72,7 +72,7 @@ std::string reverse(const std::string& bytes, const Stop&) { return {bytes.rbegi
 }  // namespace
 
 int main(int count, char** arguments) {
-    // Before there is a thread: all of them then leave these to the descriptor below.
+    // Before any thread starts: threads inherit the mask, so the descriptor below gets these signals.
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
