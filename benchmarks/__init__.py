@@ -1,1 +1,1 @@
-"""What `make bench` measures: README.md here says what, how, and how to read it."""
+"""The measures of `make bench`. README.md says what each measures and how to read the figures."""

@@ -1,4 +1,4 @@
-"""How the scheduler and scaler_top can be installed, as `make package` builds them, and how each is started."""
+"""The packages of the scheduler and of scaler_top that `make package` builds, and how each is started."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ PYPY = ROOT / ".venv-pypy" / "bin"
 @dataclass(frozen=True)
 class Artefact:
     name: str
-    """For programs."""
+    """The name in the JSON."""
     title: str
     implementation: str
     """CPython or PyPy."""
     command: tuple[str, ...]
     file: Path | None = None
-    """What is copied to a host; None for an environment."""
+    """The file that is copied to a host; None for an environment."""
 
 
 def artefacts() -> list[Artefact]:
-    """The plain commands, and what of the packed ones has been built."""
+    """Return the plain commands, and the packed ones that have been built."""
     every = [
         Artefact("cpython", "plain CPython", "CPython", (str(CPYTHON / "scaler_scheduler"),)),
         Artefact("pypy", "plain PyPy", "PyPy", (str(PYPY / "scaler_scheduler"),)),
@@ -47,7 +47,7 @@ def artefacts() -> list[Artefact]:
 
 
 def watchers() -> list[Artefact]:
-    """What of scaler_top has been built."""
+    """Return the packages of scaler_top that have been built."""
     every = [
         _of_file("top_pex_pypy", "`scaler_top.pex` on PyPy", "PyPy", "scaler_top.pex", PYPY / "python"),
         _of_file("top_pex_cpython", "`scaler_top.pex` on CPython", "CPython", "scaler_top.pex", CPYTHON / "python"),
@@ -64,7 +64,7 @@ def _of_file(name: str, title: str, implementation: str, file: str, interpreter:
 
 @contextmanager
 def empty_caches() -> Iterator[None]:
-    """For as long as the block lasts whatever unpacks itself does that in a folder of its own, empty to begin with."""
+    """Within the block, packages that unpack themselves use a new, empty folder."""
     names = ("CACHE_DIRECTORY", "XDG_CACHE_HOME", "PEX_ROOT")
     before = {name: os.environ.get(name) for name in names}
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +80,7 @@ def empty_caches() -> Iterator[None]:
 
 @contextmanager
 def started(artefact: Artefact, options: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
-    """A scheduler; yields its address, and how many seconds it took until its socket was bound."""
+    """Run a scheduler; yield its address, and the seconds until its socket was bound."""
     address = free_address()
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
         path = os.path.join(folder, "notices")
@@ -90,11 +90,15 @@ def started(artefact: Artefact, options: Sequence[str] = ()) -> Iterator[tuple[s
         with running(["env", f"NOTIFY_SOCKET={path}", *artefact.command, address, *options]):
             notice = notices.recv(100)
             if notice != b"READY=1":
-                raise RuntimeError(f"{artefact.title} said {notice!r} in the place of READY=1")
+                raise RuntimeError(f"{artefact.title} sent {notice!r} instead of READY=1")
             yield address, time.perf_counter() - begin
 
 
 def version_of(artefact: Artefact) -> str:
-    """What `--version` prints. Raises CalledProcessError."""
+    """Return what `--version` prints.
+
+    Raises:
+        CalledProcessError: the command failed.
+    """
     command = [*artefact.command, "--version"]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_SECONDS).stdout.strip()

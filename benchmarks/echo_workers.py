@@ -1,4 +1,4 @@
-"""`python -m benchmarks.echo_workers ADDRESS COUNT [KEYS]`: workers that give each task its arguments back."""
+"""`python -m benchmarks.echo_workers ADDRESS COUNT [KEYS]`: fake workers that answer each task with its arguments."""
 
 from __future__ import annotations
 

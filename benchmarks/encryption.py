@@ -1,4 +1,4 @@
-"""What keys cost: tasks over tcp with them and without, block by block in one run: compare the ratios."""
+"""The cost of keys: tasks over tcp with and without keys, in turn within one run. Compare the ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A figure: one quantity, measured in several runs, and the bar that it is held against."""
+"""A figure: one quantity, measured in several runs, and its bar."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def at_most(value: float) -> Bar:
 @dataclass(frozen=True)
 class Figure:
     name: str
-    """For programs: unique within a result, and the same from one result to the next."""
+    """The name in the JSON: unique within a result, and the same in every result."""
     title: str
     unit: str
     runs: Sequence[float]
-    """Every run's own value, in the order of the runs; warm-up is not among them."""
+    """The value of each run, in order, without the warm-up."""
     bar: Bar | None = None
 
     @property
@@ -41,7 +41,7 @@ class Figure:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the median meets the bar; None without a bar."""
+        """Whether the median meets the bar; None if there is no bar."""
         return None if self.bar is None else self.bar.is_met_by(self.median)
 
     def as_json(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Figure:
 
 
 def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
-    """Run by run: what disturbed one of two interleaved runs has mostly disturbed the other as well."""
+    """Return the ratio of each pair of runs. A disturbance mostly hits both runs of a pair."""
     return [numerator / denominator for numerator, denominator in zip(numerators, denominators, strict=True)]
 
 

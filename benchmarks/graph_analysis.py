@@ -1,6 +1,6 @@
-"""What the client does with a graph before it sends anything: reading, culling, cycles, order; by both back ends.
+"""The client's work on a graph before it sends anything: reading, culling, cycles and order, by both back ends.
 
-No scheduler takes part. GraphBLAS is measured where the extra `scaler-client[graphblas]` is installed.
+This needs no scheduler. GraphBLAS is measured if the extra `scaler-client[graphblas]` is installed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _measure_shape(shape: str, title: str, made: tuple[Graph, list[Hashable]], r
     python = [_seconds(graph, keys, PYTHON) for _ in range(runs)]
     figures = [Figure(f"{name}.python", f"{title}, in Python", "s", python)]
     if importlib.util.find_spec("graphblas") is not None:
-        _seconds(graph, keys, GRAPHBLAS)  # it starts itself up
+        _seconds(graph, keys, GRAPHBLAS)  # the first call initializes GraphBLAS
         by_matrices = [_seconds(graph, keys, GRAPHBLAS) for _ in range(runs)]
         figures.append(Figure(f"{name}.graphblas", "the same by GraphBLAS", "s", by_matrices))
         figures.append(Figure(f"{name}.ratio", "ratio of the two", "x", ratios(python, by_matrices)))

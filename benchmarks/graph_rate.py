@@ -1,4 +1,4 @@
-"""A graph of nodes that read one another, from its submission to its end; and as many plain tasks, run by run."""
+"""The time of a graph, from submission to its last result, in turn with as many plain tasks."""
 
 from __future__ import annotations
 

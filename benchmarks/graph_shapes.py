@@ -1,4 +1,4 @@
-"""Graphs to measure with, and the keys to ask for: all their values are 1."""
+"""Graphs for the measures, with the keys to ask for. Every value is 1."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def tree(count: int) -> tuple[Graph, list[Hashable]]:
 
 
 def levels(count: int) -> tuple[Graph, list[Hashable]]:
-    """Levels of as many nodes, each of which reads some of the level below."""
+    """Levels with the same number of nodes. Each node reads some nodes of the level below."""
     chance = random.Random(1)
     width = count // LEVELS
     graph: Graph = {("node", 0, number): (first, 1, number) for number in range(width)}
     for level in range(1, LEVELS):
         for number in range(width):
-            others = [number, *(chance.randrange(width) for _ in range(INPUTS - 1))]  # so that all are needed
+            others = [number, *(chance.randrange(width) for _ in range(INPUTS - 1))]  # so that every node is needed
             graph["node", level, number] = (first, *(("node", level - 1, other) for other in others))
     return graph, [("node", LEVELS - 1, number) for number in range(width)]

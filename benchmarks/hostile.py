@@ -1,9 +1,8 @@
-"""What a hostile peer takes away from the others: an honest client's throughput beside it, and without it.
+"""An honest client's throughput while a hostile peer is active, as a share of its throughput alone.
 
-The peers of the measure share the machine's cores with the scheduler, and so does a flooder, who would take one of them
-for itself where nothing bounds it. To measure what it takes of the scheduler and not of the machine, it gives way (it
-runs at niceness 19): what is left of its own part, a program that only computes at that niceness shows (`spinning`),
-and what one takes that does not give way, another row (`competing`).
+All processes share the machine's cores. A flooder without a bound would take one core for itself. The measure is about
+the scheduler's time and not the machine's, so the hostile peer runs at niceness 19. Two rows show what any program
+costs on this machine: one that only computes at niceness 19 (`spinning`), and one at niceness 0 (`competing`).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from .scheduler_alone import LEASES, WINDOW, echoing_peers
 
 WORKERS = 4
 BOUNDED_RATE = 2000
-"""Messages a second of a flooder that is held to about what an honest peer of this measure sends."""
+"""Messages a second of a bounded flooder: about as many as an honest peer of this measure sends."""
 
 BAR = at_least(0.8)
 
@@ -39,11 +38,11 @@ QUIET = {
 }
 FLOODS = {
     "heartbeats": "heartbeats",
-    "hellos": "hellos, each of somebody else",
+    "hellos": "hellos, each with the incarnation of another peer",
     "malformed": "malformed messages",
-    "strangers": "messages of who never said hello",
+    "strangers": "messages of a peer that never said hello",
     "replays": "the honest client's own hello",
-    "cancels": "cancels of 1,000 tasks that are none",
+    "cancels": "cancels of 1,000 unknown tasks",
     "submits": "submits of one tiny task, answers unread",
     "subscriptions": "subscriptions at the monitor",
     "connects": "connections, each closed at once",
@@ -54,13 +53,13 @@ FLOODS = {
 class Sizes:
     runs: int
     pairs: int
-    """Stretches without the peer, and as many beside it, of one run."""
+    """Pairs of stretches in one run: one without the hostile peer, one with it."""
     batches: int
-    """Submits of one stretch."""
+    """Submits in one stretch."""
     warm_up_batches: int
-    """Before anything is measured, and again beside each peer: PyPy compiles what the scheduler does with both."""
+    """Submits before the first run, and again with each hostile peer, so that PyPy has compiled both."""
     settle_seconds: float
-    """For which a hostile peer is at it before a run begins."""
+    """How long a hostile peer is active before a run begins."""
 
 
 FULL = Sizes(runs=5, pairs=4, batches=240, warm_up_batches=3000, settle_seconds=1.0)
@@ -69,12 +68,12 @@ QUICK = Sizes(runs=1, pairs=1, batches=40, warm_up_batches=40, settle_seconds=0.
 
 @dataclass(frozen=True)
 class Subject:
-    """A behaviour, and how often."""
+    """A hostile behaviour and its rate."""
 
     name: str
     behaviour: str
     rate: int
-    """Messages a second; 0: as many as it can."""
+    """Messages a second; 0 means without bound."""
     title: str
     bar: Bar | None = BAR
 
@@ -95,12 +94,12 @@ class Subject:
                     shares.append(sum(before) / sum(beside))
                 else:
                     shares += [_share(client, peer.pid, sizes) for _ in range(sizes.runs)]
-        return Figure(f"hostile.{self.name}", f"an honest client's share beside {self.title}", "x", shares, self.bar)
+        return Figure(f"hostile.{self.name}", f"an honest client's share with {self.title}", "x", shares, self.bar)
 
 
 @dataclass(frozen=True)
 class Handshakes:
-    """Connections that send a long frame in the place of a handshake, and what that adds to the scheduler's memory."""
+    """Connections that send a long frame instead of a handshake; measures the growth of the scheduler's memory."""
 
     count: int
     has_keys: bool
@@ -109,7 +108,7 @@ class Handshakes:
 
     def figure(self, runs: int) -> Figure:
         name = f"hostile.{'keyed_' if self.has_keys else ''}handshakes_{self.count}"
-        title = f"memory for {self.count} connections that send no handshake but a long frame"
+        title = f"memory for {self.count} connections that send a long frame instead of a handshake"
         title += ", with keys" if self.has_keys else ""
         return Figure(name, title, "MB", [self._growth() for _ in range(runs)], at_most(self.megabytes))
 
@@ -141,27 +140,27 @@ def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     allow_many_files()
     subjects = [
-        Subject("spinning", "spinning", 0, "a program that computes and gives way, for comparison", None),
-        Subject("competing", "competing", 0, "a program that computes and does not, for comparison", None),
+        Subject("spinning", "spinning", 0, "a program that computes at niceness 19, for comparison", None),
+        Subject("competing", "competing", 0, "a program that computes at niceness 0, for comparison", None),
     ]
     subjects += [Subject(behaviour, behaviour, 0, title) for behaviour, title in QUIET.items()]
     floods = [
         [
             Subject(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}"),
-            Subject(f"{behaviour}_unbounded", behaviour, 0, f"as many as it can: {title}"),
+            Subject(f"{behaviour}_unbounded", behaviour, 0, f"without bound: {title}"),
         ]
         for behaviour, title in FLOODS.items()
     ]
-    if is_quick:  # the figures mean nothing, and starting a scheduler takes longer than a flood
+    if is_quick:  # figures of small sizes mean nothing, and starting a scheduler takes longer than a flood
         groups = [[*subjects, *(subject for flood in floods for subject in flood)]]
-    else:  # one scheduler for each flood: what one has left behind is not for the next one's account
+    else:  # a scheduler for each flood: its leftovers must not slow the next one
         groups = [subjects, *floods]
     figures = [figure for group in groups for figure in _figures(group, sizes)]
     return figures + [each.figure(min(sizes.runs, 3)) for each in HANDSHAKES]
 
 
 def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:
-    """Of one scheduler with its workers."""
+    """Measure these subjects with one scheduler and its workers."""
     address = free_address()
     with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder:
         monitor = f"ipc://{folder}/monitor"
@@ -172,7 +171,7 @@ def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:
 
 
 def _share(client: FakeClient, peer: int, sizes: Sizes) -> float:
-    """With the peer stopped and running in turn, shortly: what else disturbs the machine disturbs both alike."""
+    """Stop and continue the peer in short turns, so that other load disturbs both alike."""
     alone = beside = 0.0
     for _ in range(sizes.pairs):
         os.kill(peer, signal.SIGSTOP)

@@ -1,7 +1,7 @@
 """`python -m benchmarks.hostile_peer BEHAVIOUR ADDRESS MONITOR VICTIM RATE`: a peer that behaves in one bad way.
 
-VICTIM is the incarnation of a client at work. RATE is in messages a second; 0: as many as it can. It takes of the
-processors what others leave (`NICENESS`), as a peer on a machine of its own would take nothing of this one's.
+VICTIM is the incarnation of a working client. RATE is in messages a second; 0 means without bound. The process runs at
+niceness `NICENESS`, because a peer on another machine would take no processor time of this one.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ HALF_SAID = 50
 """Connections that begin a message."""
 
 UNREAD_RESULTS, UNREAD_BYTES = 2000, 16 << 10
-"""Tasks of the client that never reads, and of what size their results are."""
+"""The number of tasks of the client that never reads, and the size of their results."""
 
 DEAF = 20
 """Subscribers that never read."""
 
 LONG_FRAME = 256 << 20
-"""Bytes of the frame that comes in the place of a handshake."""
+"""Bytes of the frame that is sent instead of a handshake."""
 
 SENT_SECONDS = 3.0
-"""For which it is sent, before the peer says that it is ready."""
+"""How long it is sent before the peer reports that it is ready."""
 
 NICENESS = 19
 
 CANCELLED = 1000
-"""Tasks, which are none, in one Cancel."""
+"""Unknown tasks in one Cancel."""
 
 _VARIANTS = 500
-"""Messages that are made in advance, to be sent over and over."""
+"""Messages that are made in advance and sent repeatedly."""
 
 _STEP_SECONDS = 0.01
-"""How evenly a rate is kept."""
+"""The time between two bursts of a bounded rate."""
 
 _MOST_BEHIND_SECONDS = 0.02
-"""What was not sent longer ago is let go: while the measure has it stopped, a peer does not save up."""
+"""Messages that are later than this are dropped: a stopped peer must not save up messages."""
 
 
 def _greeting(mechanism: bytes) -> bytes:
@@ -66,10 +66,10 @@ def _greeting(mechanism: bytes) -> bytes:
 _READY_BODY = b"\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
 _READY = bytes([4, len(_READY_BODY)]) + _READY_BODY
 _HALF = b"\x02" + struct.pack(">Q", 64 << 20) + bytes(32 << 20)
-"""A frame of 64 MiB, of which half comes."""
+"""The header of a frame of 64 MiB, of which half is sent."""
 
 LONG_HANDSHAKES = {"long_handshakes": b"NULL", "long_keyed_handshakes": b"CURVE"}
-"""By behaviour, the mechanism that their greetings name. RATE is how many connections there are."""
+"""The mechanism in the greeting, by behaviour. RATE is the number of connections."""
 
 Context = zmq.Context[zmq.Socket[bytes]]
 
@@ -86,7 +86,7 @@ def half_message(address: str, stack: ExitStack) -> None:
 
 
 def long_handshakes(address: str, count: int, mechanism: bytes, stack: ExitStack) -> None:
-    """So many connections that send a long frame in the place of a handshake, as fast as they can."""
+    """Open connections that send a long frame instead of a handshake, as fast as they can."""
     connections = [stack.enter_context(_tcp(address)) for _ in range(count)]
     for connection in connections:
         connection.sendall(_greeting(mechanism) + b"\x02" + struct.pack(">Q", LONG_FRAME))
@@ -95,7 +95,7 @@ def long_handshakes(address: str, count: int, mechanism: bytes, stack: ExitStack
 
 
 def send_long(connections: list[socket.socket], until: float) -> int:
-    """Send zeros on all of them until then, a time of the monotonic clock; returns how many were sent."""
+    """Send zeros on all connections until this time of the monotonic clock; return the number of bytes."""
     content = bytes(1 << 20)
     sent = 0
     left = dict.fromkeys(connections, LONG_FRAME)
@@ -116,7 +116,7 @@ def send_long(connections: list[socket.socket], until: float) -> int:
 
 
 def unread(context: Context, address: str) -> None:
-    """A client that has large results, and reads none of them."""
+    """A client with large results that reads none of them."""
     peer = Peer(context, address, Role.CLIENT)
     peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
     for begin in range(0, UNREAD_RESULTS, 100):
@@ -124,7 +124,7 @@ def unread(context: Context, address: str) -> None:
 
 
 def deaf(context: Context, monitor: str) -> None:
-    """Subscribers to everything."""
+    """Subscribers to all topics that never read."""
     for _ in range(DEAF):
         subscriber = context.socket(zmq.SUB)
         subscriber.setsockopt(zmq.LINGER, 0)
@@ -152,7 +152,7 @@ def malformed(peer: Peer) -> Iterator[bytes]:
 
 
 def submits(peer: Peer) -> Iterator[bytes]:
-    """Of one tiny task each, by a client that reads no answers."""
+    """Submits of one tiny task each, by a client that reads no answers."""
     peer.send(Function(FUNCTION_NUMBER, "nothing", "none", b"nothing"))
     for number in itertools.count():
         yield _frame(Submit([number], [FUNCTION_NUMBER], [b"tiny"]))
@@ -181,7 +181,7 @@ def _frame(message: Message) -> bytes:
 
 
 def flood(context: Context, address: str, kind: str, rate: int) -> None:
-    """A client's messages of one kind, whose answers it never reads."""
+    """A client that sends messages of one kind and never reads the answers."""
     peer = Peer(context, address, Role.CLIENT)
     frames = FLOODS[kind](peer)
     _ready()
@@ -189,21 +189,21 @@ def flood(context: Context, address: str, kind: str, rate: int) -> None:
 
 
 def strangers(context: Context, address: str, rate: int) -> None:
-    """Messages of somebody who has never said hello."""
+    """Messages of a peer that never said hello."""
     stranger = _dealer(context, address)
     _ready()
     _send(stranger.send, _one(Submit(range(100), [FUNCTION_NUMBER], [b"tiny"] * 100)), rate)
 
 
 def replays(context: Context, address: str, victim: int, rate: int) -> None:
-    """The hello of a client that is at work, on a connection of its own."""
+    """The hello of a working client, sent on another connection."""
     thief = _dealer(context, address)
     _ready()
     _send(thief.send, _one(_hello(victim)), rate)
 
 
 def subscriptions(context: Context, monitor: str, rate: int) -> None:
-    """Ever more topics, at the monitor address."""
+    """Subscriptions to more and more topics at the monitor address."""
     subscriber = context.socket(zmq.XSUB)
     subscriber.setsockopt(zmq.LINGER, 0)
     subscriber.setsockopt(zmq.SNDHWM, 1000)
@@ -213,13 +213,13 @@ def subscriptions(context: Context, monitor: str, rate: int) -> None:
 
 
 def connects(address: str, rate: int) -> None:
-    """Connections that are closed as soon as they are made."""
+    """Connections that are closed as soon as they exist."""
     _ready()
     _send(lambda _: _tcp(address).close(), itertools.repeat(b""), rate)
 
 
 def spinning() -> None:
-    """Nobody's peer: what a program that computes takes away on this machine, giving way or not."""
+    """No peer: a program that computes, at niceness 19 or 0, for comparison."""
     _ready()
     for _ in itertools.repeat(None):
         pass
@@ -237,7 +237,7 @@ def _dealer(context: Context, address: str) -> zmq.Socket[bytes]:
 
 
 def _send(send: Callable[[bytes], object], frames: Iterator[bytes], rate: int) -> None:
-    """Without end, so many a second."""
+    """Yield for ever, `rate` times a second."""
     if not rate:
         for frame in frames:
             send(frame)
@@ -255,7 +255,7 @@ def _ready() -> None:
 
 
 def _give_way() -> None:
-    """Before any thread is started: it holds for each of them."""
+    """Call this before any thread is started: each thread inherits the niceness."""
     os.nice(NICENESS)
     try:
         with open("/proc/self/autogroup", "w") as group:  # where sessions share the processors

@@ -1,4 +1,4 @@
-"""Which Pythons take part: this one, and the one that runs the scheduler."""
+"""The interpreters of a measure: this one, and the one that runs the scheduler."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Interpreter:
     implementation: str
     """CPython or PyPy."""
     version: str
-    """Of the implementation."""
+    """The version of the implementation."""
     python: str
-    """Of the language."""
+    """The version of the language."""
     pyzmq: str
     zeromq: str
 
@@ -36,7 +36,12 @@ class Interpreter:
 
 
 def describe(path: str) -> Interpreter:
-    """Ask an interpreter what it is. Raises OSError or CalledProcessError where it can't be run or has no pyzmq."""
+    """Return the implementation and versions of an interpreter.
+
+    Raises:
+        OSError: it cannot be run.
+        CalledProcessError: it has no pyzmq.
+    """
     answer = subprocess.run([path, "-c", _DESCRIBE], check=True, capture_output=True, text=True, timeout=60).stdout
     return Interpreter(path, *json.loads(answer))
 
@@ -47,7 +52,7 @@ def scheduler_python() -> str:
 
 
 def scheduler_pythons() -> list[Interpreter]:
-    """That interpreter, and this one where it is another implementation."""
+    """Return the scheduler's interpreter, and this one if it is another implementation."""
     first = describe(scheduler_python())
     own = describe(sys.executable)
     return [first] if first.implementation == own.implementation else [first, own]

@@ -1,4 +1,4 @@
-"""A task with a large argument that it gives back."""
+"""The round trip of a task that returns its large argument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .workload import identity
 ARGUMENT_BYTES = 1_000_000
 FULL = (5, 60)
 QUICK = (2, 5)
-"""Runs, and round trips of each."""
+"""The number of runs, and of round trips in a run."""
 
 
 def measure(is_quick: bool) -> list[Figure]:
@@ -23,7 +23,7 @@ def measure(is_quick: bool) -> list[Figure]:
     with client_of_combo(1) as client:
         _run(client, argument, round_trips)
         medians = [_run(client, argument, round_trips) for _ in range(runs)]
-    return [Figure("large.round_trip", "one task, 1 MB argument, given back: median", "ms", medians)]
+    return [Figure("large.round_trip", "one task, 1 MB argument, returned: median", "ms", medians)]
 
 
 def _run(client: Client, argument: bytes, round_trips: int) -> float:

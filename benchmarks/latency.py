@@ -1,4 +1,4 @@
-"""One task, submit to result, against the raw ZeroMQ chain that moves the same bytes over the same hops."""
+"""The round trip of one task, compared with a raw ZeroMQ chain that moves the same bytes over the same hops."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ARGUMENT = 12_345
 
 @dataclass
 class Contender:
-    """One way to have a task done, and its blocks' figures, in microseconds."""
+    """One way to run a task, with the figures of its blocks in microseconds."""
 
     round_trip: Callable[[], object]
     medians: list[float] = field(default_factory=list)
@@ -79,7 +79,7 @@ def measure(is_quick: bool) -> list[Figure]:
 
 
 def _submitter(client: Client, sizes: Sizes) -> Callable[[], object]:
-    # The scheduler's JIT compiles after many tasks, which go faster together.
+    # The scheduler's JIT compiles after many tasks. Batches reach that number faster.
     client.map(identity, zip(range(sizes.warm_up_tasks), strict=True))
     return lambda: client.submit(identity, _ARGUMENT).result(PATIENCE_SECONDS)
 
@@ -109,5 +109,5 @@ def _await_chain(dealer: zmq.Socket[bytes]) -> None:
             break
         if time.monotonic() > deadline:
             raise RuntimeError("the raw ZeroMQ chain does not answer")
-    while dealer.poll(200):  # and whatever earlier pings came through after all
+    while dealer.poll(200):  # and the answers to earlier pings
         dealer.recv_multipart()

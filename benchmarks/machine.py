@@ -1,4 +1,4 @@
-"""Where and when a result was measured, and how quiet the machine was."""
+"""A description of the machine, the versions and the source, and how quiet the machine was."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def describe_source() -> dict[str, Any]:
 
 
 class Disturbance:
-    """What else went on: how busy the machine was right before a measure, and what its host took away during it."""
+    """How busy the machine was just before a measure, and how much time its host took away during it."""
 
     def __init__(self, seconds: float) -> None:
         self.busy_before_percent: float = psutil.cpu_percent(seconds)
@@ -53,7 +53,7 @@ class Disturbance:
 
 
 def _processor_seconds() -> tuple[float, float]:
-    """All time of all processors, and what of it the host gave to others (0 where the system does not say)."""
+    """The time of all processors, and the part that the host gave to others (0 if the system does not tell)."""
     times = psutil.cpu_times()
     return sum(times), getattr(times, "steal", 0.0)
 

@@ -1,4 +1,4 @@
-"""Tasks that sleep: how near the whole comes to the least time that the workers could take."""
+"""Tasks that sleep: the ideal makespan as a share of the real one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,13 @@ def measure(is_quick: bool) -> list[Figure]:
     bar = at_least(95)
     return [
         Figure("sleep.fixed", f"{len(fixed):,} tasks of 10 ms, share of the ideal makespan", "%", fixed_shares, bar),
-        Figure("sleep.random", f"{len(uneven):,} tasks of 1 to 100 ms, the same", "%", uneven_shares, bar),
+        Figure(
+            "sleep.random",
+            f"{len(uneven):,} tasks of 1 to 100 ms, share of the ideal makespan",
+            "%",
+            uneven_shares,
+            bar,
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""No-op tasks by `map`: each has an argument and gives it back."""
+"""No-op tasks by `map`: each returns its argument."""
 
 from __future__ import annotations
 

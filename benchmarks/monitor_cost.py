@@ -1,4 +1,4 @@
-"""What it costs a busy scheduler with a thousand workers that somebody listens at its monitor address."""
+"""The cost of listeners at the monitor address, for a busy scheduler with a thousand workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Sizes:
     workers: int
     runs: int
     batches: int
-    """Submits of one run."""
+    """Submits in one run."""
     warm_up_batches: int
 
 
@@ -35,14 +35,14 @@ QUICK = Sizes(workers=50, runs=1, batches=100, warm_up_batches=50)
 
 @dataclass
 class Audience:
-    """Who listens to what, and what that cost."""
+    """Listeners to some topics, and their cost."""
 
     topics: tuple[bytes, ...]
     rates: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
-    """Of the scheduler's time, in percent."""
+    """The share of the scheduler's time, in percent."""
     milliseconds: list[float] = field(default_factory=list)
-    """Of its time for each snapshot and what goes with it."""
+    """The scheduler's time for each snapshot with its history, in seconds."""
 
 
 def measure(is_quick: bool) -> list[Figure]:
@@ -65,7 +65,7 @@ def measure(is_quick: bool) -> list[Figure]:
         Figure("monitor.keyed_cost", "and to its graphs, with keys", "%", keyed.shares, at_most(1)),
         Figure("monitor.snapshot", "one snapshot, made and sent", "ms", watched.milliseconds),
         Figure("monitor.history", "one with the history of a second", "ms", historian.milliseconds),
-        Figure("monitor.unwatched_rate", f"{who} that nobody listens to", "tasks/s", unwatched),
+        Figure("monitor.unwatched_rate", f"{who} without listeners", "tasks/s", unwatched),
         Figure("monitor.rate", f"{who} and a listener", "tasks/s", watched.rates),
         Figure("monitor.ratio", "ratio to that without, run by run", "x", ratios(watched.rates, unwatched)),
         Figure("monitor.history_ratio", "with one to its history too", "x", ratios(historian.rates, unwatched)),
@@ -82,7 +82,7 @@ def _run(
     unwatched: list[float],
     audiences: list[Audience],
 ) -> None:
-    """One scheduler, with keys where a folder of them is given: its rates without and with each audience."""
+    """Measure one scheduler without and with each audience. `keys` is a folder of keys; empty means none."""
     address = free_address()
     monitor = f"ipc://{folder}/monitor"
     options = (*LEASES, "--monitor-address", monitor, *(("--keys", keys) if keys else ()))
@@ -98,7 +98,7 @@ def _run(
 
 
 def _watch(audience: Audience, subscriber: zmq.Socket[bytes], client: FakeClient, sizes: Sizes) -> None:
-    """A run, behind what is sent to anybody who is new."""
+    """Measure a run, after the past history that a new listener gets."""
     _next(subscriber)
     first = _next(subscriber)
     if len(first.worker_columns.incarnations) != sizes.workers:
@@ -120,7 +120,7 @@ def _rate(client: FakeClient, batches: int) -> float:
 def _listener(
     context: zmq.Context[zmq.Socket[bytes]], monitor: str, topics: tuple[bytes, ...]
 ) -> Iterator[zmq.Socket[bytes]]:
-    """What it hears waits to be read until the run is over: this process shares the cores."""
+    """A listener that reads only after the run, because this process shares the cores."""
     with context.socket(zmq.SUB) as subscriber:
         subscriber.setsockopt(zmq.LINGER, 0)
         subscriber.setsockopt(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
@@ -140,7 +140,7 @@ def _next(subscriber: zmq.Socket[bytes]) -> Snapshot:
 
 
 def _last(subscriber: zmq.Socket[bytes]) -> tuple[Snapshot, int]:
-    """The last one that has come, or the next; and how many it is from the first."""
+    """Return the newest snapshot, waiting for one if there is none, and its number from the first."""
     count = 0
     newest = b""
     while not count or subscriber.poll(0):

@@ -1,4 +1,4 @@
-"""What each way of installing the scheduler costs: size, start, tasks per second. `make package-bench` calls it.
+"""The size, start time and task rate of each package of the scheduler. `make package-bench` calls it.
 
     python -m benchmarks.package_bench [--quick]
 
@@ -29,9 +29,11 @@ HEADINGS = ("", "size", "first start", "start", "tasks/s")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit status."""
+    """Return the exit status."""
     parser = argparse.ArgumentParser(prog="benchmarks.package_bench", description="Measure what make package builds.")
-    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works; figures mean nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, to see that it works; the figures mean nothing"
+    )
     is_quick = parser.parse_args(argv).quick
     os.environ.setdefault("SCALER_SCHEDULER_LOGGING_LEVEL", "WARNING")
     interrupt_on_signals()
@@ -141,7 +143,7 @@ def _write(text: str) -> None:
     before, found, rest = README.read_text("utf-8").partition(BEGIN)
     _, closed, after = rest.partition(END)
     if not (found and closed):
-        raise RuntimeError(f"{README} has no place for the table: {BEGIN.strip()} and {END}")
+        raise RuntimeError(f"{README} has no lines {BEGIN.strip()} and {END} for the table")
     README.write_text(before + BEGIN + "\n" + text + "\n" + END + after, encoding="utf-8")
 
 

@@ -1,7 +1,6 @@
-"""`python -m benchmarks.package_check`: each packed scheduler has tasks run, without keys and with; each packed
-scaler_top shows a scheduler.
+"""`python -m benchmarks.package_check`: check each package. `make package` calls it.
 
-`make package` calls it.
+Each packed scheduler runs tasks without keys and with keys. Each packed scaler_top shows a scheduler.
 """
 
 from __future__ import annotations
@@ -33,12 +32,16 @@ def main() -> int:
 def _checked_version(artefact: Artefact) -> str:
     version = version_of(artefact)
     if f" {__version__}, {artefact.implementation}" not in version:
-        raise RuntimeError(f"{artefact.title} says that it is {version!r}")
+        raise RuntimeError(f"{artefact.title} reports the version {version!r}")
     return version
 
 
 def _check_watcher(artefact: Artefact) -> str:
-    """Raises where something is wrong; returns what it says of itself."""
+    """Check a package and return a line about it.
+
+    Raises:
+        RuntimeError: the package does not work.
+    """
     version = _checked_version(artefact)
     with started(artefacts()[0]) as (address, _):
         command = [*artefact.command, "--scheduler-address", address, "--once"]
@@ -49,7 +52,11 @@ def _check_watcher(artefact: Artefact) -> str:
 
 
 def _check(artefact: Artefact) -> str:
-    """Raises where something is wrong; returns what it says of itself."""
+    """Check a package and return a line about it.
+
+    Raises:
+        RuntimeError: the package does not work.
+    """
     version = _checked_version(artefact)
     _run_task(artefact, "")
     with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +67,7 @@ def _check(artefact: Artefact) -> str:
 
 
 def _run_task(artefact: Artefact, keys: str) -> None:
-    """With the keys of this folder, where one is named; then nobody else may get in."""
+    """Run tasks with the keys of this folder; empty means none. With keys, a peer without keys must be rejected."""
     options = ["--keys", keys] if keys else []
     with started(artefact, options) as (address, _):
         cluster = [sys.executable, "-m", "scaler_worker", "-n", "1", "--logging-level", "WARNING", *options, address]
@@ -74,7 +81,7 @@ def _run_task(artefact: Artefact, keys: str) -> None:
 def _check_denied(artefact: Artefact, address: str) -> None:
     try:
         with Client(address, timeout_seconds=PATIENCE_SECONDS, keys=""):
-            raise RuntimeError(f"{artefact.title} has keys, and lets in who has none")
+            raise RuntimeError(f"{artefact.title} has keys, but accepts a peer without one")
     except UnauthorizedError:
         pass
 

@@ -1,4 +1,4 @@
-"""Fake clients and workers: a DEALER that has said hello, and the batches that they read and write."""
+"""Fake clients and workers: a welcomed DEALER, and the batches that they read and write."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FUNCTION_NUMBER = 1
 
 _SAID_EVERY = 1 << 20
 _ALL = 1 << 60
-"""Of its results a fake client says now and then that it has taken all: else the scheduler would hold them back."""
+"""After so many results a fake client acknowledges all. Otherwise the scheduler would hold results back."""
 
 
 class Peer:
-    """A connection that the scheduler has welcomed. A fake one sends no heartbeats: give the scheduler long leases."""
+    """A connection that the scheduler has welcomed. It sends no heartbeats: give the scheduler long leases."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, role: Role, keys: str = "") -> None:
-        """`keys` is a folder of keys; an empty one means none."""
+        """`keys` is a folder of keys; empty means none."""
         self.socket = context.socket(zmq.DEALER)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.setsockopt(zmq.SNDHWM, 0)
@@ -48,7 +48,7 @@ class Peer:
 
 
 class SubmitTemplate:
-    """A Submit encoded once, whose ids are then replaced in its bytes."""
+    """A Submit that is encoded once; later ones differ in the bytes of the ids alone."""
 
     def __init__(self, rows: int, payload: bytes) -> None:
         self.rows = rows
@@ -56,15 +56,15 @@ class SubmitTemplate:
         [frame] = encode(Submit(ids, [FUNCTION_NUMBER], [payload] * rows))
         self._head, found, self._tail = bytes(frame).partition(array("Q", ids).tobytes())
         if not found:
-            raise RuntimeError("a Submit does not hold its ids as packed little-endian numbers here")
+            raise RuntimeError("this Submit does not hold its ids as packed little-endian numbers")
 
     def frame(self, first: int) -> bytes:
-        """With the ids from `first` on."""
+        """Return the message with the ids from `first` on."""
         return self._head + array("Q", range(first, first + self.rows)).tobytes() + self._tail
 
 
 class FakeClient:
-    """Submits ever the same task, and counts the answers without reading them."""
+    """Submit the same task again and again, and count the answers without decoding them."""
 
     def __init__(
         self, context: zmq.Context[zmq.Socket[bytes]], address: str, template: SubmitTemplate, keys: str = ""
@@ -79,7 +79,7 @@ class FakeClient:
         self._peer.socket.close()
 
     def run(self, batches: int, window: int) -> None:
-        """Have so many Submits answered, with about `window` tasks on their way at any time."""
+        """Send so many Submits and wait for all answers, with about `window` open tasks at any time."""
         rows = self._template.rows
         first = self._next_id
         last = self._next_id = first + batches * rows
@@ -103,7 +103,7 @@ class FakeClient:
             answered += len(ids)
             total += sum(ids)
         if answered != last or total != (first + last - 1) * (last - first) // 2:
-            raise RuntimeError("the answers are not one a task")
+            raise RuntimeError("the number of answers is not the number of tasks")
 
 
 _MOST_ROWS = 1 << 16
@@ -111,7 +111,7 @@ _DURATIONS = array("Q", [1000]) * _MOST_ROWS  # full length, as a worker's are
 
 
 def echo(frame: bytes) -> bytes | None:
-    """The Results that give each task of a Dispatch its arguments back; None for any other message."""
+    """Return the Results that answer each task of a Dispatch with its arguments; None for any other message."""
     batch = BatchReader(frame)
     if batch.tag != DISPATCH:
         return None

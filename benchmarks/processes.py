@@ -1,4 +1,4 @@
-"""Starts the processes that a measure needs, and ends each by its own id, whatever happens meanwhile."""
+"""The processes of a measure. Each is ended by its own id, also after an error."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .interpreters import scheduler_python
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = 10
 PATIENCE_SECONDS = 60.0
-"""Whatever takes longer than this to answer is broken."""
+"""A process that takes longer than this to answer is broken."""
 
 _STOP_SECONDS = 10.0
 _DEAF_SECONDS = 20.0
 
 
 def allow_many_files() -> None:
-    """As many as the system lets this process, and those that it starts, have open: a thousand peers are as many."""
+    """Raise the limit of open files to the system's maximum: a thousand peers need as many."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def free_address() -> str:
-    """A tcp address of this machine that nobody listens at."""
+    """Return a free tcp address of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
@@ -42,7 +42,7 @@ def free_address() -> str:
 
 @contextmanager
 def running(command: Sequence[str], stdout: int | None = None) -> Iterator[subprocess.Popen[str]]:
-    """A process for as long as the `with` block lasts."""
+    """Run a process during the `with` block."""
     # A session of its own: Ctrl-C in the terminal reaches this process alone, which then ends the others.
     started: list[subprocess.Popen[str]] = []
     try:
@@ -76,7 +76,7 @@ def running_scheduler(address: str, *options: str, python: str | None = None) ->
 
 
 def make_keys(folder: str) -> str:
-    """A new folder of keys within this one, for a scheduler and its peers."""
+    """Make a folder of keys in this one, for a scheduler and its peers."""
     keys = f"{folder}/keys"
     keygen = [scheduler_python(), "-m", "scaler_scheduler", "keygen", keys]
     subprocess.run(keygen, check=True, stdout=subprocess.DEVNULL)
@@ -85,14 +85,14 @@ def make_keys(folder: str) -> str:
 
 @contextmanager
 def running_module(name: str, *arguments: str, python: str = sys.executable) -> Iterator[subprocess.Popen[str]]:
-    """A module of this package as a process of its own, its standard output a pipe."""
+    """Run a module of this package as a process whose standard output is a pipe."""
     with running([python, "-m", f"benchmarks.{name}", *arguments], stdout=subprocess.PIPE) as process:
         yield process
 
 
 @contextmanager
 def client_of_combo(workers: int = WORKERS, address: str | None = None, keys: str | None = None) -> Iterator[Client]:
-    """A client of a scheduler and a cluster of its own."""
+    """Run a scheduler and a cluster; yield a client of them."""
     with (
         SchedulerClusterCombo(address, workers, scheduler_python=scheduler_python(), keys=keys) as combo,
         Client(combo, timeout_seconds=PATIENCE_SECONDS) as client,
@@ -101,7 +101,7 @@ def client_of_combo(workers: int = WORKERS, address: str | None = None, keys: st
 
 
 def interrupt_on_signals() -> None:
-    """SIGTERM and Ctrl-C raise KeyboardInterrupt, but not while the answer to an earlier one may still be under way."""
+    """Let SIGTERM and Ctrl-C raise KeyboardInterrupt, once: a second signal must not interrupt the clean-up."""
     last = -_DEAF_SECONDS
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

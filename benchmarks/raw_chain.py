@@ -1,10 +1,10 @@
-"""The raw ZeroMQ chain that a single task's round trip is compared with, in its processes other than the client's.
+"""The router and the worker of the raw ZeroMQ chain, which the round trip of one task is compared with.
 
-    python -m benchmarks.raw_chain router           prints its address; passes messages between its two dealers
-    python -m benchmarks.raw_chain worker ADDRESS   sends every message back
+    python -m benchmarks.raw_chain router           print its address; pass messages between two dealers
+    python -m benchmarks.raw_chain worker ADDRESS   send every message back
 
-Plain pyzmq as its documentation has it, without any of our tricks: what a user would write to move these bytes. The
-router runs under the scheduler's interpreter, which has neither of our libraries.
+It is plain pyzmq as in its documentation, without our tricks. The router runs under the scheduler's interpreter, which
+has neither of our libraries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A result on the screen and as JSON."""
+"""The output of a result: a table and a JSON file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEADINGS = ("median", "min", "max", "unit", "bar", "verdict")
 
 
 def save(result: dict[str, Any], folder: Path) -> Path:
-    """Write a result into the folder, under its date; returns the file."""
+    """Write a result into the folder, named by its date; return the path."""
     folder.mkdir(parents=True, exist_ok=True)
     stamp = result["date"].replace(":", "").replace("+0000", "Z")
     path = folder / f"{stamp}{'-quick' if result['quick'] else ''}.json"
@@ -22,7 +22,7 @@ def save(result: dict[str, Any], folder: Path) -> Path:
 
 
 def table(groups: Iterable[tuple[str, Sequence[Figure]]]) -> str:
-    """One line a figure, by measure."""
+    """Return a table with one line a figure, grouped by measure."""
     rows: list[tuple[str, ...]] = [("", *_HEADINGS)]
     for name, figures in groups:
         rows.append((name, *[""] * len(_HEADINGS)))
@@ -56,7 +56,7 @@ def _limit(bar: Bar | None) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits or more, and thousands set apart."""
+    """Format with at least three digits and thousands separators."""
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"

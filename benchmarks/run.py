@@ -1,8 +1,9 @@
-"""Every benchmark in one go: a table on the screen, and JSON under benchmarks/results/. `make bench` calls it.
+"""Run the benchmarks: print a table, and write JSON into benchmarks/results/. `make bench` calls it.
 
     python -m benchmarks.run [--only MEASURE,...] [--quick] [--results FOLDER]
 
-in an environment with all three distributions, from the repository's top folder; `packaging/within.sh` sees to both.
+It needs an environment with all three distributions and the repository as the working directory, which
+`packaging/within.sh` provides.
 """
 
 from __future__ import annotations
@@ -55,16 +56,16 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
 }
 
 QUIET_SECONDS = 1.0
-"""How long is looked before each measure whether the machine is quiet."""
+"""How long the load of the machine is watched before each measure."""
 
 BUSY_PERCENT = 10.0
-"""Of all cores: from here on, what else runs is worth a word."""
+"""A load of other processes, in percent of all cores, from which on the line of a measure names it."""
 
 INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit status: 0 when every measure gave figures, whether they meet their bars or not."""
+    """Return the exit status: 0 if every measure gave figures, whether they meet their bars or not."""
     arguments = _parse(argv)
     for command in ("SCHEDULER", "CLUSTER"):
         os.environ.setdefault(f"SCALER_{command}_LOGGING_LEVEL", "WARNING")
@@ -85,13 +86,15 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", type=_measures, default=list(MEASURES), metavar="MEASURE,...", help="these measures (default: all)"
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works; figures mean nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, to see that it works; the figures mean nothing"
+    )
     parser.add_argument(
         "--results",
         type=Path,
         default=ROOT / "benchmarks" / "results",
         metavar="FOLDER",
-        help="where the JSON goes (default: %(default)s)",
+        help="the folder of the JSON (default: %(default)s)",
     )
     return parser.parse_args(argv)
 
@@ -121,7 +124,7 @@ def _run(names: Sequence[str], is_quick: bool, folder: Path) -> int:
         groups.append((name, figures))
     print(f"\n{table(groups)}\n\n{save(result, folder)}")
     if is_quick:
-        print("A quick run, which shows only that everything works: its figures mean nothing.")
+        print("This was a quick run. It shows that everything works; its figures mean nothing.")
     failed = {name: record["error"] for name, record in result["measures"].items() if record["error"]}
     for name, error in failed.items():
         print(f"[bench] {name} gave no figures: {error}", file=sys.stderr)
@@ -129,7 +132,7 @@ def _run(names: Sequence[str], is_quick: bool, folder: Path) -> int:
 
 
 def _measure(name: str, is_quick: bool) -> tuple[list[Figure], dict[str, Any]]:
-    """One measure's figures, and all about it for the JSON. One that breaks does not keep the others from theirs."""
+    """Run one measure; return its figures and its entry for the JSON. An error of it is part of the entry."""
     print(f"[bench] {name} ... ", end="", flush=True)
     disturbance = Disturbance(0.1 if is_quick else QUIET_SECONDS)
     begin = time.monotonic()
@@ -149,7 +152,7 @@ def _measure(name: str, is_quick: bool) -> tuple[list[Figure], dict[str, Any]]:
 def _remark(disturbance: Disturbance, is_quick: bool) -> str:
     if is_quick or disturbance.busy_before_percent < BUSY_PERCENT:
         return ""
-    return f"; something else kept the machine {disturbance.busy_before_percent:.0f} % busy before it"
+    return f"; other processes kept the machine {disturbance.busy_before_percent:.0f} % busy before it"
 
 
 def _heading(result: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The scheduler alone, between a fake client and fake workers that only echo: PyPy and CPython, the same code."""
+"""The rate of the scheduler alone, between a fake client and fake workers that echo, under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .peers import FakeClient, SubmitTemplate
 from .processes import WORKERS, free_address, running_module, running_scheduler
 
 ROWS = 1024
-"""Tasks of one Submit, as `map` sends them."""
+"""Tasks in one Submit, as in those of `map`."""
 
 WINDOW = 32 * ROWS
-"""Tasks on their way at any time: more than the workers hold, so that the scheduler always has something to do."""
+"""Open tasks at any time: more than the workers hold, so that the scheduler is never idle."""
 
 LEASES = ("--client-timeout-seconds", "3600", "--worker-timeout-seconds", "3600")
 """The fake peers send no heartbeats."""
@@ -31,7 +31,7 @@ LEASES = ("--client-timeout-seconds", "3600", "--worker-timeout-seconds", "3600"
 class Sizes:
     runs: int
     batches: dict[str, int]
-    """Submits of one run, by implementation: a run is to last a second or two under each."""
+    """Submits in one run, by implementation. A run takes one or two seconds under each."""
     warm_up_batches: dict[str, int]
 
 
@@ -41,7 +41,7 @@ QUICK = Sizes(2, {"PyPy": 100, "CPython": 40}, {"PyPy": 100, "CPython": 10})
 
 @dataclass
 class Subject:
-    """A scheduler under one interpreter, and what its runs gave."""
+    """A scheduler under one interpreter, with the figures of its runs."""
 
     interpreter: Interpreter
     process: psutil.Process
@@ -62,7 +62,7 @@ class Subject:
         self.busy_percent.append(100 * (loop - loop_before) / seconds)
 
     def _cpu_seconds(self) -> tuple[float, float]:
-        """Of the whole process, and of the thread that the scheduler's loop runs in."""
+        """Return the processor seconds of the whole process, and of the loop's thread."""
         times = self.process.cpu_times()
         [loop] = [each for each in self.process.threads() if each.id == self.process.pid]
         return times.user + times.system, loop.user_time + loop.system_time
@@ -105,9 +105,9 @@ def _subject(interpreter: Interpreter) -> Iterator[Subject]:
 
 @contextmanager
 def echoing_peers(address: str, count: int = WORKERS, keys: str = "") -> Iterator[FakeClient]:
-    """Fake workers of the scheduler at this address, and a fake client to run tasks with.
+    """Run fake workers of the scheduler at this address; yield a fake client.
 
-    `keys` is a folder of keys; an empty one means none.
+    `keys` is a folder of keys; empty means none.
     """
     template = SubmitTemplate(ROWS, serializer.dump_call((12_345,), {}))
     with running_module("echo_workers", address, str(count), keys) as workers, zmq.Context() as context:

@@ -1,4 +1,4 @@
-"""From nothing to the first result: a scheduler, a cluster, a client, one task."""
+"""The time from no process to the first result: scheduler, cluster, client and one task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUICK_RUNS = 1
 
 def measure(is_quick: bool) -> list[Figure]:
     seconds = [_seconds() for _ in range(QUICK_RUNS if is_quick else RUNS)]
-    return [Figure("start.seconds", f"start of a combo with {WORKERS} workers, to the first result", "s", seconds)]
+    return [Figure("start.seconds", f"start of scheduler and {WORKERS} workers, to the first result", "s", seconds)]
 
 
 def _seconds() -> float:

@@ -1,6 +1,6 @@
-"""No-op tasks by `submit`, one by one, results gathered; and a ProcessPoolExecutor doing the same, run by run.
+"""The rate of no-op tasks by `submit`, one by one, in turn with a ProcessPoolExecutor.
 
-Also what it costs that functions of `__main__` are looked at for globals that have changed.
+Also the cost of checking whether the globals of a function of `__main__` have changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Sizes:
     runs: int
     warm_up_runs: int
     looks: int
-    """At functions that are known."""
+    """Look-ups of known functions in a run."""
 
 
 FULL = Sizes(tasks=100_000, runs=5, warm_up_runs=3, looks=200_000)
@@ -39,7 +39,7 @@ def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     ours: list[float] = []
     pools: list[float] = []
-    # The pool goes first: it forks, which is best done before there are threads.
+    # The pool goes first: it forks, which is safest before threads exist.
     with _pool() as pool:
         _rate(pool.submit, 10 * WORKERS)
         with client_of_combo() as client:
@@ -52,7 +52,7 @@ def measure(is_quick: bool) -> list[Figure]:
     what = f"{sizes.tasks:,} no-op tasks by submit, {WORKERS} workers, tcp"
     return [
         Figure("submit.rate", what, "tasks/s", ours, at_least(200_000)),
-        Figure("submit.pool_rate", "the same by ProcessPoolExecutor", "tasks/s", pools),
+        Figure("submit.pool_rate", f"{sizes.tasks:,} no-op tasks by ProcessPoolExecutor", "tasks/s", pools),
         Figure("submit.ratio_to_pool", "ratio of the two", "x", ratios(ours, pools), at_least(12)),
         Figure("submit.captures", "a function of __main__ with 5 globals against one of a module", "ns", captures),
     ]
@@ -75,14 +75,14 @@ def noop():
 
 
 def _captures_cost(looks: int) -> float:
-    """How much longer it takes to find a function of `__main__` that was submitted before than one of a module."""
+    """Return how much longer the look-up of a function of `__main__` takes than that of a module's, in ns."""
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(_OF_MAIN, names)
     table = FunctionTable(lambda number: None)
     seconds = []
     for fn in (noop, names["noop"]):
         table.get(fn)
-        # The least of several: what disturbs one of the two must not turn their difference around.
+        # The least of several: a disturbance of one must not reverse the difference.
         seconds.append(min(timeit.repeat(functools.partial(table.get, fn), number=looks, repeat=5)))
     return (seconds[1] - seconds[0]) / looks * 1e9
 
@@ -93,10 +93,10 @@ def _pool() -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C nobody waits for what is still queued
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C queued tasks are of no use
 
 
 def _leave_interrupts() -> None:
-    """In the pool's processes: Ctrl-C is this program's to act on."""
+    """Ignore Ctrl-C in the pool's processes: the main process handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""What the scheduler needs for a task that waits, beyond the task's own bytes: a million of them, and no worker."""
+"""The scheduler's memory for a waiting task beyond the payload: a million tasks and no worker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .workload import identity
 
 LEASE_SECONDS = "3600"
 WARM_UP_ROWS = 100
-"""Tasks in one message of the warm-up."""
+"""Tasks in a message of the warm-up."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ def measure(is_quick: bool) -> list[Figure]:
     return [
         Figure("memory.per_waiting_task", title, "bytes/task", per_task, at_most(200)),
         Figure("memory.payload", "the payload of such a task", "bytes/task", [payload_bytes / sizes.tasks]),
-        Figure("memory.growth", "the scheduler's growth in all", "MB", [growth / 1e6 for growth in growths]),
+        Figure("memory.growth", "the scheduler's whole growth", "MB", [growth / 1e6 for growth in growths]),
     ]
 
 
 def _growth(sizes: Sizes) -> int:
-    """Resident bytes that a fresh scheduler gains by these tasks."""
+    """Return the growth of a new scheduler's resident memory with these tasks, in bytes."""
     address = free_address()
     with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder, zmq.Context() as context:
         monitor = f"ipc://{folder}/monitor"
@@ -90,7 +90,7 @@ def _touch_nursery(context: zmq.Context[zmq.Socket[bytes]], address: str, tasks:
 
 
 def _await_waiting(context: zmq.Context[zmq.Socket[bytes]], monitor: str, tasks: int) -> None:
-    """Return once the scheduler says that it has all of them."""
+    """Wait until a snapshot shows that the scheduler has all tasks."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     with context.socket(zmq.SUB) as subscriber:
         subscriber.setsockopt(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
@@ -100,4 +100,4 @@ def _await_waiting(context: zmq.Context[zmq.Socket[bytes]], monitor: str, tasks:
             snapshot = decode_published(subscriber.recv())
             if isinstance(snapshot, Snapshot) and snapshot.waiting == tasks:
                 return
-    raise RuntimeError(f"the scheduler does not come to have {tasks:,} waiting tasks")
+    raise RuntimeError(f"the scheduler did not reach {tasks:,} waiting tasks")

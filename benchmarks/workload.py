@@ -1,4 +1,4 @@
-"""What the tasks of the benchmarks do. Workers import it: they start in the same folder."""
+"""The functions of the benchmarks' tasks. Workers import this module: they start in the same folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def first(value: T, *_: object) -> T:
     return value
 
 
-# Two of them: the scheduler learns the run time of each function, and neither run is to mislead the other.
+# Two functions: the scheduler learns the run time of each, and the runs must not mislead each other.
 
 
 def sleep_fixed(seconds: float) -> None:
