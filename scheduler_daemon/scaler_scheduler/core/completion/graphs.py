@@ -154,6 +154,7 @@ class Graphs:
         return True
 
     def _is_open(self, client: Client, task_id: int) -> bool:
+        """Whether the task has no answer yet."""
         return task_id in client.tasks or self._is_queued(client, task_id)
 
     def _reference_again(self, task: Task) -> None:
@@ -164,17 +165,15 @@ class Graphs:
             return
         self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
         if task.intent == INTENT_CANCEL and task.keep == events.KEEP_YES:
-            task.intent = (
-                # It was being cancelled because nobody needed its result. If the worker gives it back, it runs
-                # elsewhere.
-                INTENT_BALANCE
-            )
+            # It was being cancelled because its result was not needed. If the worker gives it back, it runs elsewhere.
+            task.intent = INTENT_BALANCE
 
     def _is_queued(self, client: Client, task_id: int) -> bool:
         """Whether the task waits as a row of a batch without inputs."""
         return any(lane.batches.find(task_id) is not None for lane in client.lanes.values())
 
     def _admit(self, task: Task, keep: int, inputs: Sequence[int], begin: int, end: int) -> None:
+        """Add a new task, and bind it to its inputs, `inputs[begin:end]`."""
         client = task.client
         if task.id <= client.highest_id:
             client.skip_attempts(client.newest_attempt)  # it comes again

@@ -30,9 +30,10 @@ class Reattach:
 
     def attach(self, worker: Worker, name: AttemptName, now: float) -> None:
         """Attach a task that a worker runs or has suspended, as its hello says."""
-        client = self._tables.clients.find(name[0])
-        task = None if client is None else client.tasks.get(name[1])
-        if not 0 < name[2] < ATTEMPT_LIMIT or (task is not None and task.worker is worker):
+        incarnation, task_id, attempt = name
+        client = self._tables.clients.find(incarnation)
+        task = None if client is None else client.tasks.get(task_id)
+        if not 0 < attempt < ATTEMPT_LIMIT or (task is not None and task.worker is worker):
             return  # not a number of a scheduler, or named twice
         suspended = is_suspended(self._tables, worker, name)
         task = None if client is None else self._attach_waiting(client, worker, name)
@@ -40,10 +41,10 @@ class Reattach:
             self._resume(task, suspended, now)
             return
         # Clients submit in the order of their ids, also after a restart. A lower id that is not here is over.
-        is_over = client is not None and name[1] <= client.highest_id and not self._is_blocked(client, name[1])
+        is_over = client is not None and task_id <= client.highest_id and not self._is_blocked(client, task_id)
         self._add_unclaimed(worker, name, suspended, is_over, now)
         if client is not None and is_over:
-            client.skip_attempts(name[2])
+            client.skip_attempts(attempt)
             self._cancellation.stop_copy(worker, name)
 
     def match_batch(self, client: Client, lane: Lane, batch: Batch, now: float) -> None:
@@ -104,16 +105,17 @@ class Reattach:
 
     def _attach_waiting(self, client: Client, worker: Worker, name: AttemptName) -> Optional[Task]:
         """Take the client's task from where it waits and attach it. Returns None if it does not wait."""
-        task = client.tasks.get(name[1])
+        _, task_id, attempt = name
+        task = client.tasks.get(task_id)
         if task is not None:
             if task.state != WAITING:
                 return None
-            self._attach_task(worker, task, name[2])
+            self._attach_task(worker, task, attempt)
             return task
         for lane in list(client.lanes.values()):
-            found = lane.batches.find(name[1])
+            found = lane.batches.find(task_id)
             if found is not None:
-                task = self._writer.reattach_row(worker, lane, *found, name[2])
+                task = self._writer.reattach_row(worker, lane, *found, attempt)
                 self._dispatcher.prune(lane)
                 return task
         return None
@@ -129,6 +131,7 @@ class Reattach:
         return task is not None and task.state == BLOCKED
 
     def _resume(self, task: Task, suspended: bool, now: float) -> None:
+        """Record that an attached task runs or is suspended, and start its time limit."""
         assert task.worker is not None
         self._tables.history.record_reattached(task, task.worker)
         task.worker.started_at[task] = now  # it began earlier, at an unknown time
