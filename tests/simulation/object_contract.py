@@ -143,7 +143,7 @@ class ObjectContract:
         _expect([(name[0], each) for each, *_ in inputs] == read, "dispatched with other inputs", name, inputs, read)
         for each, is_shared, is_inlined in inputs:
             if is_inlined:
-                _expect(not is_shared, "comes along and is a file", name, each)
+                _expect(not is_shared, "is inside the row and a file", name, each)
                 continue
             if is_shared == effects.FILE_OF_WORKER:
                 is_home = agent in (self._homes.get((name[0], each)), self._copied.get((name[0], each)))
@@ -171,7 +171,7 @@ class ObjectContract:
         """Check an answer. Returns whether it repeats that a result is kept."""
         keep = self._keep.get(name, events.KEEP_NO)
         if outcome == effects.OUTCOME_KEPT:
-            _expect(keep == events.KEEP_YES, "told to be kept", name)
+            _expect(keep == events.KEEP_YES, "its result is not kept", name)
         elif outcome == effects.OUTCOME_VALUE:
             _expect(keep != events.KEEP_YES, "its kept result is sent", name)
             return keep == events.KEEP_BOTH and returned is None

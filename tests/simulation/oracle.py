@@ -89,7 +89,7 @@ class Future:
         return self.function, self._payload
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
-        self._expect(task_id == self.task_id or self.task_id < 0, f"is told of as task {task_id}")
+        self._expect(task_id == self.task_id or self.task_id < 0, f"is answered as task {task_id}")
         self._expect(not self.is_done, f"is resolved twice: {self.outcome}, {outcome}")
         self.outcome = outcome
         self.answer = bytes(answer)
@@ -207,9 +207,11 @@ class Oracle:
     def began(self, worker: str, name: TaskName, payload: bytes) -> Script:
         """Note that a worker begins a task. Returns the task's script."""
         script = self.scripts[key_of(payload)]
-        self._expect(bytes(payload) == script.payload(), f"task {script.key} has another one's bytes")
+        self._expect(bytes(payload) == script.payload(), f"task {script.key} has the bytes of another task")
         future = self.by_name.get(name[:2])
-        self._expect(future is not None and future.script is script, f"task {script.key} runs as {name}, nobody's name")
+        self._expect(
+            future is not None and future.script is script, f"task {script.key} runs as {name}, a name of no task"
+        )
         assert future is not None
         if self.is_calm and not self.has_duplicates and not future.asked.depth:
             self._expect(not future.is_cancel_confirmed, f"task {script.key} runs after its cancel was confirmed")

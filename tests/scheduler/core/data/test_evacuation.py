@@ -37,7 +37,7 @@ def test_results_that_only_a_retiring_host_has_are_fetched_at_once(core):
     assert [each for each in retire(core) if each[0] != "retract"] == [("fetch objects", A, [(NAME, 1)])]
     store(core, W, 2)
     sent = only(core, "resolved", "fetch objects")
-    assert sent[1:] == [("fetch objects", A, [(NAME, 2)])], "what its worker has made since"
+    assert sent[1:] == [("fetch objects", A, [(NAME, 2)])], "the result that its worker has made since"
     assert retire(core) == [], "once"
     fetched(core, 1)
     fetched(core, 2)
@@ -98,4 +98,4 @@ def test_no_more_is_fetched_than_the_memory_limit_allows(make_core):
     assert stored_one(core, [(2, [], KEEP), (3, [1, 2], NO)])[0] == dispatch(W, 2, flagged=True)
     store(core, W, 2)
     core.take()
-    assert ("fetch objects", A, [(NAME, 1)]) in retire(core), "not both"
+    assert ("fetch objects", A, [(NAME, 1)]) in retire(core), "both would exceed the limit"

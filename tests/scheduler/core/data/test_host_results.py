@@ -216,7 +216,7 @@ def test_the_worker_of_the_reader_leaves_during_the_fetch(core):
     fetched(core, 1)
     assert core.take() == []
     run(core, W, 2)
-    assert only(core, "dispatch", "resolved")[0] == dispatch(W, 3, flagged=True), "where the file still is"
+    assert only(core, "dispatch", "resolved")[0] == dispatch(W, 3, flagged=True), "its file is still there"
 
 
 @pytest.mark.parametrize("how", ["goodbye", "lease", "not there", "replaced"])
@@ -341,7 +341,7 @@ def test_files_of_attempts_that_do_not_count_are_removed(core):
     store(core, other, 1, attempt=2)
     core.take()
     core.results(other, [(NAME, 1, 2)], body=bytes(8), outcome=effects.OUTCOME_STORED)
-    assert core.take() == [], "this is the one that counts"
+    assert core.take() == [], "this file counts"
     run(core, other, 2)
     forget(core, 1)
     told = {each[1] for each in core.take() if each[0] == "forget objects"}
@@ -401,7 +401,7 @@ def test_an_abandoned_running_task_is_wanted_again(core):
     submit(core, [(1, [], KEEP), (2, [], KEEP), (3, [1, 2], NO)])
     forget(core, 1, 2)
     [(_, to, [row], _)] = only(core, "dispatch")
-    assert (to, row[1:3]) == (U, (1, 2)), "the other one is not run twice"
+    assert (to, row[1:3]) == (U, (1, 2)), "the other task is not run twice"
     run(core, U, 1, b"one", attempt=2)
     run(core, W, 2, b"two")
     sent = core.take()

@@ -98,7 +98,7 @@ def test_a_submit_with_an_unknown_function_is_accepted_in_part(core):
     core.results(W, [(number, 2, 1)])
     assert core.take()[0] == ("dispatch", W, [(number, 5, 1, 1, b"e")])
     client = core.scheduler.tables.clients.by_route[C]
-    assert client.returned_bytes == 1 + 2 + 9 + 3 * TASK_OVERHEAD, "what is not taken does not count"
+    assert client.returned_bytes == 1 + 2 + 9 + 3 * TASK_OVERHEAD, "rejected rows do not count"
 
 
 def test_a_graph_with_an_unknown_function_is_rejected(core):

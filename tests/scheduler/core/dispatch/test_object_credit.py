@@ -47,7 +47,7 @@ def test_held_objects_leave_credit_for_tasks(core):
     assert granted(core) == WINDOW // 4
     for number in range(102, 112):
         send(core, number)
-    assert granted(core) == 11 * WINDOW // 4, "nothing that could end would make room"
+    assert granted(core) == 11 * WINDOW // 4, "no task could end and free memory"
     forget(core, *range(101, 112))
     assert granted(core) is None, "it was granted before"
     send(core, 112)
@@ -59,7 +59,7 @@ def test_beside_tasks_a_window_of_objects_counts_nothing(core):
     (row,) = core.take_dispatched(W)
     for number in range(101, 109):
         send(core, number)
-    assert granted(core) == WINDOW, "what is beyond may come back when the task ends"
+    assert granted(core) == WINDOW, "the rest may be returned when the task ends"
     core.results(W, [row])
     credits = [each[2] for each in core.take() if each[0] == "credit"]
     assert credits == [WINDOW + 2 * WINDOW + TASK_OVERHEAD]
@@ -85,7 +85,7 @@ def test_objects_are_bounded_by_the_memory_limit(core):
     text = f"its {size} bytes would take all objects over the scheduler's memory limit of {LIMIT} bytes"
     assert errors[0][2] == f"object 117 is rejected: {text} (--memory-limit)"
     client = core.scheduler.tables.clients.find(11)
-    assert client.returned_bytes == 2 * (size + TASK_OVERHEAD), "what is not taken fills nothing"
+    assert client.returned_bytes == 2 * (size + TASK_OVERHEAD), "rejected objects do not count"
     forget(core, 101)
     send(core, 119)
     send(core, 119)

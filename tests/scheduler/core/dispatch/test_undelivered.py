@@ -58,7 +58,7 @@ def test_an_unreachable_worker_keeps_its_tasks_for_its_own_lease(core):
     core.take()
     core.gone.add(W)
     let_live(core, LEASE)
-    assert [worker.is_unreachable for worker in core.scheduler.tables.workers] == [True], "its silence was looked into"
+    assert [worker.is_unreachable for worker in core.scheduler.tables.workers] == [True], "its silence was checked"
     let_live(core, LEASE)
     assert len(core.scheduler.tables.workers) == 0
     core.take()

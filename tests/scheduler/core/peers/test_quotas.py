@@ -172,7 +172,7 @@ def test_too_many_functions():
     most = "a client may have 2 functions at one time (--client-function-limit); a new client begins with none"
     assert the_error(core, C) == f"function function 3 is rejected: {most}"
     core.submit(C, [1, 2], 3)
-    assert the_error(core, C) == f"function function 3 is rejected: {most}", "by its name"
+    assert the_error(core, C) == f"function function 3 is rejected: {most}", "the error has its name"
     assert core.errors[-1].tasks == [1, 2]
     core.submit(C, [3], 4)
     assert the_error(core, C) == f"function 4 is rejected: {most}"

@@ -70,7 +70,7 @@ def test_the_task_of_a_worker_that_died(make_core):
     assert warnings_of(core) == [f"{LOST}: signal 9 (SIGKILL). It ran no task"]
     core.died(A, 24)
     core.take()
-    assert warnings_of(core) == [], "it was told"
+    assert warnings_of(core) == [], "the death was logged before"
 
 
 def test_requested_deaths(core):
