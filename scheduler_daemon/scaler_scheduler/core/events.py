@@ -59,7 +59,7 @@ class Options:
     """The options of a Submit, which hold for every row.
 
     `retries` -1: the scheduler's default. `timeout_seconds` 0: no limit. `graph` 0: the rows belong to no graph. `keys`
-    name the graph's nodes for people.
+    are the wanted keys of the graph, for people.
     """
 
     __slots__ = (

@@ -27,7 +27,7 @@ class Unschedulable:
         self._reported: Set[Requirement] = set()
         """The requirements that were reported."""
         self._no_worker_since: Optional[float] = None
-        """When tasks began to wait without any worker. None: there are workers; infinity: it was reported."""
+        """When tasks began to wait without any worker. None: they do not. Infinity: it was reported."""
 
     def check(self, now: float) -> None:
         """Report waiting tasks that no worker can run, once until a worker can."""

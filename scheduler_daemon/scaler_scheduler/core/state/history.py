@@ -1,4 +1,4 @@
-"""The newest rows of what happened to tasks, for monitors and for `scaler_client task`.
+"""The newest rows of what happened to tasks, for monitors and for questions about one task.
 
 History is recorded in runs: the rows of one message or dispatch that have the same function. A run refers to columns
 that exist anyway, so a task in a long batch costs next to nothing. Short runs are packed.
