@@ -41,6 +41,8 @@ class Contract:
         self._objects = ObjectContract()
         self._returning = RestartCheck(incarnation)
         self._attempts: dict[TaskId, int] = {}
+        self._numbers: dict[int, tuple[object, dict[int, int]]] = {}
+        """The highest attempt of each task, by client, and the core's record of the client: a new one starts at 1."""
         self._failures: Counter[TaskId] = Counter()
         """Attempts that may count against a task's retries."""
         self._returned: dict[TaskId, int] = {}
@@ -299,6 +301,7 @@ class Contract:
             options = self._open[name][-1]
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
             self._expect(attempt > self._attempts.get(name, 0), "dispatched under an old attempt", name, attempt)
+            self._check_number(name, attempt)
             self._expect(function in sent, "dispatched without its function", name, function)
             self._expect(serves(worker, options.capabilities), "dispatched to a worker that lacks something", name)
             self._check_window(name)
@@ -314,6 +317,18 @@ class Contract:
             effect.route,
             worker.task_count,
         )
+
+    def _check_number(self, name: TaskId, attempt: int) -> None:
+        """No attempt of a task has the number of an earlier one, also if the task is over and is submitted again."""
+        client = self._core.tables.clients.find(name[0])
+        record, numbers = self._numbers.get(name[0], (None, {}))
+        if record is not client:
+            numbers = {}
+            self._numbers[name[0]] = client, numbers
+        self._expect(
+            attempt > numbers.get(name[1], 0), "dispatched under the number of an earlier attempt", name, attempt
+        )
+        numbers[name[1]] = attempt
 
     def _cancel_refused(self, effect: effects.CancelRefused) -> None:
         client = self._clients.get(effect.route)

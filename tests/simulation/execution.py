@@ -1,4 +1,4 @@
-"""One execution of a task, as a generator of what it wants next."""
+"""One execution of a task, as a generator of its steps."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Die:
 Steps = Generator[Any, None, tuple[int, bytes]]
 Submit = Callable[["Run", Script], Future]
 Store = Callable[["Run", bytes], bool]
-"""Makes a file of a result, and returns whether there was space for it."""
+"""Writes a result to a file. Returns whether there was space for it."""
 
 STORED_SECONDS = 0.0005
-"""From the file to the answer."""
+"""The time between the file and the answer."""
 
 
 class Run:
@@ -57,16 +57,17 @@ class Run:
         store: Store | None = None,
         write_seconds: float = 0.0,
     ) -> None:
-        """`store` is called with the value, where that is to stay on this host."""
+        """`store` writes the value to a file of this host; None: the value is answered."""
         self.row = row
         self.name: TaskName = name_of(row)
         self.script = script
         self.since = clock.now
         self.steps: Steps = self._steps()
-        """Each is a Work, Wait or Die; the end is outcome and payload. TaskStoppedError may be thrown in."""
+        """Each step is a Work, Wait or Die. The generator returns outcome and payload. TaskStoppedError may be thrown
+        in."""
         self.is_working = False
         self.gate: Gate | None = None
-        """Where its thread waits while it works."""
+        """Where the thread of the task waits while the task works."""
         self._inputs = inputs
         self._oracle = oracle
         self._clock = clock
@@ -107,7 +108,7 @@ class Run:
             return Outcome.RETRYABLE, AGAIN
         answer = script.answer_to(values)
         if self._store is not None:
-            # It may be stopped, or killed, before there is a file, and when there is one of which nobody was told.
+            # A stop or a kill may come before the file is written, and between the file and the answer.
             yield from self._be_busy(self._write_seconds, script.ignores_stop)
             if self._store(self, answer):
                 yield from self._be_busy(STORED_SECONDS, script.ignores_stop)
@@ -115,7 +116,7 @@ class Run:
         return Outcome.VALUE, answer
 
     def _read(self) -> Generator[Any, None, list[int]]:
-        """What it finds in the place of each of its inputs."""
+        """Read the values of all inputs."""
         values = []
         for position, source in enumerate(self.script.inputs):
             while (frames := self._inputs.read(position)) is None:

@@ -1,7 +1,8 @@
-"""Threads of simulated processes: real threads, of which one runs at a time while the simulation stands still.
+"""The threads of simulated processes. They are real threads, but only one runs at a time, and the simulation waits for
+it.
 
-Each waits at a `Gate`. The simulation resumes a thread at its simulated time and goes on when the thread waits again,
-so a seed always gives the same run.
+A thread waits at a `Gate`. The simulation resumes the thread at its simulated time, and goes on when the thread waits
+again. So a seed always gives the same run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .clock import Process
 from .trace import SimulationError
 
 SWITCH_SECONDS = 0.00005
-"""From the moment that a gate opens until its thread runs."""
+"""The time between the opening of a gate and the run of its thread."""
 
 
 class ProcessEnded(BaseException):
@@ -26,7 +27,7 @@ class _Carrier:
 
     def __init__(self) -> None:
         self.is_running = False
-        """Whether a simulated thread has begun here and has not ended."""
+        """Whether a simulated thread runs or waits here."""
         self._run: Callable[[], None] = lambda: None
         self._failure: BaseException | None = None
         self._turn, self._pause = threading.Lock(), threading.Lock()
@@ -99,7 +100,7 @@ class SimulatedThreads:
         return round(self.process.clock.now * 1e9)
 
     def end(self) -> None:
-        """Unwind all threads. If one of them calls this, it must end by itself (`check`)."""
+        """Unwind all threads. A thread of this process that calls this must end by itself (`check`)."""
         self._is_ended = True
         for carrier in self._carriers:
             if carrier.is_running and carrier is not _local.carrier:
@@ -145,7 +146,7 @@ class SimulatedThreads:
 
 
 class Gate:
-    """Where one thread waits until another one, or the simulation, opens it."""
+    """A place where one thread waits until another thread or the simulation opens it."""
 
     def __init__(self, threads: SimulatedThreads) -> None:
         self.is_open = False
@@ -154,13 +155,13 @@ class Gate:
         self._turn = 0
 
     def open(self, seconds: float = SWITCH_SECONDS) -> None:
-        """Let the thread go on, after so long if it waits already."""
+        """Open the gate. A thread that waits already goes on after this time."""
         if not self.is_open:
             self.is_open = True
             self._resume_after(seconds)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is open, or for this long. Returns whether it is open."""
+        """Wait until the gate is open, at most for this time. Returns whether it is open."""
         self._threads.check()
         if not self.is_open:
             self._turn += 1

@@ -59,7 +59,7 @@ class WorkerHost:
         )
         self.nested: ClientHost | None = None
         self.answered: deque[int] = deque(maxlen=100)
-        """Keys of tasks that ended last: their answers may be lost with the process."""
+        """The keys of the last tasks that have ended: their answers may be lost with the process."""
         self._is_look_due = False
         self._page = agent.page.slot(slot)
         self._page[READY] = 1
@@ -89,7 +89,7 @@ class WorkerHost:
         return (1 << 30) if run is not None and run.script.grows else (1 << 26)
 
     def works_on(self, key: int) -> bool:
-        """Whether a task has begun here, and has not ended."""
+        """Whether this task has begun here and has not ended."""
         return any(run.script.key == key for run in self.execution.runs())
 
     def links(self) -> list[Any]:
@@ -98,7 +98,7 @@ class WorkerHost:
     # -------------------------------------------------------------------------------------------- what happens to it
 
     def die(self, lingers: bool) -> None:
-        """The process is gone from one moment to the next."""
+        """End the process at once."""
         if not self.process.is_alive:
             return
         self.world.trace.note(self.name, "ends")
@@ -112,11 +112,11 @@ class WorkerHost:
         self.threads.end()
 
     def stop(self) -> None:
-        """Handle SIGTERM: the task that runs is the last one."""
+        """Handle SIGTERM: the running task is the last one."""
         self.process.later(0.0, self._runner.stop)
 
     def _serve(self) -> None:
-        """The worker's first thread."""
+        """Run the worker's first thread."""
         self._slot.token.acquire_first()
         if self._runner.serve():
             self._end()
@@ -131,11 +131,11 @@ class WorkerHost:
     # -------------------------------------------------------------------------------------------- the long-task watcher
 
     def is_long(self, seconds: float) -> bool:
-        """Whether the running task is a long one after so much more time."""
+        """Whether the running task will be a long one after this time."""
         return self._slot.task.elapsed_ns() + seconds * 1e9 > LONG_TASK_NS
 
     def watch(self) -> None:
-        """Have the watcher look when the running task is a long one."""
+        """Have the long-task watcher look as soon as the running task is a long one."""
         if self._is_look_due or self.execution.running is None:
             return
         self._is_look_due = True
@@ -154,7 +154,7 @@ class WorkerHost:
         self.watch_deadline()
 
     def watch_deadline(self) -> None:
-        """Have the watcher look when the next heartbeat is due, if a task still runs then."""
+        """Have the long-task watcher look when the next heartbeat is due, if a task still runs."""
         at = self.session.next_deadline
         self.process.later(max(0.0001, at - self.world.clock.now), self._watch_if_due)
 

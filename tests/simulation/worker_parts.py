@@ -1,4 +1,4 @@
-"""What a simulated worker has in the place of a socket, of the execution of tasks, and of errors raised in threads."""
+"""The simulated parts of a worker: its socket, the execution of its tasks, and the errors of stops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .worker_host import WorkerHost
 
 DAMAGED_ONE_IN = 4
-"""Of so many stopped tasks one leaves its process unfit for others."""
+"""One of this many stopped tasks damages its process."""
 
 
 class TracedSession(WorkerSession):
@@ -44,7 +44,7 @@ class SimulatedWakeup(Wakeup):
     def __init__(self) -> None:
         self.is_set = False
         self.gate: Gate | None = None
-        """Where the thread waits that is to be woken."""
+        """Where the running thread waits for a message."""
 
     def set(self) -> None:
         self.is_set = True
@@ -53,7 +53,7 @@ class SimulatedWakeup(Wakeup):
 
 
 class _Lock:
-    """The connection's lock: no two threads of a worker may want it at a time in which one of them waits."""
+    """The connection's lock. It is an error if two threads of a worker want it while one of them waits."""
 
     def __init__(self) -> None:
         self._is_held = False
@@ -84,7 +84,7 @@ class SimulatedConnection(Connection):
         return bool(self._inbox)
 
     def interrupt(self) -> None:
-        """Nothing to do: here a wakeup ends every wait."""
+        """Does nothing: here a wakeup ends every wait."""
 
     def _send(self, message: Message) -> None:
         world = self._worker.world
@@ -138,23 +138,23 @@ class SimulatedConnection(Connection):
 
 
 class SimulatedInterruption(Interruption):
-    """Raises the error in a task where the task waits: in `Work`, and when it is resumed."""
+    """Raises the error in a task while it works or when it is resumed."""
 
     def __init__(self, worker: WorkerHost, token: RunToken, wakeup: Wakeup) -> None:
         super().__init__(worker.session, token, wakeup)
         self._worker = worker
         self.is_raised_unsafely = False
-        """Whether the error has left the process unfit for other tasks."""
+        """Whether the error has damaged the process."""
 
     def take_due(self, name: TaskName) -> TaskStoppedError | None:
-        """The error that is to be raised in this task, which runs; once."""
+        """The error to raise in this running task; None if there is none. Returns each error once."""
         if name not in self._due:
             return None
         self._due.discard(name)
         return TaskStoppedError()
 
     def clear_exception(self) -> None:
-        """No error is ever left behind."""
+        """Does nothing: an error is never left behind."""
 
     def _interrupt(self, thread: int) -> None:
         run = self._worker.execution.running
@@ -209,11 +209,11 @@ class SimulatedExecution:
         self.running: Run | None = None
         self.suspended: dict[TaskName, Run] = {}
         self._inputs: InputReader | None = None
-        """Of the task that begins next."""
+        """The inputs of the task that begins next."""
         self._profile: SimulatedProfile | None = None
 
     def runs(self) -> list[Run]:
-        """What has begun and not ended."""
+        """The tasks that have begun and not ended."""
         return [*self.suspended.values()] if self.running is None else [*self.suspended.values(), self.running]
 
     def inputs(self, client: int, inputs: Any) -> Any:
@@ -265,7 +265,7 @@ class SimulatedExecution:
         except TaskStoppedError:
             world.trace.count("tasks stopped")
             outcome, answer = Outcome.EXCEPTION, STOPPED
-            # Some at no safe point; without a draw, which would change what happens to all seeds.
+            # Some stops hit at an unsafe point. No draw decides it, because a draw would change all seeds.
             if script.key % DAMAGED_ONE_IN == 0:
                 world.trace.count("workers damaged by a stop")
                 worker.interruption.is_raised_unsafely = True
