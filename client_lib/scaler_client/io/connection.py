@@ -67,7 +67,7 @@ class Connection:
             _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
         )
         self.keys = load_keys(keys, WORKER if worker else CLIENT)
-        if not worker:  # else its host agent has said it
+        if not worker:  # a nested client: its host agent has warned already
             warn_about_secrets(self.keys, address)
         self.io_thread = IoThread(address, self._session, self.keys, is_nested=worker != 0)
         self._watch = NewestSnapshot(address)

@@ -129,7 +129,7 @@ class IoThread:
         self._call_soon(lambda: self._submit_with_options(future))
 
     def submit_chunk(self, sink: ChunkSink, function: Function, payloads: list[Payload]) -> None:
-        """Submit tasks of one function. The sink is told their first id."""
+        """Submit tasks of one function. The sink gets their first id."""
         self._call_soon(lambda: sink.set_first_id(self._session.submit_chunk(sink, function, payloads)))
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:

@@ -32,7 +32,7 @@ def make_object(
     """Return a reference to a new object. The caller passes it to `send` before it submits readers of the object.
 
     Args:
-        io_thread: told when nothing refers to the object any more.
+        io_thread: drops the object when nothing refers to it any more.
         frames: the object, from `dump_object`.
         name: for display.
         parent: the task that sends the object; None: a call outside of tasks.

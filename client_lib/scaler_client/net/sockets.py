@@ -90,6 +90,7 @@ class ReconnectWatcher:
         self.has_reconnected()  # ZeroMQ signals an event only after a look that has found none
 
     def fileno(self) -> int:
+        """Return the descriptor to poll."""
         # Edge-triggered: it becomes readable once, for events after `has_reconnected` has read all earlier ones.
         return self._events.fileno()
 

@@ -125,11 +125,11 @@ class Backlog:
         self._used += _object_weight(message)
 
     def uncount_task(self, payload: Payload) -> None:
-        """Take a task with this payload off the count: it is not sent."""
+        """Subtract a counted task with this payload, because it is not sent."""
         self._used -= len(payload) + TASK_OVERHEAD
 
     def uncount_object(self, message: Object) -> None:
-        """Take an object off the count: it is not sent."""
+        """Subtract a counted object, because it is not sent."""
         self._used -= _object_weight(message)
 
     def drop_object(self, object_id: int) -> bool:

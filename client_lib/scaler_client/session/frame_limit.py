@@ -109,7 +109,7 @@ class FrameLimit:
     """Encodes one client's messages within the scheduler's limit.
 
     Args:
-        backlog: has counted all rows and objects; those that are not sent are taken off.
+        backlog: has counted all rows and objects. Its count is corrected for those that are not sent.
         resolve: called with the failures of rows that are not sent.
         is_named: tells whether workers offer a task's function by name.
     """

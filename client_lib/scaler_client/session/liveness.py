@@ -46,15 +46,6 @@ class Liveness:
             self.last_heard = min(now, self.last_heard + pause_seconds)
         return now - self.last_heard > self._timeout_seconds
 
-    def deadline(self, sends_heartbeats: bool) -> float:
-        """The time of the next heartbeat or of the timeout, whichever is first.
-
-        Args:
-            sends_heartbeats: False for a closed session, which only waits for the timeout.
-        """
-        timeout = self.last_heard + self._timeout_seconds
-        return min(self.next_heartbeat, timeout) if sends_heartbeats else timeout
-
     def fit_lease(self, lease_seconds: float) -> None:
         """Shorten the interval so that the lease outlasts a few lost heartbeats. A lease of 0 changes nothing."""
         longest = lease_seconds / LEASE_HEARTBEATS

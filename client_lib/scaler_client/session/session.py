@@ -316,7 +316,8 @@ class Session:
     @property
     def next_deadline(self) -> float:
         """The time at which `tick` must be called next."""
-        return self._liveness.deadline(sends_heartbeats=self.state is not State.CLOSED)
+        timeout = self._liveness.last_heard + self._timeout_seconds
+        return timeout if self.state is State.CLOSED else min(self._liveness.next_heartbeat, timeout)
 
     def pop_outgoing(self) -> list[messages.Message]:
         """Return the messages to send now, in this order."""
