@@ -41,6 +41,8 @@ class MeasureMemory:
 
 @dataclass(frozen=True)
 class StartWorker:
+    """Start a worker process in this slot."""
+
     slot: int
     name: str
     incarnation: int
@@ -91,6 +93,8 @@ class SendObjects:
 
 @dataclass(frozen=True)
 class Log:
+    """Write a line to the log."""
+
     level: int
     """A level of `logging`."""
     text: str

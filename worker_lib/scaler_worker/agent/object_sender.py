@@ -23,6 +23,8 @@ _log = logging.getLogger(__name__)
 
 
 class ObjectSender:
+    """Sends requested object files over the agent's connection."""
+
     def __init__(self, connection: zmq.Socket[bytes], directory: str) -> None:
         self._connection = connection
         self._directory = directory

@@ -186,6 +186,8 @@ class WorkerProcesses:
 
 
 class _Agent:
+    """The poll loop of the agent, which carries out the effects of its session."""
+
     def __init__(
         self,
         config: Config,

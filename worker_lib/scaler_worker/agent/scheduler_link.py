@@ -27,12 +27,16 @@ LEASE_HEARTBEATS = 3
 
 @dataclass
 class _Report:
+    """A reported death that the scheduler has not confirmed."""
+
     died: WorkerDied
     confirmed_by: int
     """The first heartbeat after the report. Its echo shows that the scheduler has the report."""
 
 
 class SchedulerLink:
+    """The conversation of one agent with the scheduler, also across restarts of the scheduler."""
+
     def __init__(
         self,
         hello: Hello,

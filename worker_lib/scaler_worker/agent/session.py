@@ -48,6 +48,8 @@ FORK_SERVER_LOST = "the agent's fork server died"
 
 
 class _Phase(enum.Enum):
+    """The phase of an agent's life."""
+
     SERVING = 1
     ENDING = 2
     """The workers are being ended."""

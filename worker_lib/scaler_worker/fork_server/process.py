@@ -73,11 +73,15 @@ def run_fork_server(
 
 @dataclass(frozen=True)
 class _Child:
+    """A worker process that was forked and not reaped."""
+
     slot: int
     incarnation: int
 
 
 class _ForkServerLoop:
+    """The loop of the fork server: requests in, process events out."""
+
     def __init__(
         self, channel: JsonLines, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None
     ) -> None:

@@ -20,6 +20,8 @@ PRELOAD_FAILED_STATUS = 78
 
 @dataclass(frozen=True)
 class ProcessStarted:
+    """A worker process has started."""
+
     slot: int
     incarnation: int
     pid: int
@@ -27,6 +29,8 @@ class ProcessStarted:
 
 @dataclass(frozen=True)
 class ProcessEnded:
+    """A worker process has ended, or could not be started."""
+
     slot: int
     incarnation: int
     pid: int

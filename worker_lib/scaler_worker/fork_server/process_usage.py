@@ -10,6 +10,8 @@ import psutil
 
 @dataclass(frozen=True)
 class ProcessUsage:
+    """What a process uses."""
+
     resident_bytes: int = 0
     cpu_milliseconds: int = 0
     """User and system time since the start of the process."""

@@ -22,6 +22,8 @@ _NAME = re.compile(r"scaler-[0-9a-f]{16}")
 
 
 class ObjectDirectory:
+    """A directory of object files, locked by this process."""
+
     def __init__(self, path: str) -> None:
         """Make the directory, and lock it.
 

@@ -24,6 +24,8 @@ _STORED = Outcome.STORED.value
 
 
 class KeptResults:
+    """Writes large results of tasks to object files."""
+
     def __init__(self, directory: str, written: Callable[[ObjectName], None] = lambda name: None) -> None:
         """`directory` has the object files of the host; empty: there is no agent. `written` is called with the name of
         each result that was written."""

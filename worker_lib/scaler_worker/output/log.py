@@ -29,6 +29,8 @@ _MARKS = ("", " stderr")
 
 
 class OutputLog:
+    """The lines on their way to the log, and the thread that writes them if the log is slow."""
+
     def __init__(self) -> None:
         # A level of its own: users who want few lines of the worker still want the output of tasks.
         self._logger = logging.getLogger("scaler_worker.output")

@@ -46,6 +46,8 @@ class _Run:
 
 
 class OutputOrigin(NamedTuple):
+    """The task that some output comes from."""
+
     task: TaskName | None
     """None: the output belongs to no task."""
     label: str

@@ -121,6 +121,8 @@ class Connection(ABC):
 
 
 class SocketConnection(Connection):
+    """A connection by a ZeroMQ socket."""
+
     def __init__(
         self, address: str, session: WorkerSession, interruption: Interruption, wakeup: Wakeup, keys: str
     ) -> None:

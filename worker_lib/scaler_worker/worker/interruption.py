@@ -1,6 +1,6 @@
 """Which tasks are to be interrupted, and what follows from it. thread_interruption.py raises the error in them.
 
-A stop rings the wakeup. The run loop sees it as soon as `session.running` is empty again, and calls `finish`.
+A stop sets the wakeup. The run loop sees it as soon as `session.running` is empty again, and calls `finish`.
 """
 
 from __future__ import annotations

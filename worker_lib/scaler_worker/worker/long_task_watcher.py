@@ -29,6 +29,8 @@ SAMPLE_SECONDS = 1.0
 
 
 class LongTaskWatcher:
+    """The watcher of one worker, with its thread."""
+
     def __init__(
         self, session: WorkerSession, connection: Connection, interruption: Interruption, task: RunningTask
     ) -> None:

@@ -12,6 +12,8 @@ from scaler_worker.fork_server.worker_settings import WorkerSettings
 
 
 class MemoryTrim:
+    """Collects garbage at an interval, and trims memory if the process is large."""
+
     def __init__(self, settings: WorkerSettings) -> None:
         self._interval_seconds = settings.garbage_collect_interval_seconds
         self._threshold_bytes = settings.trim_memory_threshold_bytes

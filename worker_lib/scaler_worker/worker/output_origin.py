@@ -26,6 +26,8 @@ _STARTED_BY = "_scaler_task"
 
 
 class OriginFinder:
+    """Finds the origin of output, for one worker."""
+
     def __init__(
         self, session: WorkerSession, token: RunToken, task: RunningTask, name_of_function: Callable[[int], str]
     ) -> None:

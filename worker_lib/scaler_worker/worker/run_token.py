@@ -78,6 +78,8 @@ def _run_or_exit(run: Callable[[], None]) -> None:
 
 
 class _LockWaiter:
+    """A wait by a lock."""
+
     def __init__(self) -> None:
         self.is_granted = False
         self._latch = threading.Lock()

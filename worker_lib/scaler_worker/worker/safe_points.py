@@ -21,6 +21,8 @@ from scaler_worker.worker.executor import Executor
 
 
 class Place(enum.Enum):
+    """The kind of code that an exception would interrupt."""
+
     SAFE = 1
     SHARED = 2
     """The innermost code changes state that the whole process shares. It ends soon, or it is blocked in a system call,

@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerSession:
+    """The session of one worker with the scheduler."""
+
     def __init__(self, hello: messages.Hello, heartbeat_interval_seconds: float, now: float) -> None:
         self.queue: deque[Row] = deque()
         self.answers: deque[Answer] = deque()
@@ -72,7 +74,7 @@ class WorkerSession:
         self._rejection = ""
         """Why the scheduler has not accepted this worker, by its last message; empty: no reason is known."""
         self._started_row: Row | None = None
-        """The last task that was kept to have started."""
+        """The last task whose start was reported."""
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
         self._next_heartbeat = now + heartbeat_interval_seconds
         self._sequence = 0

@@ -44,6 +44,8 @@ class _Discarded(BaseException):
 
 
 class ThreadInterruption(Interruption):
+    """Interrupts tasks by signals and asynchronous exceptions."""
+
     def __init__(self, session: WorkerSession, token: RunToken, wakeup: Wakeup) -> None:
         super().__init__(session, token, wakeup)
         self._main = 0
