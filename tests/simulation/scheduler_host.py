@@ -159,10 +159,10 @@ class SchedulerHost:
         """The number of waiting tasks that no worker can run."""
         workers = list(self.core.tables.workers)
         lanes = [lane for lanes in self.core.dispatcher.lanes.values() for lane in lanes]
-        unserved = [
+        unschedulable = [
             lane for lane in lanes if not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
         ]
-        return sum(lane.waiting for lane in unserved)
+        return sum(lane.waiting for lane in unschedulable)
 
     def summary(self) -> str:
         tables, counts = self.core.tables, self.core.counts
