@@ -23,6 +23,7 @@ class Limits:
 
     def __init__(
         self,
+        *,
         client_timeout_seconds: float = 60.0,
         worker_timeout_seconds: float = 60.0,
         queue_size: int = 1000,

@@ -386,7 +386,7 @@ class Scheduler:
         if worker is None or worker.agent != agent.incarnation:
             return
         running = self.tables.find_held(worker, event.client, event.id, event.attempt) if event.attempt else None
-        self._peer_loss.worker_died(worker, event.cause, event.peak_bytes, running, now)
+        self._peer_loss.worker_died(worker, event.cause, now=now, running=running, peak_bytes=event.peak_bytes)
 
     # ---------------------------------------------------------------------------------------------------------- clients
 

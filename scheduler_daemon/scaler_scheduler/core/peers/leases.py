@@ -140,8 +140,10 @@ class Leases:
             self._operator_log.warning(f"{text} ({workers} worker(s))")
             self._peer_loss.agent_left(agent)
         for worker in tables.workers.expired(now):
-            is_worth_a_line = bool(worker.tasks) or worker.agent not in given_up
-            self._peer_loss.worker_died(worker, "lease ran out", 0, likely_running(worker), now, is_worth_a_line)
+            is_logged = bool(worker.tasks) or worker.agent not in given_up
+            self._peer_loss.worker_died(
+                worker, "lease ran out", now=now, running=likely_running(worker), is_logged=is_logged
+            )
         self._reattach.expire(now)
 
     def _retire(self, agent: Agent) -> None:

@@ -52,10 +52,11 @@ class PeerLoss:
         self,
         worker: Worker,
         cause: str,
-        peak_bytes: int,
-        running: Optional[Task],
+        *,
         now: float,
-        is_worth_a_line: bool = True,
+        running: Optional[Task],
+        peak_bytes: int = 0,
+        is_logged: bool = True,
     ) -> None:
         """Handle a worker whose process has ended or was given up. Only its running task counts a failed attempt."""
         self._tables.counts.count_death(cause)
@@ -64,7 +65,7 @@ class PeerLoss:
             running.failures += 1
             death = f"attempt {running.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
             running.deaths = [*(running.deaths or []), death]
-        if is_worth_a_line:
+        if is_logged:
             self._log_death(worker, f"{cause}{peak}", running)
         self.worker_left(worker, now, cause)
 

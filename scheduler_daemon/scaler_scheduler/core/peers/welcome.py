@@ -45,7 +45,14 @@ class Welcomes:
         client = clients.find(event.incarnation)
         deadline = now + self._limits.client_timeout_seconds
         if client is None:
-            client = Client(event.incarnation, event.route, self._name_of(event), event.worker, deadline, event.user)
+            client = Client(
+                event.incarnation,
+                event.route,
+                name=self._name_of(event),
+                worker=event.worker,
+                deadline=deadline,
+                user=event.user,
+            )
             clients.add(client)
             self._restart_hold.hold(client, event.scheduler, now)
         else:
@@ -115,7 +122,9 @@ class Welcomes:
         agent = agents.find(event.incarnation)
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
-            agent = Agent(event.incarnation, event.route, event.name, event.host, deadline, event.user)
+            agent = Agent(
+                event.incarnation, event.route, name=event.name, host=event.host, deadline=deadline, user=event.user
+            )
             agent.pid, agent.language, agent.version, agent.last_message_at = (
                 event.pid,
                 event.language,

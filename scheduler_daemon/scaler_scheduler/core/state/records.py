@@ -323,7 +323,9 @@ class Client:
         "worker",
     )
 
-    def __init__(self, incarnation: int, route: bytes, name: str, worker: int, deadline: float, user: str = "") -> None:
+    def __init__(
+        self, incarnation: int, route: bytes, *, name: str, worker: int, deadline: float, user: str = ""
+    ) -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
@@ -451,6 +453,7 @@ class Worker:
         incarnation: int,
         agent: int,
         route: bytes,
+        *,
         name: str,
         host: str,
         pid: int,
@@ -570,7 +573,9 @@ class Agent:
         "version",
     )
 
-    def __init__(self, incarnation: int, route: bytes, name: str, host: str, deadline: float, user: str = "") -> None:
+    def __init__(
+        self, incarnation: int, route: bytes, *, name: str, host: str, deadline: float, user: str = ""
+    ) -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
