@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -20,7 +21,7 @@ import pytest
 from tests.client.stand_ins import in_threads
 from tests.waiting import wait_until
 
-from scaler_client import Client, ClientClosedError, SchedulerClusterCombo
+from scaler_client import Client, ClientClosedError, SchedulerClusterCombo, TaskFuture
 
 # Workers cannot import the tests: functions of this module are pickled by value, as those of __main__ are.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -166,27 +167,43 @@ def test_await(client: Client) -> None:
     assert asyncio.run(main()) == [4, *(n * n for n in range(50))]
 
 
-def test_cancel_of_a_running_task_is_refused(client: Client) -> None:
-    future = client.submit(time.sleep, 1)
+def wait_for(path: str) -> None:
+    """Wait until a file exists."""
+    while not os.path.exists(path):
+        time.sleep(0.01)
+
+
+def occupy_workers(client: Client, gate: Path) -> list[TaskFuture[None]]:
+    """Let both workers wait for the gate."""
+    blocking = [client.submit(wait_for, str(gate)) for _ in range(2)]
+    wait_until(lambda: all(future.running() for future in blocking))
+    return blocking
+
+
+def test_cancel_of_a_running_task_is_refused(client: Client, gate: Path) -> None:
+    future = client.submit(wait_for, str(gate))
     wait_until(future.running)
     assert future.cancel() is False
+    gate.touch()
     assert future.result(SECONDS) is None
 
 
-def test_cancel_of_waiting_tasks(client: Client) -> None:
-    blocking = [client.submit(time.sleep, 0.5) for _ in range(2)]
-    wait_until(lambda: all(future.running() for future in blocking))
+def test_cancel_of_waiting_tasks(client: Client, gate: Path) -> None:
+    blocking = occupy_workers(client, gate)
     waiting = [client.submit(time.sleep, 600) for _ in range(10)]
     assert all(future.cancel() for future in waiting)
     assert all(future.cancelled() for future in waiting)
+    gate.touch()
+    assert client.gather(blocking) == [None, None]
     assert client.submit(square, 3).result(SECONDS) == 9
 
 
-def test_two_threads_cancel_the_same_future(client: Client) -> None:
-    blocking = [client.submit(time.sleep, 0.3) for _ in range(2)]
-    wait_until(lambda: all(future.running() for future in blocking))
+def test_two_threads_cancel_the_same_future(client: Client, gate: Path) -> None:
+    blocking = occupy_workers(client, gate)
     futures = [client.submit(time.sleep, 600) for _ in range(20)]
     assert in_threads(4, lambda _: [future.cancel() for future in futures]) == [[True] * 20] * 4
+    gate.touch()
+    assert client.gather(blocking) == [None, None]
 
 
 def test_callbacks_in_order(client: Client) -> None:
