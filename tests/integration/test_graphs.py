@@ -215,13 +215,13 @@ def test_intermediate_values_stay_on_hosts_and_are_freed(tmp_path: Path) -> None
     with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address, 2) as host:
         with Client(daemon.address, heartbeat_interval_seconds=0.2) as client:
             got: list[int] = []
-            taken = client._connection._session.tasks.take
+            resolve_all = client._connection._session.tasks.resolve_all
 
-            def take(message: Any) -> None:
+            def record(message: Any) -> None:
                 got.extend(map(len, message.payloads))
-                taken(message)
+                resolve_all(message)
 
-            client._connection._session.tasks.take = take  # type: ignore[method-assign]
+            client._connection._session.tasks.resolve_all = record  # type: ignore[method-assign]
             megabytes = 1 << 20
             graph: dict[str, Any] = {f"part{i}": (numpy.full, megabytes // 8, i) for i in range(8)}
             graph.update({f"sum{i}": (add, f"part{i}", f"part{i - 1}") for i in range(1, 8)})
