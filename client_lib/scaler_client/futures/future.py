@@ -8,7 +8,10 @@ is made when a thread waits. Results stay bytes until they are read, so that the
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures._base
 import logging
+import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -53,6 +56,38 @@ class FailedNode(NamedTuple):
 
 _lazy_lock = threading.Lock()
 """Held while a future makes its condition or latches. One lock for all futures: this is rare and short."""
+
+
+HOLDER_CHECK_SECONDS = 0.05
+"""The time between two checks of the thread that holds the condition of a future."""
+
+_OWNER = re.compile(r"owner=(\d+) ")
+_HOLDING_FILES = (concurrent.futures._base.__file__, __file__)
+
+
+def is_abandoned(condition: threading.Condition) -> bool:
+    """Return whether a thread has acquired the condition and will never release it.
+
+    `concurrent.futures.wait` and `as_completed` acquire the conditions of all their futures in a loop. Ctrl-C in this
+    loop leaves the conditions locked. A thread that still needs them has a frame of that module or of this one, other
+    than one that waits for a future.
+    """
+    owner = _owner(condition)
+    if owner is None:
+        return False
+    frame = sys._current_frames().get(owner)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename in _HOLDING_FILES and code.co_name not in ("result", "exception"):
+            return False
+        frame = frame.f_back
+    return _owner(condition) == owner
+
+
+def _owner(condition: threading.Condition) -> int | None:
+    """Return the thread that has acquired the condition. An RLock tells it in its text alone."""
+    found = _OWNER.search(repr(condition._lock))  # type: ignore[attr-defined]
+    return None if found is None or found[1] == "0" else int(found[1])
 
 
 class FutureOwner(slot_wait.SlotReporter, Protocol):
@@ -359,7 +394,8 @@ class TaskFuture(Future[T]):
     def _finish_locked(self, state: str) -> None:
         """Finish a future that has a condition, and wake its waiters."""
         self._is_finishing = False  # else a thread that holds the condition waits in the property, to release it
-        with self._condition:
+        condition = self._acquire_condition()
+        try:
             self._state = state
             for waiter in self._lazy_waiters or ():
                 if self._state == CANCELLED_AND_NOTIFIED:
@@ -368,14 +404,26 @@ class TaskFuture(Future[T]):
                     waiter.add_result(self)
                 else:
                     waiter.add_exception(self)
-            self._condition.notify_all()
+            condition.notify_all()
+        finally:
+            condition.release()
         if self._done_callbacks:
             self._io_thread.schedule_callbacks(self)
 
+    def _acquire_condition(self) -> threading.Condition:
+        """Acquire and return the condition, or a new one if a thread has abandoned it."""
+        while not (condition := self._condition).acquire(blocking=False):
+            if is_abandoned(condition):
+                self._condition = threading.Condition()
+            elif condition.acquire(timeout=HOLDER_CHECK_SECONDS):
+                break
+        return condition
+
     def run_callbacks(self) -> None:
         """Run the callbacks. The callback thread calls this once."""
-        with self._condition:
-            callbacks, self._done_callbacks = self._done_callbacks, ()
+        condition = self._acquire_condition()
+        callbacks, self._done_callbacks = self._done_callbacks, ()
+        condition.release()
         for callback in callbacks:
             try:
                 _run_callback(callback, self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import concurrent.futures._base
 import gc
 import logging
 import pickle
@@ -10,6 +11,7 @@ import re
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -356,3 +358,63 @@ def test_force_is_converted_in_the_calling_thread() -> None:
     with pytest.raises(LookupError, match="hostile"):
         pending(io_thread).cancel(force=Hostile())  # type: ignore[arg-type]
     assert io_thread.cancels == 0, "the I/O thread never sees it"
+
+
+# ------------------------------------------------------------------------------------- conditions that nobody releases
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(future_module, "HOLDER_CHECK_SECONDS", 0.01)
+
+
+def test_interrupted_acquisition_does_not_hang_the_io_thread(soon: None) -> None:
+    """After Ctrl-C in the loop of `concurrent.futures.wait` this thread holds the condition, and never releases it."""
+    future = pending()
+    concurrent.futures._base._AcquireFutures([future]).__enter__()  # type: ignore[attr-defined]
+    with ThreadPoolExecutor(1) as io_thread:
+        io_thread.submit(end_with_value, future, 7).result(60)
+        io_thread.submit(future.run_callbacks).result(60)
+    assert future.result(0) == 7
+    assert concurrent.futures.wait([future], 60).done == {future}
+
+
+def test_condition_of_an_ended_thread_does_not_hang_the_io_thread(soon: None) -> None:
+    future = pending()
+    holder = threading.Thread(target=future._condition.acquire)
+    holder.start()
+    holder.join()
+    end_with_value(future, 7)
+    assert future.result(0) == 7
+
+
+def test_io_thread_waits_for_a_slow_function_of_the_standard_library(
+    soon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    future = pending()
+    checks: list[bool] = []
+    is_holding, may_go_on, has_checked = threading.Event(), threading.Event(), threading.Event()
+    install, is_abandoned = concurrent.futures._base._create_and_install_waiters, future_module.is_abandoned  # type: ignore[attr-defined]
+
+    def slow(*arguments: Any) -> Any:
+        is_holding.set()
+        assert may_go_on.wait(60)
+        return install(*arguments)
+
+    def check(condition: threading.Condition) -> bool:
+        checks.append(is_abandoned(condition))
+        if len(checks) == 3:
+            has_checked.set()
+        return checks[-1]
+
+    monkeypatch.setattr(concurrent.futures._base, "_create_and_install_waiters", slow)
+    monkeypatch.setattr(future_module, "is_abandoned", check)
+    with ThreadPoolExecutor(2) as threads:
+        waiting = threads.submit(concurrent.futures.wait, [future], 60)
+        assert is_holding.wait(60)
+        resolving = threads.submit(end_with_value, future, 7)
+        assert has_checked.wait(60)
+        assert not any(checks) and not future.done()
+        may_go_on.set()
+        resolving.result(60)
+        assert waiting.result(60).done == {future}
