@@ -276,11 +276,11 @@ def test_written_columns_are_read_back() -> None:
 @pytest.mark.parametrize(
     ("fields", "frames", "expected_error"),
     [
-        ({"ids": [1, 2], "outcomes": [0], "sizes": [1], "payload": b"a"}, [], "1 bytes where 2"),
-        ({"ids": [1], "outcomes": [0], "sizes": [2], "payload": b"a"}, [], "1 bytes where"),
+        ({"ids": [1, 2], "outcomes": [0], "sizes": [1], "payload": b"a"}, [], "1 bytes, but 2 are announced"),
+        ({"ids": [1], "outcomes": [0], "sizes": [2], "payload": b"a"}, [], "1 bytes, but \\[2\\] are announced"),
         ({"ids": [1, 2], "outcomes": [0, 0, 0], "sizes": [0]}, [], "outcomes has 3 elements for 2 rows"),
-        ({"ids": [1, 2], "outcomes": [0], "sizes": [0], "large": [1]}, [], "0 large payloads where 1"),
-        ({"ids": [1, 2], "outcomes": [0], "sizes": [0]}, [b"x"], "1 large payloads where 0"),
+        ({"ids": [1, 2], "outcomes": [0], "sizes": [0], "large": [1]}, [], "0 large payloads, but 1 are announced"),
+        ({"ids": [1, 2], "outcomes": [0], "sizes": [0]}, [b"x"], "1 large payloads, but 0 are announced"),
         ({"ids": [1], "outcomes": [0], "sizes": [0], "large": [1]}, [b"x"], "row 1 of 1"),
         ({"ids": [1, 2], "outcomes": [0], "sizes": [0], "peaks": [1]}, [], "durations has 0 elements for 2 rows"),
         (
