@@ -23,11 +23,11 @@ struct Message {
     heartbeat @5 :Heartbeat;              # any peer -> scheduler: renews the lease
     heartbeatEcho @6 :HeartbeatEcho;      # scheduler -> peer: answers one heartbeat
     function @7 :Function;                # client -> scheduler -> worker; frame 1: the function's bytes
-    forgetFunctions @8 :ForgetFunctions;  # client -> scheduler -> worker: no task calls these any more
+    forgetFunctions @8 :ForgetFunctions;  # client -> scheduler -> worker: the receiver may drop these functions
     submit @9 :Submit;                    # client -> scheduler: new tasks; large payloads
     dispatch @10 :Dispatch;               # scheduler -> worker: tasks to run; large payloads
     results @11 :Results;                 # worker -> scheduler: ended tasks; large payloads
-    resolved @12 :Resolved;               # scheduler -> client: answers of tasks; large payloads
+    resolved @12 :Resolved;               # scheduler -> client: the answers to tasks; large payloads
     started @13 :Started;                 # worker -> scheduler -> client: these tasks have begun
     cancel @14 :Cancel;                   # client -> scheduler: cancel these tasks
     cancelRefused @15 :CancelRefused;     # scheduler -> client: these tasks run and are not cancelled
@@ -40,16 +40,18 @@ struct Message {
     suspended @22 :Tasks;                 # nested client -> scheduler: these tasks wait for their children; their slots are free
     resumed @23 :Tasks;                   # nested client -> scheduler: these tasks run again
     endWorker @24 :EndWorker;             # scheduler -> host agent: end this worker if it still runs this task
-    credit @25 :Credit;                   # scheduler -> client: the bytes that it may submit
+    credit @25 :Credit;                   # scheduler -> client: how many bytes it may submit
     received @26 :Received;               # client -> scheduler: acknowledges results and output
     object @27 :Object;                   # client -> scheduler -> worker, or host agent -> scheduler; further frames: its bytes
-    forgetObjects @28 :ForgetObjects;     # along the same ways: nobody needs these any more; from an agent: it does not have these
+    forgetObjects @28 :ForgetObjects;     # same directions: these objects are not needed any more; from an agent: it does not have these
     shutdown @29 :Void;                   # client -> scheduler -> host agent: end, with all workers
     output @30 :Output;                   # worker -> scheduler -> client: what tasks print
-    fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send the contents of these files of the host
+    fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send the contents of these files of the host; scheduler -> client:
+                                        # send these results of tasks as objects
     history @32 :History;                 # scheduler -> subscribers of its monitor address: what happened to tasks
     graphs @33 :Graphs;                   # scheduler -> subscribers of its monitor address: nodes of graphs
     notice @34 :Notice;                   # scheduler -> client: a text for the client's user
+    inputs @35 :Inputs;                   # scheduler -> worker: inputs that rows queued ahead wait for
   }
 }
 
@@ -71,7 +73,8 @@ struct Hello {
   running @12 :Tasks;         # of a worker that joins again: the tasks that it runs or has suspended; of an agent: the tasks whose
                               # results are in its files
   kinds @13 :List(Text);      # of a worker: the kinds of functions that it can run; empty: all
-  scheduler @14 :UInt64;      # the incarnation of the scheduler that accepted this peer last; 0: none has
+  scheduler @14 :UInt64;      # the incarnation of the scheduler that accepted this peer last; 0: no scheduler has
+  queuesAhead @15 :Bool;      # of a worker: it takes rows whose inputs are not there yet (`inputSources` 3 and 4)
 }
 
 struct Capability {
@@ -83,10 +86,11 @@ struct Welcome {
   protocolVersion @0 :UInt32;
   version @1 :Text;                 # the version of the scheduler
   incarnation @2 :UInt64;           # the scheduler's incarnation; a different one means that it has lost all state
-  leaseMilliseconds @3 :UInt64;     # a peer that is silent for longer is lost
-  credit @4 :UInt64;                # of a client: the first `credit`; the count begins at 0 with every welcome
-  resultWindow @5 :UInt64;          # of a client: it must send `received` at least once per this many bytes of results; 0: never
-  messageSizeLimit @6 :UInt64;      # the scheduler cuts a connection that sends a longer frame; 0: no limit was announced
+  leaseMilliseconds @3 :UInt64;     # the lease: a peer that sends no heartbeat for longer is lost
+  credit @4 :UInt64;                # of a client: its first credit in bytes; its count of submitted bytes begins at 0 with every welcome
+  resultWindow @5 :UInt64;          # of a client: bytes of results under way at most; it sends `received` for each quarter; 0: no limit
+  messageSizeLimit @6 :UInt64;      # in bytes: the scheduler cuts a connection that sends a longer frame; 0: the limit is unknown
+  workers @7 :UInt32;               # of a client: the number of connected workers
 }
 
 enum RefusedReason { protocolVersion @0; malformedHello @1; notAuthorized @2; }
@@ -104,9 +108,9 @@ struct Heartbeat {
   sequence @0 :UInt64;              # the echo repeats it
   residentBytes @1 :UInt64;         # resident size of the sending process
   cpuMilliseconds @2 :UInt64;       # user and system time since the process started
-  workers @3 :List(WorkerHeartbeat);  # of a host agent: its living workers, whose leases this message renews, too
-  lagMicroseconds @4 :UInt64;       # from the last heartbeat to its echo; 0: no echo yet
-  isRetiring @5 :Bool;              # of a host agent: it drains; its workers finish what they have begun and get no new tasks
+  workers @3 :List(WorkerHeartbeat);  # of a host agent: its living workers; the heartbeat renews their leases too
+  lagMicroseconds @4 :UInt64;       # time from the last heartbeat that was echoed to its echo; 0: no echo yet
+  isRetiring @5 :Bool;              # of a host agent: it is about to end; its workers finish their running tasks and get no new tasks
 }
 
 struct WorkerHeartbeat {
@@ -117,7 +121,8 @@ struct WorkerHeartbeat {
 
 struct HeartbeatEcho {
   sequence @0 :UInt64;
-  isDrained @1 :Bool;               # to a draining agent: none of its workers holds a task any more
+  isDrained @1 :Bool;               # to a retiring agent: its workers hold no tasks and get none
+  workers @2 :UInt32;               # to a client: the number of connected workers
 }
 
 struct Function {
@@ -130,13 +135,21 @@ struct ForgetFunctions { numbers @0 :List(UInt32); }
 
 struct Object {
   client @0 :UInt64;                # the incarnation of the client that owns it; from a client: 0
-  id @1 :UInt64;                    # from the counter that the client uses for tasks and objects
+  id @1 :UInt64;                    # the client counts tasks and objects with one counter
   name @2 :Text;                    # for display
+  fileBytes @3 :UInt64;             # not 0: no frames follow; they are in a file (see "Object files"), of this size in all
 }
 
 struct ForgetObjects {
   clients @0 :List(UInt64);         # from a client: empty
   ids @1 :List(UInt64);
+}
+
+struct Inputs {
+  clients @0 :List(UInt64);
+  ids @1 :List(UInt64);             # tasks whose results rows of this worker wait for
+  sizes @2 :List(UInt32);
+  payload @3 :Data;                 # the results, concatenated
 }
 
 struct FetchObjects {
@@ -154,6 +167,8 @@ struct Submit {
   inputs @6 :List(UInt64);          # ids of this client's objects that the rows read, concatenated
   inputCounts @7 :List(UInt32);     # number of inputs of each row; empty: all 0
   keep @8 :List(UInt8);             # ordinals of Keep; empty: no result is kept
+  keepEarlier @9 :List(UInt64);     # ids of tasks submitted earlier, whose results are kept from now on as if they had been submitted
+                                    # with Keep.both. If a task has ended, the scheduler asks for its result by fetchObjects
 }
 
 enum Keep {
@@ -164,15 +179,16 @@ enum Keep {
 
 struct Options {
   priority @0 :Int32;               # higher runs first
-  depth @1 :UInt32;                 # number of tasks in a chain that wait for this one; 0 outside of tasks; deeper runs first
+  depth @1 :UInt32;                 # how deep the task is nested: one more than its parent's depth; 0: no parent. Higher runs first
   retries @2 :Int32 = -1;           # further attempts if the worker dies or the outcome is retryable; -1: the scheduler's default
   timeoutMilliseconds @3 :UInt64;   # limit of the run time; 0: none
   profiling @4 :Bool;               # return cpuTimes and peaks with the result
   name @5 :Text;                    # for display, in place of the function's name; empty: the function's name
   capabilities @6 :List(Capability);  # resources that the worker must have, at least
   streamOutput @7 :Bool;            # send what the task prints, in `output`
-  graph @8 :UInt64;                 # the client's number of the rows' graph, below 2^63; 0: no graph
+  graph @8 :UInt64;                 # the client's number for the graph of these rows, below 2^63; 0: no graph
   keys @9 :Text;                    # for display: the keys of the graph whose values are wanted; at most 200 characters are kept
+  calls @10 :UInt32;                # number of calls that each row stands for, at most 65,536; 0: the row is a single, plain call
 }
 
 struct Dispatch {
@@ -184,14 +200,16 @@ struct Dispatch {
   large @5 :List(UInt32);
   payload @6 :Data;
   flags @7 :List(UInt8);            # bit 0: profile the task; 1: send `started` when it begins; 2: send its `output`; 3: its result is
-                                    # kept, and a large one may be `stored`. Empty: all 0
+                                    # kept, and a large one may be `stored`; 4: the row stands for several calls, as `calls` of its
+                                    # Options says. Empty: all 0
   depths @8 :List(UInt32);          # depth and priority of its Options, for the tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # in two's complement
   inputs @10 :List(UInt64);         # as in Submit: ids of objects of the row's client
   inputCounts @11 :List(UInt32);
-  shared @12 :List(UInt8);          # one element per input. 0: an Object message has sent it before; 1: a file that the host agent
-                                    # has made or is about to make; 2: a file that a worker of the host has made
-  inlined @13 :List(UInt32);        # one element per input. n > 0: its n - 1 bytes follow the arguments in the row's payload. Empty: all 0
+  inputSources @12 :List(UInt8);    # one element per input. 0: an Object message has sent it before; 1: a file that the host agent
+                                    # has made or is about to make; 2: a file that a worker of the host has made. Only for a worker
+                                    # that `queuesAhead`: 3: the result of a task that this worker holds; 4: `inputs` brings it
+  inlineSizes @13 :List(UInt32);    # one element per input. n > 0: its n - 1 bytes follow the arguments in the row's payload. Empty: all 0
   names @14 :Data;                  # UTF-8: names from the rows' Options, concatenated
   nameSizes @15 :List(UInt32);      # bytes of each; 0: the function's name. Empty: all 0
 }
@@ -225,6 +243,7 @@ struct Results {
   errorSizes @11 :List(UInt32);     # bytes of each; 0: no failure. Empty: all 0
   tracebacks @12 :Data;             # UTF-8: tracebacks of failed rows, concatenated; the scheduler keeps the last 4096 bytes of each
   tracebackSizes @13 :List(UInt32); # bytes of each; 0: no failure. Empty: all 0
+  calls @14 :List(UInt32);          # of a row that stands for several calls: how many of them have ended; 0: all. Empty: all 0
 }
 
 struct Resolved {
@@ -264,24 +283,24 @@ struct Retracted {
   clients @0 :List(UInt64);
   ids @1 :List(UInt64);
   attempts @2 :List(UInt32);
-  given @3 :List(UInt8);            # 1: returned, it has not begun and never will here; 0: it runs, is suspended, or is done
+  returned @3 :List(UInt8);         # 1: given back, it will not run here; 0: it runs, is suspended, is done, or was never here
 }
 
 struct EndWorker {
   incarnation @0 :UInt64;           # the worker's
-  client @1 :UInt64;                # this and the next two: the worker is ended only if it runs this task
+  client @1 :UInt64;                # with `id` and `attempt`: the worker is ended only if it runs this task
   id @2 :UInt64;
   attempt @3 :UInt32;
   reason @4 :Text;                  # "cancelled", "time limit of 2 s": for the log and for the cause in WorkerDied
 }
 
-struct Credit { bytes @0 :UInt64; } # allowed in all since the last welcome; a task counts its payload and 128
+struct Credit { bytes @0 :UInt64; } # bytes that the client may submit, summed up since the last welcome; a task counts its payload and 128
 
-struct Received { bytes @0 :UInt64; } # of payloads of results and of output, in all since the last welcome
+struct Received { bytes @0 :UInt64; } # bytes of results and output that the client has received, summed up since the last welcome
 
 struct Cancel {
   ids @0 :List(UInt64);
-  force @1 :List(UInt8);            # one element 1: interrupt tasks that run. Empty: tasks that run are refused
+  force @1 :List(UInt8);            # one element 1: interrupt running tasks. Empty or 0: running tasks are not cancelled
 }
 
 struct CancelRefused { ids @0 :List(UInt64); }
@@ -291,14 +310,14 @@ struct WorkerDied {
   pid @1 :UInt32;
   cause @2 :Text;                   # "signal 9 (SIGKILL)", "exit code 1"
   peakBytes @3 :UInt64;             # the largest resident size of the process; 0: unknown
-  client @4 :UInt64;                # this and the next two: the task that it was running; attempt 0: none
+  client @4 :UInt64;                # with `id` and `attempt`: the task that it was running; attempt 0: none
   id @5 :UInt64;
   attempt @6 :UInt32;
 }
 
 struct Error {
   text @0 :Text;
-  tasks @1 :List(UInt64);           # ids of the rejected tasks of a submit; the other tasks of it are accepted
+  tasks @1 :List(UInt64);           # ids of the rejected tasks of a submit; its other tasks are accepted
 }
 
 struct Notice { text @0 :Text; }
@@ -309,9 +328,10 @@ struct Snapshot {
   incarnation @2 :UInt64;
   uptimeMilliseconds @3 :UInt64;
   address @4 :Text;
-  waiting @5 :UInt64;               # tasks that no worker holds
+  waiting @5 :UInt64;               # tasks that no worker holds. Here and in the tables a row that stands for several calls counts as
+                                    # its calls, except in `running`, `suspended`, `retries`, `dispatchLatencies`, `free` and `held`
   dispatched @6 :UInt64;            # tasks that a worker holds
-  resolved @7 :UInt64;              # since the start
+  resolved @7 :UInt64;              # tasks that have ended since the start
   clients @8 :UInt32;
   workers @9 :UInt32;
   agents @10 :UInt32;
@@ -320,15 +340,15 @@ struct Snapshot {
   dropped @13 :List(Counter);       # number of messages by reason
   sequence @14 :UInt64;             # number of this snapshot since the scheduler's start, from 1
   unixMilliseconds @15 :UInt64;     # the time of the scheduler's clock
-  blocked @16 :UInt64;              # tasks whose inputs are not there yet
+  blocked @16 :UInt64;              # tasks whose inputs do not all exist yet
   running @17 :UInt64;              # of `dispatched`: tasks that are known to run
   suspended @18 :UInt64;            # of `dispatched`: tasks that wait for their own children
   outcomes @19 :List(UInt64);       # of `resolved`: number of tasks by ordinal of Outcome
-  functions @20 :UInt32;            # this and the next: all of them; the tables below may have fewer rows
+  functions @20 :UInt32;            # number of all functions; the table may have fewer rows. Likewise `objects`
   objects @21 :UInt64;
   process @22 :SchedulerProcess;
   texts @23 :Texts;
-  workerColumns @24 :WorkerColumns; # one row per worker; likewise below
+  workerColumns @24 :WorkerColumns; # one row per worker
   agentColumns @25 :AgentColumns;
   clientColumns @26 :ClientColumns;
   functionColumns @27 :FunctionColumns;
@@ -336,7 +356,7 @@ struct Snapshot {
   deaths @29 :List(Counter);        # deaths of workers by cause: "signal 9", "exit 1", "memory limit", "lease"
   retries @30 :UInt64;              # dispatches after a failed attempt
   dispatchLatencies @31 :List(UInt64);  # element k: dispatches after a wait of less than 2^k microseconds and at least 2^(k - 1),
-                                    # since the task was submitted, its inputs were there, or it was returned
+                                    # since the task was submitted, its last input arrived, or it was returned
   dispatchLatencyMicroseconds @32 :UInt64;  # the sum of these waits
   waitingBytes @33 :UInt64;         # payloads of open tasks in the scheduler's memory
   objectBytes @34 :UInt64;          # objects of all clients in the scheduler's memory
@@ -371,16 +391,17 @@ struct WorkerColumns {
   versions @6 :List(UInt32);        # texts
   capabilities @7 :List(UInt32);    # texts: "gpu=2 linux=1"
   states @8 :List(UInt8);           # bit 0: its agent is connected; 1: it holds a task; 2: its task has run for a second; 3: it does not
-                                    # answer a `retract`; 4: it gets no new tasks, its agent drains
-  residentBytes @9 :List(UInt64);   # this and the next from the last heartbeat of its agent; 0: unknown
+                                    # answer a `retract`; 4: it gets no new tasks, its agent retires
+  residentBytes @9 :List(UInt64);   # from the last heartbeat of its agent, like `cpuMilliseconds`; 0: unknown
   cpuMilliseconds @10 :List(UInt64);
-  free @11 :List(UInt32);           # tasks that it may be sent now
+  free @11 :List(UInt32);           # tasks that it has room for now
   held @12 :List(UInt32);           # tasks that it holds: queued, running, suspended
   running @13 :List(UInt32);        # of `held`: tasks that are known to run
   suspended @14 :List(UInt32);
-  sent @15 :List(UInt64);           # tasks sent to it since it joined
+  sent @15 :List(UInt64);           # tasks sent to it since it joined; a row of calls counts as all of its calls, in `done` as those that
+                                    # have ended
   done @16 :List(UInt64);           # results from it that a client waited for
-  clients @17 :List(UInt64);        # this and the next four: the task that it is known to run, its name and its run time
+  clients @17 :List(UInt64);        # with `ids`, `attempts`, `tasks` and `runMilliseconds`: the task that it is known to run
   ids @18 :List(UInt64);
   attempts @19 :List(UInt32);       # 0: it is not known to run a task
   tasks @20 :List(UInt32);          # texts
@@ -397,7 +418,7 @@ struct AgentColumns {
   residentBytes @6 :List(UInt64);
   cpuMilliseconds @7 :List(UInt64);
   lagMicroseconds @8 :List(UInt64); # from a heartbeat to its echo, measured by the agent
-  lastHeartbeatMilliseconds @9 :List(UInt64);  # the scheduler's uptime at its last heartbeat, which has all figures of its host
+  lastHeartbeatMilliseconds @9 :List(UInt64);  # the scheduler's uptime at its last heartbeat, the source of all figures of its host
 }
 
 struct ClientColumns {
@@ -405,9 +426,9 @@ struct ClientColumns {
   names @1 :List(UInt32);           # texts
   workers @2 :List(UInt64);         # of a nested client: the worker that it runs in; else 0
   waiting @3 :List(UInt64);         # tasks that wait for a worker
-  others @4 :List(UInt64);          # its other open tasks: a worker holds them, or they are blocked
+  notWaiting @4 :List(UInt64);      # its other open tasks: a worker holds them, or they are blocked
   objects @5 :List(UInt64);
-  objectBytes @6 :List(UInt64);     # of the objects that it has sent, with 128 for each
+  objectBytes @6 :List(UInt64);     # bytes of the objects that it has sent, and 128 for each
   done @7 :List(UInt64);            # tasks that were answered
 }
 
@@ -415,12 +436,12 @@ struct FunctionColumns {
   numbers @0 :List(UInt32);         # the scheduler's numbers
   names @1 :List(UInt32);           # texts
   tasks @2 :List(UInt64);           # open tasks that call it
-  done @3 :List(UInt64);            # this and the next: all results, and results without a value, since the function was sent
+  done @3 :List(UInt64);            # results since the function was sent; `failed` counts the results without a value
   failed @4 :List(UInt64);
   runNanoseconds @5 :List(UInt64);  # the sum of their run times
   bytes @6 :List(UInt64);           # size of the serialized function
-  clients @7 :List(UInt32);         # number of clients that may submit tasks of it
-  given @8 :List(UInt32);           # texts: recent names from the Options of its tasks
+  clients @7 :List(UInt32);         # number of clients that have a number for it
+  taskNames @8 :List(UInt32);       # texts: recent names from the Options of its tasks
 }
 
 struct ObjectColumns {
@@ -435,6 +456,7 @@ struct ObjectColumns {
 struct Counter {
   name @0 :Text;
   count @1 :UInt64;
+  lastMilliseconds @2 :UInt64;      # of `dropped` and `deaths`: Unix time when the count last increased; 0: unknown
 }
 
 enum HistoryKind {
@@ -442,8 +464,8 @@ enum HistoryKind {
   dispatched @1;
   started @2;          # the scheduler learns that it runs
   ended @3;
-  returned @4;         # it has left this worker unfinished: lost, retracted, or due for another attempt
-  reattached @5;          # its worker has joined again and still has it, usually after the scheduler's restart
+  returned @4;         # it has left this worker unfinished: the worker was lost, or the task was retracted or needs another attempt
+  reattached @5;          # its worker has joined again and still holds it, usually after a restart of the scheduler
 }
 
 struct History {
@@ -455,22 +477,22 @@ struct History {
   ids @5 :List(UInt64);
   attempts @6 :List(UInt32);
   workers @7 :List(UInt64);         # 0: no worker is involved
-  names @8 :List(UInt32);           # the task's own name, or else its function's: numbers of the texts below
-  outcomes @9 :List(UInt8);         # ordinals of Outcome. Of `ended`: from the worker, or else from the scheduler. Of `returned`:
+  names @8 :List(UInt32);           # the task's own name, or its function's name if it has none; indexes of the texts below
+  outcomes @9 :List(UInt8);         # ordinals of Outcome. `ended`: from the worker or the scheduler. `returned`:
                                     # retryable, workerDied or inputLost; value: it was retracted
   durations @10 :List(UInt64);      # nanoseconds, as in Results; of `ended` and `returned`
   text @11 :Data;                   # UTF-8: all texts, concatenated
   sizes @12 :List(UInt32);          # bytes of each
   errors @13 :List(UInt32);         # of `ended` or `returned` without a value: one line that says why; texts. Empty: no row has one
-  functions @14 :List(UInt32);      # names of functions; texts. Empty: the same as `names`
+  functions @14 :List(UInt32);      # names of the functions; texts. Empty: equal to `names`
   tracebacks @15 :List(UInt32);     # only in the answer about one task: tracebacks of failed attempts; texts. Empty: no row has one
 }
 
 enum GraphState {
-  blocked @0;          # its inputs are not there yet
-  waiting @1;          # it waits for a worker
+  blocked @0;          # its inputs do not all exist yet
+  waiting @1;          # no worker holds it
   running @2;          # a worker holds it
-  done @3;             # its result is there, for its readers or because it is kept
+  done @3;             # it ended with a value, which may be kept
   failed @4;
 }
 
@@ -478,14 +500,14 @@ struct Graphs {
   incarnation @0 :List(UInt64);     # one element: the scheduler's incarnation
   total @1 :List(UInt64);           # one element: number of nodes, with a row or without
   clients @2 :List(UInt64);
-  ids @3 :List(UInt64);             # of the nodes: tasks, and the objects that these read
-  names @4 :List(UInt32);           # numbers of the texts below
+  ids @3 :List(UInt64);             # ids of the nodes: tasks, and the objects that they read
+  names @4 :List(UInt32);           # indexes of the texts below
   states @5 :List(UInt8);           # ordinals of GraphState
   inputs @6 :List(UInt64);          # ids that the rows read, concatenated
   inputCounts @7 :List(UInt32);     # number of inputs of each row; empty: all 0
   text @8 :Data;                    # UTF-8: all texts, concatenated
   sizes @9 :List(UInt32);           # bytes of each
-  graphs @10 :List(UInt64);         # numbers of the rows' graphs, as in Options; 0: no graph
+  graphs @10 :List(UInt64);         # the graph of each row, as in Options; 0: no graph
   keys @11 :List(UInt32);           # keys of the graphs, as in Options; texts
   submitMilliseconds @12 :List(UInt64);          # the scheduler's uptime when the row was submitted; 0: unknown
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Optional, Sequence
 
 from . import __version__
 from .auth.key_commands import is_key_command, mistyped_command
@@ -16,10 +16,10 @@ from .commands.command_line import ignored_variables, parse_arguments, run_commo
 from .commands.options import OptionError, interpreter
 from .config.config import COMMAND, PROGRAM, fail, load
 from .config.pending_config import PendingConfig
-from .daemon.startup import restart_with_nursery, start_errors
+from .daemon.startup import compile_early, restart_with_nursery, start_errors
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end. Returns the exit status.
 
     Args:
@@ -43,6 +43,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return fail(str(error))
     if argv is None:
         restart_with_nursery(given)
+        compile_early()
     for warning in ignored_variables(COMMAND, os.environ):
         logging.getLogger(__name__).warning(warning)
     from .daemon.loop import run  # not at the top: -h and wrong options are answered without sockets

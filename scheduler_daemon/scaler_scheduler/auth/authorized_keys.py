@@ -8,9 +8,10 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Callable
 
 from ..commands.key_files import (
     KEY_BYTES,
@@ -25,7 +26,7 @@ from ..commands.key_files import (
 from ..commands.options import quoted
 
 FILE_NAME = "authorized"
-LONGEST_NAME = 64  # characters
+MAX_NAME_LENGTH = 64  # characters
 _HEADER = (
     "# Authorized keys: role, public key, name. Change with scaler_scheduler authorize and revoke, apply by SIGHUP.\n"
 )
@@ -47,7 +48,7 @@ class AuthorizedKey:
         return f"{self.role}:{self.key}"
 
 
-def read(directory: str) -> Dict[str, AuthorizedKey]:
+def read(directory: str) -> dict[str, AuthorizedKey]:
     """The authorized keys by public key. Raises KeyFileError that names the first wrong line."""
     path = os.path.join(directory, FILE_NAME)
     try:
@@ -61,7 +62,7 @@ def read(directory: str) -> Dict[str, AuthorizedKey]:
         raise KeyFileError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise KeyFileError(f"{path} is not UTF-8 text") from None
-    entries: Dict[str, AuthorizedKey] = {}
+    entries: dict[str, AuthorizedKey] = {}
     for number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -77,7 +78,7 @@ def read(directory: str) -> Dict[str, AuthorizedKey]:
 def add(directory: str, entry: AuthorizedKey) -> None:
     """Add a key to the list. Raises KeyFileError if its key or name is listed already."""
 
-    def change(entries: Dict[str, AuthorizedKey]) -> None:
+    def change(entries: dict[str, AuthorizedKey]) -> None:
         for other in entries.values():
             if other.key == entry.key or other.name == entry.name:
                 what = "key" if other.key == entry.key else "name"
@@ -87,11 +88,11 @@ def add(directory: str, entry: AuthorizedKey) -> None:
     _update(directory, change)
 
 
-def remove(directory: str, name_or_key: str) -> List[AuthorizedKey]:
-    """Remove keys from the list by name or key, and return them. Raises KeyFileError if there is none."""
-    gone: List[AuthorizedKey] = []
+def remove(directory: str, name_or_key: str) -> list[AuthorizedKey]:
+    """Remove keys from the list by name or key, and return them. Raises KeyFileError if no key matches."""
+    gone: list[AuthorizedKey] = []
 
-    def change(entries: Dict[str, AuthorizedKey]) -> None:
+    def change(entries: dict[str, AuthorizedKey]) -> None:
         gone.extend(entry for entry in entries.values() if name_or_key in (entry.name, entry.key))
         if not gone:
             raise KeyFileError(f"no key with the name or value {quoted(name_or_key)} is authorized in {directory}")
@@ -102,7 +103,7 @@ def remove(directory: str, name_or_key: str) -> List[AuthorizedKey]:
     return gone
 
 
-def create(directory: str, entries: List[AuthorizedKey]) -> None:
+def create(directory: str, entries: list[AuthorizedKey]) -> None:
     """Make the list, which must not exist yet. Raises KeyFileError."""
     write_new(os.path.join(directory, FILE_NAME), _text(entries))
 
@@ -122,9 +123,11 @@ def write_new(path: str, text: str) -> None:
 
 
 def checked_name(given: str) -> str:
-    """A name for the list, unchanged. Raises KeyFileError if it is not allowed."""
-    if not 0 < len(given) <= LONGEST_NAME or not given.isprintable() or given.split() != [given] or given[0] == "#":
-        raise KeyFileError(f"{quoted(given)} is not a name of 1 to {LONGEST_NAME} printable characters without blanks")
+    """Return a name for the list unchanged. Raises KeyFileError if the name is not allowed."""
+    if not 0 < len(given) <= MAX_NAME_LENGTH or not given.isprintable() or given.split() != [given] or given[0] == "#":
+        raise KeyFileError(
+            f"{quoted(given)} is not a name of 1 to {MAX_NAME_LENGTH} printable characters without blanks"
+        )
     return given
 
 
@@ -138,7 +141,7 @@ def checked_key(given: str, decode_z85: Callable[[str], bytes]) -> str:
     Raises:
         KeyFileError: `given` is none of these.
     """
-    key: Optional[bytes] = None
+    key: bytes | None = None
     if re.fullmatch("[0-9a-fA-F]{64}", given):
         key = bytes.fromhex(given)
     elif given.endswith(PUBLIC_SUFFIX):
@@ -168,7 +171,7 @@ def check_role(given: str, role: str) -> None:
             raise KeyFileError(f"{given!r} is {whose} key: a {role} connects with {wanted}")
 
 
-def _update(directory: str, change: Callable[[Dict[str, AuthorizedKey]], None]) -> None:
+def _update(directory: str, change: Callable[[dict[str, AuthorizedKey]], None]) -> None:
     with _locked(directory):
         entries = read(directory)
         change(entries)
@@ -214,5 +217,5 @@ def _replace(directory: str, text: str) -> None:
         raise KeyFileError(f"cannot write {path}: {error.strerror}") from None
 
 
-def _text(entries: List[AuthorizedKey]) -> str:
+def _text(entries: list[AuthorizedKey]) -> str:
     return _HEADER + "".join(f"{entry.role} {entry.key} {entry.name}\n" for entry in entries)

@@ -1,10 +1,9 @@
-"""Which addresses need keys: those that users of other machines can reach."""
+"""Which addresses need keys: the addresses that other machines can reach."""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from typing import Optional
 
 from ..commands.addresses import Address
 
@@ -12,7 +11,7 @@ _MONITOR_ACCESS = "can read the names of functions, tasks, hosts and clients, an
 
 
 def is_local(address: Address) -> bool:
-    """Whether only this machine can reach the address, as far as this is known before binding."""
+    """Whether only this machine can reach the address, as far as the address itself shows this."""
     if address.transport != "tcp":
         return True
     if address.host == "*":
@@ -24,8 +23,9 @@ def is_local(address: Address) -> bool:
     return all(_is_loopback(str(each[4][0])) for each in found)
 
 
-def insecure_bind_error(address: Address, monitor_address: Optional[Address]) -> str:
-    """Why these addresses must not be bound without keys, and what to do, in one line. Empty if both are local."""
+def insecure_bind_error(address: Address, monitor_address: Address | None) -> str:
+    """An error, in one line, that these addresses must not be bound without keys, with what to do. Empty if both are
+    local."""
     if not is_local(address):
         return insecure_address_error(address)
     if monitor_address is not None and not is_local(monitor_address):
@@ -45,23 +45,23 @@ def insecure_address_error(address: Address) -> str:
 def insecure_monitor_error(monitor_address: Address, address: str) -> str:
     """The error for a monitor address that other machines reach. `address` is the address of clients and workers."""
     return (
-        f"{monitor_address} can be reached from other machines, and anybody there {_MONITOR_ACCESS}: make "
+        f"{monitor_address} can be reached from other machines, and programs there {_MONITOR_ACCESS}: make "
         f"keys with `scaler_scheduler keygen DIR`, start `scaler_scheduler --keys DIR {address} --monitor-address "
         f"{monitor_address}`, and monitors, workers and clients with these keys too (`scaler_top --keys DIR`, "
         "`scaler_cluster --keys DIR`, SCALER_KEYS=DIR); or give --insecure"
     )
 
 
-def insecure_warning(address: Address, monitor_address: Optional[Address]) -> str:
+def insecure_warning(address: Address, monitor_address: Address | None) -> str:
     """The warning in the log if both addresses are bound without keys. Empty if both are local."""
     if not is_local(address):
         return (
-            f"INSECURE: {address} is bound without keys (--insecure): anybody who reaches it can run code on the "
+            f"INSECURE: {address} is bound without keys (--insecure): programs that reach it can run code on the "
             "workers and read the data of other clients"
         )
     if monitor_address is not None and not is_local(monitor_address):
         return (
-            f"INSECURE: --monitor-address {monitor_address} is bound without keys: anybody who reaches it "
+            f"INSECURE: --monitor-address {monitor_address} is bound without keys: programs that reach it "
             f"{_MONITOR_ACCESS}"
         )
     return ""

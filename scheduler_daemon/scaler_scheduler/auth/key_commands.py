@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Callable, Dict, List, NoReturn, Sequence
+from typing import Any, Callable, NoReturn
 
 from ..commands.key_files import PUBLIC_SUFFIX, ROLES, SECRET_SUFFIX, SERVER, KeyFileError
 from ..commands.options import quoted, suggestion
@@ -97,7 +98,7 @@ def _keygen(parsed: argparse.Namespace) -> None:
     for name in files:
         if os.path.lexists(os.path.join(directory, name)):
             raise KeyFileError(f"{os.path.join(directory, name)} exists already: keys are never overwritten")
-    with ExitStack() as undo:  # a folder with only some of its files is useless
+    with ExitStack() as undo:  # remove all files: an incomplete folder is useless
         public = {name: _make_pair(directory, name, undo) for name in names}
         if not parsed.role:
             authorized_keys.create(directory, [AuthorizedKey(role, public[role], role) for role in ROLES])
@@ -146,14 +147,14 @@ def _revoke(parsed: argparse.Namespace) -> None:
 
 
 def _list(parsed: argparse.Namespace) -> None:
-    entries: List[AuthorizedKey] = list(authorized_keys.read(parsed.directory).values())
+    entries: list[AuthorizedKey] = list(authorized_keys.read(parsed.directory).values())
     for entry in entries:
         print(f"{entry.role:7} {entry.key} {entry.name}")
     if not entries:
         print("no key is authorized", file=sys.stderr)
 
 
-_COMMANDS: Dict[str, Callable[[argparse.Namespace], None]] = {
+_COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "keygen": _keygen,
     "authorize": _authorize,
     "revoke": _revoke,

@@ -1,10 +1,10 @@
-"""The authorized keys as they were read last, and log lines about rejected connections and messages."""
+"""The authorized keys as of the last reload, and log lines about rejected connections and messages."""
 
 from __future__ import annotations
 
 import logging
 import os
-from typing import Callable, Dict, FrozenSet, Set
+from typing import Callable
 
 from ..commands import logs
 from ..commands.key_files import MONITOR, SERVER, KeyFileError, read_pair
@@ -14,7 +14,7 @@ from . import authorized_keys
 from .authorized_keys import AuthorizedKey
 
 REJECTIONS_LOG_SECONDS = 10.0
-"""Rejected connections, and messages, get at most one line in the log in this time."""
+"""The log gets at most one line about rejected connections, and one about rejected messages, in this time."""
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class Keyring:
     The ZAP thread reads its attributes. They are replaced as a whole and never changed.
 
     Raises:
-        KeyFileError: the folder lacks something, or it is wrong. The text says what.
+        KeyFileError: a file of the folder is missing or wrong. The text names it.
     """
 
     def __init__(self, directory: str) -> None:
@@ -33,7 +33,7 @@ class Keyring:
         _public, self.secret = read_pair(directory, SERVER)
         self._entries = authorized_keys.read(directory)
         self.allowed = _users(self._entries)
-        self._revoked: Dict[str, AuthorizedKey] = {}
+        self._revoked: dict[str, AuthorizedKey] = {}
         """By user."""
         self._connections, self._messages = _RejectionCount(), _RejectionCount()
 
@@ -60,14 +60,14 @@ class Keyring:
         entry = self._entries.get(user.rpartition(":")[2])
         return "" if entry is None else entry.name
 
-    def reload(self, cut_off: Callable[[Set[str]], int]) -> bool:
-        """Read the list again, and cut off the users whose keys are gone.
+    def reload(self, cut_off: Callable[[set[str]], int]) -> bool:
+        """Read the list again, and cut off the users of revoked keys.
 
         Args:
             cut_off: ends the peers of these users, and returns their number.
 
         Returns:
-            Whether a key of role monitor is gone.
+            Whether a key with the role monitor was revoked.
         """
         before = self._entries
         try:
@@ -89,12 +89,12 @@ class Keyring:
     def log_rejections(self, zap: ZapHandler, router: Router, now: float) -> None:
         """Log how many connections and messages were rejected, if the previous lines are old enough.
 
-        Both are counted separately, so that each line names its own last key.
+        Connections and messages are counted separately, so that each line names its own last key.
         """
         connections = self._connections.due(zap.rejected, now)
         if connections:
             text = logs.on_one_line(zap.last_rejection)
-            _log.warning("%d connection(s) turned away; the last: %s", connections, text)
+            _log.warning("%d connection(s) rejected; the last: %s", connections, text)
         messages = self._messages.due(router.rejected, now)
         if messages:
             _log.warning("%d message(s) dropped; the last: %s", messages, self._why_dropped(router.last_rejected_user))
@@ -130,5 +130,5 @@ class _RejectionCount:
         return new
 
 
-def _users(entries: Dict[str, AuthorizedKey]) -> FrozenSet[bytes]:
+def _users(entries: dict[str, AuthorizedKey]) -> frozenset[bytes]:
     return frozenset(entry.user.encode() for entry in entries.values())

@@ -5,6 +5,7 @@ scaler_client has a link to this file.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import socket
@@ -15,14 +16,20 @@ from .options import quoted
 
 ADDRESS_VARIABLE = "SCALER_ADDRESS"
 # The size of struct sockaddr_un's path, without the closing zero byte.
-LONGEST_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
-HIGHEST_PORT = 65535
+MAX_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
+MAX_PORT = 65535
+ADDRESS_IN_USE = f"{os.strerror(errno.EADDRINUSE)} by another process (`ss -lntxp` lists them)"
 _HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 _IPV4_LIKE = re.compile(r"[0-9.]+")
 
 
+def bind_error_text(number: int) -> str:
+    """Why an address cannot be bound, and what to do. `number` is the error number of the system."""
+    return ADDRESS_IN_USE if number == errno.EADDRINUSE else os.strerror(number)
+
+
 class AddressError(ValueError):
-    """A bad address. The text is one line that repeats it and says what is wrong."""
+    """A bad address. The text is one line with the address and its error."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,8 @@ def _checked_path(text: str, path: str) -> str:
         path.encode()
     except UnicodeEncodeError:
         raise _wrong(text, "the path must be UTF-8 text") from None
-    if "\0" in path or len(os.fsencode(path)) > LONGEST_PATH_BYTES:
-        raise _wrong(text, f"the path must have at most {LONGEST_PATH_BYTES} bytes, none of them zero")
+    if "\0" in path or len(os.fsencode(path)) > MAX_PATH_BYTES:
+        raise _wrong(text, f"the path must have at most {MAX_PATH_BYTES} bytes, none of them zero")
     if os.path.isdir(path):
         raise _wrong(text, "the path is a directory")
     return path
@@ -112,8 +119,8 @@ def _checked_path(text: str, path: str) -> str:
 def _checked_port(text: str, port: str) -> int:
     if port == "*":
         return 0
-    if not (port.isascii() and port.isdigit()) or len(port) > len(str(HIGHEST_PORT)) or int(port) > HIGHEST_PORT:
-        raise _wrong(text, f"the port must be a number from 0 to {HIGHEST_PORT} or *")
+    if not (port.isascii() and port.isdigit()) or len(port) > len(str(MAX_PORT)) or int(port) > MAX_PORT:
+        raise _wrong(text, f"the port must be a number from 0 to {MAX_PORT} or *")
     return int(port)
 
 

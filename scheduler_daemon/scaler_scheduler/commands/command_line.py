@@ -10,8 +10,9 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence
+from typing import Any, Callable, NoReturn
 
 from .options import Command, GivenValue, OptionError, parse_text, quoted, suggestion
 from .toml_file import check_file, read_file
@@ -23,7 +24,7 @@ VARIABLE_PREFIX = "SCALER_"
 OTHER_PREFIXES = tuple(f"SCALER_{name}_" for name in "SCHEDULER CLUSTER CLIENT MONITOR TOP UI EXPORTER CI TEST".split())
 """Prefixes of the variables of single commands, and of the tests."""
 CLIENT_VARIABLES = ("SCALER_SCHEDULER_PYTHON", "SCALER_KEYS")
-LEAST_VARIABLE_SIMILARITY = 0.75  # higher than for options, because all variables begin alike
+MIN_VARIABLE_SIMILARITY = 0.75  # higher than for options, because all variables begin alike
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,10 @@ class Arguments:
 
     help: bool
     version: bool
-    config: Optional[str]
-    check_config: Optional[str]
+    config: str | None
+    check_config: str | None
     print_config: bool
-    texts: Dict[str, Any]
+    texts: dict[str, Any]
 
 
 def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
@@ -53,9 +54,7 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
     return Arguments(texts=texts, **own)
 
 
-def run_common_option(
-    command: Command, program: str, version: Callable[[], str], arguments: Arguments
-) -> Optional[int]:
+def run_common_option(command: Command, program: str, version: Callable[[], str], arguments: Arguments) -> int | None:
     """Handle `-h`, `--version`, `--check-config` and `--print-config`.
 
     Args:
@@ -81,18 +80,24 @@ def run_common_option(
             print(" ".join(problem.splitlines()), file=sys.stderr, flush=True)
         if problems:
             return 2
-        print(f"{arguments.check_config}: OK")
+        print(f"{arguments.check_config}: OK{_overridden(command, os.environ)}")
     else:
         return None
     return 0
 
 
-def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> Dict[str, Any]:
+def _overridden(command: Command, environ: Mapping[str, str]) -> str:
+    """What `--check-config` adds if variables override the file in this environment."""
+    variables = [name for option in command.options if environ.get(name := command.variable(option))]
+    return f"; the environment overrides it here: {', '.join(variables)}" if variables else ""
+
+
+def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> dict[str, Any]:
     """The value of every option by its key. Raises OptionError for the first wrong or missing option."""
     from_arguments = _read_arguments(command, arguments)
     from_environment = _read_environment(command, environ)
     path = _file_to_read(command, arguments, environ)
-    found: Dict[str, GivenValue] = {}
+    found: dict[str, GivenValue] = {}
     if path is not None:
         found, problems = read_file(command, path)
         if problems:
@@ -112,12 +117,12 @@ def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) 
     return values
 
 
-def ignored_variables(command: Command, environ: Mapping[str, str]) -> List[str]:
+def ignored_variables(command: Command, environ: Mapping[str, str]) -> list[str]:
     """A warning for each variable that begins like Scaler's variables but sets no option."""
     known = [command.variable(option) for option in command.options] + [command.config_variable, *CLIENT_VARIABLES]
     others = tuple(begin for begin in OTHER_PREFIXES if begin != command.environment_prefix + "_")
     return [
-        f"the environment variable {name} is unknown and ignored{suggestion(name, known, LEAST_VARIABLE_SIMILARITY)}"
+        f"the environment variable {name} is unknown and ignored{suggestion(name, known, MIN_VARIABLE_SIMILARITY)}"
         for name in sorted(environ)
         if name.startswith(VARIABLE_PREFIX) and environ[name] and name not in known and not name.startswith(others)
     ]
@@ -178,7 +183,7 @@ def _epilog(command: Command) -> str:
     )
 
 
-def _read_arguments(command: Command, arguments: Arguments) -> Dict[str, GivenValue]:
+def _read_arguments(command: Command, arguments: Arguments) -> dict[str, GivenValue]:
     found = {}
     for option in command.options:
         given = arguments.texts[option.key]
@@ -188,7 +193,7 @@ def _read_arguments(command: Command, arguments: Arguments) -> Dict[str, GivenVa
     return found
 
 
-def _read_environment(command: Command, environ: Mapping[str, str]) -> Dict[str, GivenValue]:
+def _read_environment(command: Command, environ: Mapping[str, str]) -> dict[str, GivenValue]:
     found = {}
     for option in command.options:
         variable = command.variable(option)
@@ -197,7 +202,7 @@ def _read_environment(command: Command, environ: Mapping[str, str]) -> Dict[str,
     return found
 
 
-def _file_to_read(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> Optional[str]:
+def _file_to_read(command: Command, arguments: Arguments, environ: Mapping[str, str]) -> str | None:
     named = arguments.config if arguments.config is not None else environ.get(command.config_variable) or None
     if named is None and os.path.exists(command.default_file):
         return command.default_file

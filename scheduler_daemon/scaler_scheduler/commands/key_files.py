@@ -9,7 +9,6 @@ import os
 import re
 import stat
 from dataclasses import dataclass, field
-from typing import List, Tuple, Union
 
 KEYS_VARIABLE = "SCALER_KEYS"
 SERVER = "server"
@@ -21,7 +20,7 @@ ROLES = (CLIENT, WORKER, MONITOR)
 PUBLIC_SUFFIX = ".key"
 SECRET_SUFFIX = ".secret"
 KEY_BYTES = 32
-MOST_FILE_BYTES = 4096
+MAX_FILE_BYTES = 4096
 _READ_ONLY = 1  # ST_RDONLY
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -34,9 +33,20 @@ class KeyAccessError(KeyFileError):
     """This user may not read a key."""
 
 
+def key_error_text(directory: str, error: KeyFileError) -> str:
+    """The error text of a command. It names the variable that the folder comes from, if it does.
+
+    The variable overrides the configuration file, and one shell may have it for a program of another role.
+    """
+    from_variable = os.environ.get(KEYS_VARIABLE, "")
+    is_from_variable = from_variable and absolute(from_variable) == absolute(directory)
+    return f"{KEYS_VARIABLE}: {error}" if is_from_variable else str(error)
+
+
 @dataclass(frozen=True)
 class PeerKeys:
-    """The keys of a peer: the server's public key, by which it recognizes the scheduler, and its own pair."""
+    """The keys of a peer: the server's public key, by which the peer recognizes the scheduler, and the peer's own
+    pair."""
 
     directory: str
     role: str
@@ -45,7 +55,7 @@ class PeerKeys:
     secret: bytes = field(repr=False)
 
 
-def absolute(directory: Union[str, os.PathLike[str]]) -> str:
+def absolute(directory: str | os.PathLike[str]) -> str:
     """The absolute path of a folder. An empty path, which means no keys, stays empty."""
     given = os.fspath(directory)
     return os.path.abspath(given) if given else ""
@@ -58,7 +68,7 @@ def read_peer_keys(directory: str, role: str) -> PeerKeys:
     return PeerKeys(directory, role, read_public(directory, SERVER), public, secret)
 
 
-def unwanted_secrets(directory: str, role: str) -> List[str]:
+def unwanted_secrets(directory: str, role: str) -> list[str]:
     """The paths of secrets in a folder that a program of this role must not have on another machine.
 
     With the server's secret a host can pretend to be the scheduler. A worker's host must not have the secrets of other
@@ -72,7 +82,7 @@ def unwanted_secrets(directory: str, role: str) -> List[str]:
 def check_writers(path: str) -> None:
     """Check that only the owner can write to a folder of keys, or to a file in it.
 
-    Anybody else could authorize keys, or replace the server's key and so make a program connect to another scheduler.
+    Another user could authorize keys, or replace the server's key and so make a program connect to another scheduler.
 
     Raises:
         KeyFileError: others can write to it, or it cannot be read.
@@ -101,7 +111,7 @@ def _check_role(directory: str, role: str) -> None:
         raise KeyFileError(f"{directory} has {has}; a {role} needs {needed}")
 
 
-def read_pair(directory: str, name: str) -> Tuple[bytes, bytes]:
+def read_pair(directory: str, name: str) -> tuple[bytes, bytes]:
     """A public key and its secret key. Raises KeyFileError."""
     path = os.path.join(directory, name + SECRET_SUFFIX)
     secret = _read(directory, path)
@@ -139,7 +149,7 @@ def _read(directory: str, path: str) -> bytes:
     check_writers(directory)
     try:
         with open(path, "rb") as file:
-            content = file.read(MOST_FILE_BYTES).decode("ascii", "replace")
+            content = file.read(MAX_FILE_BYTES).decode("ascii", "replace")
     except PermissionError:
         raise KeyAccessError(f"cannot read the key {path}: it must belong to the user that runs this program") from None
     except FileNotFoundError:

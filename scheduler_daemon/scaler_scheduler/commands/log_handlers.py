@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import time
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 REPORT_SECONDS = 60.0
 
@@ -30,7 +30,7 @@ class LostLines:
         self._name = name
         self._clock = clock
         self._reason = ""
-        self._next_report: Optional[float] = None
+        self._next_report: float | None = None
 
     def add(self, error: Exception) -> None:
         """Count one more line that is lost because of this error."""
@@ -56,7 +56,7 @@ class LineHandler(logging.StreamHandler):  # type: ignore[type-arg]
     """Writes each line with one system call to the descriptor of its stream.
 
     The buffer of a stream keeps data that could not be written, and writes it later: torn lines, and lines that were
-    counted as lost. To a stream without a descriptor the handler writes as usual.
+    counted as lost. If a stream has no descriptor, the handler writes to the stream itself.
     """
 
     def __init__(self, stream: Any, name: str) -> None:

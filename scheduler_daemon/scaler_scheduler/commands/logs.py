@@ -9,7 +9,7 @@ import io
 import logging
 import os
 import sys
-from typing import Sequence
+from collections.abc import Sequence
 
 from .log_handlers import LINE_FORMAT, TIME_FORMAT, LineHandler, WatchedFileHandler, limit_error_reports
 from .options import Option, OptionError, choice, text
@@ -17,7 +17,7 @@ from .options import Option, OptionError, choice, text
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 JOURNAL_VARIABLE = "JOURNAL_STREAM"
-LONGEST_LINE = 500  # characters of a text from another process
+MAX_LINE_LENGTH = 500  # characters of a text from another process
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 """syslog's priorities. systemd's journal reads them at the beginning of a line (sd-daemon(3))."""
 
@@ -67,7 +67,7 @@ def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
 
 def on_one_line(foreign: str) -> str:
     """Make a text from another process fit for the log: it cannot begin new lines or control a terminal."""
-    cut = foreign if len(foreign) <= LONGEST_LINE else foreign[:LONGEST_LINE] + "..."
+    cut = foreign if len(foreign) <= MAX_LINE_LENGTH else foreign[:MAX_LINE_LENGTH] + "..."
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in cut)
 
 
@@ -104,7 +104,7 @@ def _handler(path: str) -> logging.Handler:
 
 
 def _set_up_from_file(path: str) -> None:
-    import json  # not at the top: few need these, and logging.config imports pickle, sockets and threads
+    import json  # not at the top: few programs need these, and logging.config imports pickle, sockets and threads
     import logging.config
 
     try:
@@ -119,7 +119,7 @@ def _set_up_from_file(path: str) -> None:
             logging.config.dictConfig({"disable_existing_loggers": False, **json.loads(content)})
         else:
             logging.config.fileConfig(io.StringIO(content), disable_existing_loggers=False)
-    except Exception as error:  # any error is possible, because the file names classes and their arguments
+    except Exception as error:  # the file names classes and their arguments, so any error is possible
         raise OptionError(f"the logging configuration {path} is wrong: {_reason(error)}") from None
     named = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
     for handler in {handler for logger in (logging.root, *named) for handler in logger.handlers}:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Iterator, Tuple
+from collections.abc import Iterator
 
 _V1_MOUNTS = {"memory": ("memory",), "cpu": ("cpu", "cpu,cpuacct", "cpuacct,cpu")}
 _V2_MOUNTS = ("", "unified")
@@ -16,7 +16,7 @@ _V2_MOUNTS = ("", "unified")
 def usable_memory(root: str = "/") -> int:
     """The usable memory in bytes.
 
-    It is the machine's memory, or the limit of a cgroup if that is less; 0 if the system does not tell.
+    It is the machine's memory, or the limit of a cgroup if that is less; 0 if the system does not report it.
 
     Args:
         root: the folder with /proc and /sys.
@@ -64,7 +64,7 @@ def _machine_memory() -> int:
         return 0
 
 
-def cgroup_directories(controller: str, root: str = "/") -> Iterator[Tuple[int, str]]:
+def cgroup_directories(controller: str, root: str = "/") -> Iterator[tuple[int, str]]:
     """The cgroup directories of this process for a controller, from the inside to the outside. The limits of all apply.
 
     Args:
@@ -83,7 +83,7 @@ def cgroup_directories(controller: str, root: str = "/") -> Iterator[Tuple[int, 
             yield from _upwards(1, root, _V1_MOUNTS[controller], path)
 
 
-def _upwards(version: int, root: str, mounts: Tuple[str, ...], path: str) -> Iterator[Tuple[int, str]]:
+def _upwards(version: int, root: str, mounts: tuple[str, ...], path: str) -> Iterator[tuple[int, str]]:
     # In a container the path is often that of the host and does not exist there. Then the top of the mount is left,
     # which is the container's own cgroup.
     parts = [part for part in path.split("/") if part not in ("", "..")]

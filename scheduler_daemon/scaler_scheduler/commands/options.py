@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
+from typing import Any, Callable
 
-LONGEST_TIME_SECONDS = 1e9  # about 30 years; with more, sums of deadlines and poll time-outs would overflow
+MAX_TIME_SECONDS = 1e9  # about 30 years; with more, sums of deadlines and poll time-outs would overflow
 SIZE_HELP = (
     "in bytes, or with the suffix K, M, G or T in units of 1024, or with % as a share of the machine's memory or its "
     "cgroup's limit, whichever is less"
 )
-LEAST_MEMORY_BYTES = 1 << 20  # a smaller value is a forgotten suffix
-MOST_MEMORY_BYTES = 1 << 50
-LONGEST_CAPABILITY = 128  # characters of the name of a capability
-MOST_CAPABILITY = (1 << 32) - 1  # amount of a capability
-LONGEST_SHOWN = 80  # characters of a wrong value that a message repeats
-LEAST_SIMILARITY = 0.6  # of a wrong name and a suggested one; 1 is equality
+MIN_MEMORY_BYTES = 1 << 20  # a smaller value is a forgotten suffix
+MAX_MEMORY_BYTES = 1 << 50
+MAX_CAPABILITY_NAME_LENGTH = 128  # characters of the name of a capability
+MAX_CAPABILITY_AMOUNT = (1 << 32) - 1  # amount of a capability
+MAX_QUOTED_LENGTH = 80  # characters of a wrong value that a message repeats
+MIN_SIMILARITY = 0.6  # of a wrong name and a suggested one; 1 is equality
 
 
 class OptionError(ValueError):
@@ -35,12 +36,12 @@ class Kind:
     metavar: str
     parse: Callable[[str], Any]
     """Converts text to a value. Raises ValueError; its text says what is wrong."""
-    toml_types: Tuple[type, ...]
+    toml_types: tuple[type, ...]
     is_list: bool = False
     """Whether the value is a comma separated list (in TOML also an array)."""
-    combine: Callable[[Tuple[Any, ...]], Any] = tuple
+    combine: Callable[[tuple[Any, ...]], Any] = tuple
     """For a list: converts the tuple of its values to the option's value. Raises ValueError like `parse`."""
-    choices: Tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     """All values, if they can be listed."""
     is_file: bool = False
     """Whether the value is the path of a file, or a list of paths."""
@@ -105,7 +106,7 @@ class Command:
     environment_prefix: str
     default_file: str
     """The file that is read if it exists and no other file is named."""
-    options: Tuple[Option, ...]
+    options: tuple[Option, ...]
     check: Callable[[Mapping[str, GivenValue]], Iterable[str]] = lambda _found: ()
     """Checks rules that span several options. Returns a line for each that is broken."""
 
@@ -162,10 +163,10 @@ def seconds(*, allow_zero: bool = False) -> Kind:
             value = float(given)
         except ValueError:
             value = -1.0
-        is_right = 0 < value <= LONGEST_TIME_SECONDS or (allow_zero and value == 0)  # False for nan
+        is_right = 0 < value <= MAX_TIME_SECONDS or (allow_zero and value == 0)  # False for nan
         if not is_right:
             least = "from 0 to" if allow_zero else "above 0 and at most"
-            wanted = f"a number of seconds {least} {LONGEST_TIME_SECONDS:.0f}"
+            wanted = f"a number of seconds {least} {MAX_TIME_SECONDS:.0f}"
             raise ValueError(f"{quoted(given)} is not {wanted}")
         return value
 
@@ -198,8 +199,8 @@ def memory_size(usable: Callable[[], int]) -> Kind:
         if share and not usable():
             raise ValueError(f"{quoted(given)}: this system does not tell its memory's size; give a size in bytes")
         size = usable() * number / 100 if share else number * units[unit.upper()]
-        if not LEAST_MEMORY_BYTES <= size <= MOST_MEMORY_BYTES:
-            raise ValueError(f"{quoted(given)} is not a size from 1M to {MOST_MEMORY_BYTES >> 40}T")
+        if not MIN_MEMORY_BYTES <= size <= MAX_MEMORY_BYTES:
+            raise ValueError(f"{quoted(given)} is not a size from 1M to {MAX_MEMORY_BYTES >> 40}T")
         return int(size)
 
     return Kind("SIZE", parse, (int, float, str))
@@ -208,15 +209,17 @@ def memory_size(usable: Callable[[], int]) -> Kind:
 def capabilities() -> Kind:
     """A list of names, each with an amount or without (1). The value is a dict of amounts by name."""
 
-    def parse(given: str) -> Tuple[str, int]:
+    def parse(given: str) -> tuple[str, int]:
         name, separator, amount = (part.strip() for part in given.partition("="))
-        is_name = 0 < len(name) <= LONGEST_CAPABILITY and name.isprintable() and not re.search(r"[\s,=]", name)
-        is_amount = re.fullmatch("[0-9]{1,10}", amount or "1") and 1 <= int(amount or "1") <= MOST_CAPABILITY
+        is_name = 0 < len(name) <= MAX_CAPABILITY_NAME_LENGTH and name.isprintable() and not re.search(r"[\s,=]", name)
+        is_amount = re.fullmatch("[0-9]{1,10}", amount or "1") and 1 <= int(amount or "1") <= MAX_CAPABILITY_AMOUNT
         if not is_name or not is_amount or (separator and not amount):
-            raise ValueError(f"{quoted(given)} is not NAME or NAME=AMOUNT, the amount from 1 to {MOST_CAPABILITY}")
+            raise ValueError(
+                f"{quoted(given)} is not NAME or NAME=AMOUNT, the amount from 1 to {MAX_CAPABILITY_AMOUNT}"
+            )
         return name, int(amount or "1")
 
-    def combine(parts: Tuple[Tuple[str, int], ...]) -> Dict[str, int]:
+    def combine(parts: tuple[tuple[str, int], ...]) -> dict[str, int]:
         names = [name for name, _ in parts]
         for name in names:
             if names.count(name) > 1:
@@ -227,9 +230,9 @@ def capabilities() -> Kind:
 
 
 def quoted(given: object) -> str:
-    """A wrong value for an error message: quoted, on one line, at most LONGEST_SHOWN characters."""
+    """A wrong value for an error message: quoted, on one line, at most MAX_QUOTED_LENGTH characters."""
     quoted = repr(given)
-    return quoted if len(quoted) <= LONGEST_SHOWN else quoted[:LONGEST_SHOWN] + "..."
+    return quoted if len(quoted) <= MAX_QUOTED_LENGTH else quoted[:MAX_QUOTED_LENGTH] + "..."
 
 
 EXIT_WRONG_OPTIONS, EXIT_UNAVAILABLE = 2, 1
@@ -270,7 +273,7 @@ def parse_parts(option: Option, given: Sequence[str], source: str) -> GivenValue
         raise OptionError(f"{source}: {error}") from None
 
 
-def suggestion(name: str, known: Sequence[str], similarity: float = LEAST_SIMILARITY) -> str:
+def suggestion(name: str, known: Sequence[str], similarity: float = MIN_SIMILARITY) -> str:
     """The text ` (did you mean NAME?)` for an unknown name, or an empty text if no known name is similar."""
     from difflib import get_close_matches
 

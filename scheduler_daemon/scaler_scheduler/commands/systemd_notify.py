@@ -9,18 +9,18 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from typing import Dict, Mapping, MutableMapping, Optional
+from collections.abc import Mapping, MutableMapping
 
 SOCKET_VARIABLE = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLE = "WATCHDOG_USEC"
 WATCHDOG_PROCESS_VARIABLE = "WATCHDOG_PID"
 PINGS_PER_WATCHDOG_INTERVAL = 3
-"""Three, so that a loop that is busy for a while is not taken for one that hangs."""
+"""Three, so that a loop that is busy for a while does not look like a loop that hangs."""
 
 _log = logging.getLogger(__name__)
 
 
-def pop_variables(environ: MutableMapping[str, str]) -> Dict[str, str]:
+def pop_variables(environ: MutableMapping[str, str]) -> dict[str, str]:
     """Remove the service manager's variables from the environment and return them. Child processes do not get them."""
     names = (SOCKET_VARIABLE, WATCHDOG_VARIABLE, WATCHDOG_PROCESS_VARIABLE)
     return {name: environ.pop(name) for name in names if name in environ}
@@ -35,7 +35,7 @@ class SystemdNotifier:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._address = _address(environ.get(SOCKET_VARIABLE, ""))
-        self._socket: Optional[socket.socket] = None
+        self._socket: socket.socket | None = None
         self._status = ""
         self.watchdog_seconds = 0.0
         """How often to call `watchdog`; 0: never."""

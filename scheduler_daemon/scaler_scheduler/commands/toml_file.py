@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable
 
 from .options import Command, GivenValue, Kind, Option, OptionError, parse_parts, parse_text, quoted, suggestion
 
-MOST_SYNTAX_ERRORS = 20
-LONGEST_ENTRY = 1000  # in lines
+MAX_SYNTAX_ERRORS = 20
+MAX_ENTRY_LINES = 1000  # in lines
 
 
-def check_file(command: Command, path: str) -> List[str]:
+def check_file(command: Command, path: str) -> list[str]:
     """All errors in a TOML file, a line for each: `FILE:LINE: KEY: what is wrong`."""
     try:
         found, problems = read_file(command, path)
@@ -24,7 +24,7 @@ def check_file(command: Command, path: str) -> List[str]:
     return problems + list(command.check(found))
 
 
-def read_file(command: Command, path: str) -> Tuple[Dict[str, GivenValue], List[str]]:
+def read_file(command: Command, path: str) -> tuple[dict[str, GivenValue], list[str]]:
     """The options that a file sets, by key, and the errors in its syntax and single keys.
 
     An option with empty quotes is not set, like an empty variable in the environment.
@@ -35,7 +35,7 @@ def read_file(command: Command, path: str) -> Tuple[Dict[str, GivenValue], List[
     content = _read_text(path)
     entries, problems = _entries(path, content)
     options = {option.key: option for option in command.options}
-    found: Dict[str, GivenValue] = {}
+    found: dict[str, GivenValue] = {}
     for key, value in entries.items():
         line = _line_of(content, key)
         source = f"{_place(path, line)}: {key}"
@@ -60,7 +60,7 @@ def _read_text(path: str) -> str:
         raise OptionError(f"{path} is not UTF-8 text") from None
 
 
-def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, str]]]:
+def _entries(path: str, content: str) -> tuple[dict[str, Any], list[tuple[int, str]]]:
     """The entries of a file, and the errors in its syntax by line.
 
     A wrong line is skipped to find further errors. The end of a wrong entry of several lines is not known, so only the
@@ -68,8 +68,8 @@ def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, s
     """
     loads = _toml_reader()
     lines = content.split("\n")
-    problems: List[Tuple[int, str]] = []
-    while len(problems) < MOST_SYNTAX_ERRORS:
+    problems: list[tuple[int, str]] = []
+    while len(problems) < MAX_SYNTAX_ERRORS:
         try:
             return loads("\n".join(lines)), problems
         except RecursionError:
@@ -90,10 +90,10 @@ def _entries(path: str, content: str) -> Tuple[Dict[str, Any], List[Tuple[int, s
     return {}, problems
 
 
-def _read_entries_above(lines: List[str]) -> Tuple[Dict[str, Any], int]:
-    """The entries above the one that the last line belongs to, and the line where that entry begins."""
+def _read_entries_above(lines: list[str]) -> tuple[dict[str, Any], int]:
+    """The entries above the entry of the last line, and the line where that last entry begins."""
     loads = _toml_reader()
-    for length in range(len(lines) - 1, max(0, len(lines) - LONGEST_ENTRY), -1):
+    for length in range(len(lines) - 1, max(0, len(lines) - MAX_ENTRY_LINES), -1):
         try:
             return loads("\n".join(lines[:length])), length + 1
         except (ValueError, RecursionError):
@@ -101,16 +101,16 @@ def _read_entries_above(lines: List[str]) -> Tuple[Dict[str, Any], int]:
     return {}, 1
 
 
-def _toml_reader() -> Callable[[str], Dict[str, Any]]:
+def _toml_reader() -> Callable[[str], dict[str, Any]]:
     if sys.version_info >= (3, 11):  # not at the top: most starts read no file
         import tomllib
     else:
         import tomli as tomllib
-    loads: Callable[[str], Dict[str, Any]] = tomllib.loads
+    loads: Callable[[str], dict[str, Any]] = tomllib.loads
     return loads
 
 
-def _syntax_problem(lines: List[str], complaint: str) -> Tuple[int, str]:
+def _syntax_problem(lines: list[str], complaint: str) -> tuple[int, str]:
     """The line number in an error message of the TOML reader, and the message without it."""
     where = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", complaint)
     if where is None:
@@ -119,7 +119,7 @@ def _syntax_problem(lines: List[str], complaint: str) -> Tuple[int, str]:
     return int(where.group(1) or last), complaint[: where.start()]
 
 
-def _check_swallowed_by_table(path: str, content: str, options: Dict[str, Option], key: str, value: Any) -> None:
+def _check_swallowed_by_table(path: str, content: str, options: dict[str, Option], key: str, value: Any) -> None:
     """Raise OptionError for an option below a [table]. TOML makes it part of the table; it must be above."""
     if not isinstance(value, dict) or re.search(rf"^[ \t]*\[[ \t]*{re.escape(key)}\b", content, re.MULTILINE) is None:
         return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Iterator, Mapping, Optional
 
 from ..commands import options
 from ..commands.addresses import ADDRESS_VARIABLE, Address, parse_bind_address
@@ -18,10 +18,10 @@ from .limits import LIMIT_OPTIONS, PeerLimits
 
 PROGRAM = "scaler_scheduler"
 EVENT_LOOPS = ("zmq", "builtin", "uvloop")
-MOST_IO_THREADS = 256
-LONGEST_WORKER_QUEUE = 1_000_000
-MOST_TASK_RETRIES = 1_000_000
-HIGHEST_PROCESS = 2**31 - 1
+MAX_IO_THREADS = 256
+MAX_WORKER_QUEUE_TASKS = 1_000_000
+MAX_TASK_RETRIES = 1_000_000
+MAX_PROCESS_ID = 2**31 - 1
 DEFAULT_MEMORY_LIMIT = "50%"
 
 
@@ -32,26 +32,26 @@ class Config(PeerLimits):
     address: Address
     """Where clients, workers and host agents connect. Port 0 stands for any free port."""
     io_threads: int
-    """Number of ZeroMQ's I/O threads."""
+    """Number of I/O threads of ZeroMQ."""
     event_loop: str
-    """One of EVENT_LOOPS. uvloop can be imported."""
+    """One of EVENT_LOOPS. If it is uvloop, uvloop can be imported."""
     client_timeout_seconds: float
-    """The scheduler gives up a client that is silent for longer."""
+    """Seconds. A client that sends nothing for longer is lost."""
     worker_timeout_seconds: float
-    """The scheduler gives up a worker or host agent that is silent for longer."""
+    """Seconds. A worker or host agent that sends nothing for longer is lost."""
     per_worker_queue_size: int
-    """The most tasks that a worker is sent in advance of the task it runs."""
+    """The most tasks that the scheduler sends a worker in addition to its running task."""
     task_retries: int
     """Further attempts of a task whose worker died while it ran."""
     memory_limit_bytes: int
     """Bytes of payloads and their overhead. Above it clients get no more credit."""
     protected: bool
-    """Whether a client's request to end the scheduler and its clusters is refused."""
+    """Whether the scheduler refuses a client's request to end it and its clusters."""
     keys: str
     """The folder with the server's key and the list of authorized keys. Empty: peers have no keys."""
     insecure: bool
-    """Whether addresses that other machines reach are bound without keys."""
-    monitor_address: Optional[Address]
+    """Whether the scheduler binds addresses that other machines can reach without keys."""
+    monitor_address: Address | None
     """Where snapshots are published. None: `commands.addresses.default_monitor_address`."""
     parent_process: int
     """The scheduler ends when the process with this id is no longer its parent. 0: never."""
@@ -112,8 +112,8 @@ _MEMORY_LIMIT = Option(
     "memory-limit",
     options.memory_size(usable_memory),
     None,
-    "the most memory for the tasks, results and objects that the scheduler holds; above it clients keep their tasks "
-    "until there is room again, and new objects are refused; " + options.SIZE_HELP,
+    "the most memory for the tasks, results and objects that the scheduler holds; above it, clients keep further "
+    "tasks until memory is free again, and new objects are refused; " + options.SIZE_HELP,
     default_text=DEFAULT_MEMORY_LIMIT,
     sample=DEFAULT_MEMORY_LIMIT,
 )
@@ -137,7 +137,7 @@ COMMAND = Command(
             default_text=f"none: it must be given here, in {ADDRESS_VARIABLE}, or in the file",
             sample="tcp://127.0.0.1:2345",
         ),
-        Option("io-threads", options.integer(1, MOST_IO_THREADS), 1, "ZeroMQ's I/O threads", unit="thread"),
+        Option("io-threads", options.integer(1, MAX_IO_THREADS), 1, "ZeroMQ's I/O threads", unit="thread"),
         Option(
             "event-loop",
             Kind("LOOP", _parse_event_loop, (str,), choices=EVENT_LOOPS),
@@ -149,28 +149,30 @@ COMMAND = Command(
             "client-timeout-seconds",
             options.seconds(),
             60.0,
-            "give up a client that is silent for longer, and cancel its tasks",
+            "the lease of clients: if a client sends nothing for longer, it is lost and its tasks are cancelled",
             unit="seconds",
         ),
         Option(
             "worker-timeout-seconds",
             options.seconds(),
             60.0,
-            "give up a worker or host agent that is silent for longer, and run its tasks elsewhere",
+            "the lease of workers and host agents: if one sends nothing for longer, it is lost, and its tasks run "
+            "elsewhere",
             unit="seconds",
         ),
         Option(
             "per-worker-queue-size",
-            options.integer(1, LONGEST_WORKER_QUEUE),
+            options.integer(1, MAX_WORKER_QUEUE_TASKS),
             1000,
-            "the most tasks that a worker is sent in advance; the scheduler adapts their number to their run times",
+            "the most tasks that the scheduler sends a worker in advance; it computes their number from their run "
+            "times",
             unit="tasks",
         ),
         Option(
             "task-retries",
-            options.integer(0, MOST_TASK_RETRIES),
+            options.integer(0, MAX_TASK_RETRIES),
             3,
-            "how many times a task is run again if its worker died",
+            "how often a task runs again after its worker died while it ran",
             unit="retries",
         ),
         _MEMORY_LIMIT,
@@ -185,15 +187,15 @@ COMMAND = Command(
             options.text("DIR", is_file=True),
             "",
             "the folder of keys that scaler_scheduler keygen has made: connections are encrypted, and only the keys "
-            "listed there may connect; needed if other machines reach the address. The folder must belong to the user "
-            "that runs the scheduler; for the service: chown -R scaler: DIR",
+            "listed there may connect; required if other machines can reach the address. The folder must belong to the "
+            "user that runs the scheduler; for the service: chown -R scaler: DIR",
             environment=KEYS_VARIABLE,
         ),
         Option(
             "insecure",
             options.boolean(),
             False,
-            "bind an address without keys although other machines reach it: they can run code on the workers",
+            "bind an address without keys even if other machines can reach it: they can then run code on the workers",
         ),
         Option(
             "monitor-address",
@@ -205,10 +207,10 @@ COMMAND = Command(
         ),
         Option(
             "parent-process",
-            options.integer(0, HIGHEST_PROCESS),
+            options.integer(0, MAX_PROCESS_ID),
             0,
-            "end when the process with this id is no longer the parent, as an application's own local scheduler and "
-            "cluster do; 0 is never",
+            "end when the process with this id is no longer the parent, for the local scheduler of an application; "
+            "0: never",
         ),
         *LIMIT_OPTIONS,
         *LOGGING_OPTIONS,

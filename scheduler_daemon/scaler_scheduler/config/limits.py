@@ -1,27 +1,27 @@
-"""Options that limit what one peer may ask of the scheduler. A peer beyond a limit gets one error that names it."""
+"""Options that limit what one peer may use. A peer that exceeds a limit gets one error that names the limit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict
+from typing import Any
 
 from ..commands import options
 from ..commands.machine import usable_memory
 from ..commands.options import Option
 
-MOST = 1 << 40
+MAX_COUNT = 1 << 40
 """The highest value of a limit that counts something. No installation reaches it."""
 
-LEAST_ROWS = 4096
+MIN_ROWS = 4096
 """The lowest `--batch-limit`: scaler_client sends this many rows in one message."""
 
-MOST_ROWS = 1 << 28
-MOST_HELLOS = 1_000_000
+MAX_ROWS = 1 << 28
+MAX_HELLOS = 1_000_000
 
 
 @dataclass(frozen=True)
 class PeerLimits:
-    """The limits of what one peer may ask of the scheduler, with units."""
+    """The limits of what one peer may use, with units."""
 
     message_size_limit: int
     """Bytes of one frame. A connection that announces a longer frame is cut."""
@@ -66,45 +66,45 @@ def _count(name: str, default: int, most: int, text: str, unit: str, least: int 
 
 LIMIT_OPTIONS = (
     _size("message-size-limit", "the longest frame that a peer may send; a connection that announces more is cut"),
-    _count("batch-limit", 1 << 20, MOST_ROWS, "the most rows in one message", "rows", LEAST_ROWS),
+    _count("batch-limit", 1 << 20, MAX_ROWS, "the most rows in one message", "rows", MIN_ROWS),
     _count(
         "client-task-limit",
         1_000_000_000,
-        MOST,
-        "the most open tasks of one client; at the limit the client keeps further tasks until some are done",
+        MAX_COUNT,
+        "the most open tasks of one client; at the limit the client keeps further tasks until some have ended",
         "tasks",
     ),
-    _count("client-object-limit", 1_000_000, MOST, "the most objects of one client", "objects"),
+    _count("client-object-limit", 1_000_000, MAX_COUNT, "the most objects of one client", "objects"),
     _size("client-object-size-limit", "the most memory for the objects of one client"),
-    _count("client-function-limit", 100_000, MOST, "the most functions of one client", "functions"),
-    _count("peer-limit", 100_000, MOST, "the most clients, workers and host agents at one time", "peers"),
+    _count("client-function-limit", 100_000, MAX_COUNT, "the most functions of one client", "functions"),
+    _count("peer-limit", 100_000, MAX_COUNT, "the most clients, workers and host agents at one time", "peers"),
     _count(
         "hello-rate-limit",
         10_000,
-        MOST_HELLOS,
-        "the most hellos a second from all peers together; further peers are asked to try again",
+        MAX_HELLOS,
+        "the most hellos a second from all peers together; further peers must try again",
         "hellos",
     ),
     _count(
         "connection-limit",
         100_000,
-        MOST,
-        "the most connections at one time from all addresses together; further ones are cut at once. The process's "
-        "limit of open files applies as well",
+        MAX_COUNT,
+        "the most connections at one time from all addresses together; further connections are cut at once. The "
+        "process's limit of open files applies too",
         "connections",
     ),
     _count(
         "address-connection-limit",
         100_000,
-        MOST,
-        "the most connections at one time from one address (IPv6: one /64 network); further ones are cut at once",
+        MAX_COUNT,
+        "the most connections at one time from one address (IPv6: one /64 network); further connections are cut",
         "connections",
     ),
     _count(
         "connection-rate-limit",
         1000,
-        MOST_HELLOS,
-        "the most new connections a second from one address; further ones wait",
+        MAX_HELLOS,
+        "the most new connections a second from one address; further connections wait",
         "connections",
     ),
     _count(
@@ -118,12 +118,12 @@ LIMIT_OPTIONS = (
 )
 
 
-def complete(values: Dict[str, Any]) -> None:
+def complete(values: dict[str, Any]) -> None:
     """Fill in the defaults that depend on the machine.
 
     Args:
-        values: the options' values by key. None stands for the default.
+        values: the options' values by key; a None is replaced by the default.
     """
     for option in LIMIT_OPTIONS:
         if values[option.key] is None:
-            values[option.key] = usable_memory() or options.MOST_MEMORY_BYTES
+            values[option.key] = usable_memory() or options.MAX_MEMORY_BYTES

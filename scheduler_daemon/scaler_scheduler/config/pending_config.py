@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Mapping
+from collections.abc import Mapping
 
 from ..commands.command_line import Arguments, resolve
 from ..commands.options import Command, OptionError
@@ -17,7 +17,7 @@ class PendingConfig:
     Args:
         command: the table of options.
         arguments: the command line.
-        environ: the environment. A mapping that changes is read again.
+        environ: the environment. It is read again at each `log_changes`.
 
     Raises:
         OptionError: an option is wrong at the start.
@@ -30,7 +30,7 @@ class PendingConfig:
         self._before = resolve(command, arguments, environ)
 
     def log_changes(self) -> None:
-        """Log the options that have changed, or the error that the next start would end with."""
+        """Log the changed options, or the error with which the next start would fail."""
         try:
             now = resolve(self._command, self._arguments, self._environ)
         except OptionError as error:

@@ -4,7 +4,7 @@
 `array.array`s, with one element if it holds for every row.
 """
 
-from typing import Dict, List, Sequence, Tuple
+from collections.abc import Sequence
 
 WELCOME = 1
 REFUSED = 2
@@ -28,6 +28,7 @@ SHUTDOWN = 29
 OUTPUT = 30
 FETCH_OBJECTS = 31
 NOTICE = 34
+INPUTS = 35
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -60,9 +61,10 @@ class Effect:
 
 
 class Welcome(Effect):
-    """The answer to a hello. `credit` and `result_window` are in bytes, for clients; other peers get 0."""
+    """The answer to a hello. For clients, others get 0: `credit` and `result_window` in bytes, and the number of
+    connected workers."""
 
-    __slots__ = ("credit", "lease_milliseconds", "message_size_limit", "result_window")
+    __slots__ = ("credit", "lease_milliseconds", "message_size_limit", "result_window", "workers")
     kind = WELCOME
 
     def __init__(
@@ -72,8 +74,10 @@ class Welcome(Effect):
         credit: int = 0,
         result_window: int = 0,
         message_size_limit: int = 0,
+        workers: int = 0,
     ) -> None:
         self.route = route
+        self.workers = workers
         self.lease_milliseconds = lease_milliseconds
         self.message_size_limit = message_size_limit
         self.credit = credit
@@ -81,7 +85,7 @@ class Welcome(Effect):
 
 
 class Refused(Effect):
-    """A peer may not join. `reason` is one of the REFUSED_ constants."""
+    """A peer must not join. `reason` is one of the REFUSED_ constants."""
 
     __slots__ = ("reason", "text")
     kind = REFUSED
@@ -111,15 +115,20 @@ class Goodbye(Effect):
 
 
 class HeartbeatEcho(Effect):
-    """The answer to a heartbeat. `is_drained`: none of a retiring agent's workers holds a task."""
+    """The answer to a heartbeat.
 
-    __slots__ = ("is_drained", "sequence")
+    `is_drained`: none of a retiring agent's workers holds a task. `workers`: to a client, the number of connected
+    workers.
+    """
+
+    __slots__ = ("is_drained", "sequence", "workers")
     kind = HEARTBEAT_ECHO
 
-    def __init__(self, route: bytes, sequence: int, is_drained: bool = False) -> None:
+    def __init__(self, route: bytes, sequence: int, is_drained: bool = False, workers: int = 0) -> None:
         self.route = route
         self.sequence = sequence
         self.is_drained = is_drained
+        self.workers = workers
 
 
 class Function(Effect):
@@ -142,7 +151,7 @@ class ForgetFunctions(Effect):
     __slots__ = ("numbers",)
     kind = FORGET_FUNCTIONS
 
-    def __init__(self, route: bytes, numbers: List[int]) -> None:
+    def __init__(self, route: bytes, numbers: list[int]) -> None:
         self.route = route
         self.numbers = numbers
 
@@ -153,10 +162,10 @@ class Rows:
     __slots__ = ("large_frames", "large_rows", "parts", "sizes")
 
     def __init__(self) -> None:
-        self.sizes: List[int] = []
-        self.parts: List[bytes] = []
-        self.large_rows: List[int] = []
-        self.large_frames: List[bytes] = []
+        self.sizes: list[int] = []
+        self.parts: list[bytes] = []
+        self.large_rows: list[int] = []
+        self.large_frames: list[bytes] = []
 
     def append_run(self, sizes: Sequence[int], joined: bytes) -> None:
         """Add rows whose payloads follow one another in `joined`."""
@@ -174,19 +183,22 @@ FLAG_PROFILE = 1
 FLAG_REPORT_START = 2
 FLAG_STREAM_OUTPUT = 4
 FLAG_MAY_STORE = 8
+FLAG_CALLS = 16
 
-IN_MESSAGE = 0
-FILE_TO_COME = 1
-FILE_OF_WORKER = 2
-"""The values of Dispatch.shared: where the worker finds an input."""
+INPUT_IN_MESSAGE = 0
+INPUT_IN_AGENT_FILE = 1
+INPUT_IN_WORKER_FILE = 2
+INPUT_OF_HELD_TASK = 3
+INPUT_AWAITED = 4
+"""The values of Dispatch.input_sources: where the worker finds an input."""
 
 
 class Dispatch(Effect):
     """Tasks for a worker.
 
-    `row_options` maps a row to its flags, depth and priority, for rows that have any. `inputs`, `shared` and `inlined`
-    have one element for each object that a row reads; `input_counts` maps a row to its number of inputs. `names` maps a
-    row to the name that the user gave the task.
+    `row_options` maps a row to its flags, depth and priority, for rows that have any. `inputs`, `input_sources` and
+    `inline_sizes` have one element for each object that a row reads; `input_counts` maps a row to its number of inputs.
+    `names` maps a row to the name that the user gave the task.
     """
 
     __slots__ = (
@@ -194,43 +206,45 @@ class Dispatch(Effect):
         "clients",
         "functions",
         "ids",
-        "inlined",
+        "inline_sizes",
         "names",
         "input_counts",
         "inputs",
         "rows",
-        "shared",
+        "input_sources",
         "row_options",
     )
     kind = DISPATCH
 
     def __init__(self, route: bytes) -> None:
         self.route = route
-        self.clients: List[int] = []
-        self.ids: List[int] = []
-        self.attempts: List[int] = []
-        self.functions: List[int] = []
+        self.clients: list[int] = []
+        self.ids: list[int] = []
+        self.attempts: list[int] = []
+        self.functions: list[int] = []
         self.rows = Rows()
-        self.row_options: Dict[int, Tuple[int, int, int]] = {}
-        self.names: Dict[int, str] = {}
-        self.inputs: List[int] = []
-        self.shared: List[int] = []
-        self.inlined: List[int] = []
-        self.input_counts: Dict[int, int] = {}
+        self.row_options: dict[int, tuple[int, int, int]] = {}
+        self.names: dict[int, str] = {}
+        self.inputs: list[int] = []
+        self.input_sources: list[int] = []
+        self.inline_sizes: list[int] = []
+        self.input_counts: dict[int, int] = {}
 
 
 class Resolved(Effect):
     """Answers for a client. `profiles` maps a row to its duration and CPU time in nanoseconds, and its peak bytes."""
 
-    __slots__ = ("ids", "outcomes", "profiles", "rows")
+    __slots__ = ("deadline", "ids", "outcomes", "profiles", "rows")
     kind = RESOLVED
 
     def __init__(self, route: bytes) -> None:
         self.route = route
-        self.ids: List[int] = []
-        self.outcomes: List[int] = []
+        self.deadline = 0.0
+        """Until when it may wait for more answers, in seconds of the monotonic clock."""
+        self.ids: list[int] = []
+        self.outcomes: list[int] = []
         self.rows = Rows()
-        self.profiles: Dict[int, Tuple[int, int, int]] = {}
+        self.profiles: dict[int, tuple[int, int, int]] = {}
 
 
 class Started(Effect):
@@ -253,15 +267,15 @@ class Output(Effect):
     def __init__(self, route: bytes, dropped: int) -> None:
         self.route = route
         self.dropped = dropped
-        self.ids: List[int] = []
-        self.streams: List[int] = []
-        self.labels: List[int] = []
-        self.sizes: List[int] = []
-        self.texts: List[bytes] = []
+        self.ids: list[int] = []
+        self.streams: list[int] = []
+        self.labels: list[int] = []
+        self.sizes: list[int] = []
+        self.texts: list[bytes] = []
 
 
 class CancelRefused(Effect):
-    """Tasks that a client has cancelled and that run on, because they had begun."""
+    """Tasks that a client has cancelled but that continue, because they have begun."""
 
     __slots__ = ("ids",)
     kind = CANCEL_REFUSED
@@ -284,14 +298,14 @@ class Tasks(Effect):
 
 
 class Retract(Tasks):
-    """Queued tasks that a worker is asked to give back."""
+    """Queued tasks that a worker must give back."""
 
     __slots__ = ()
     kind = RETRACT
 
 
 class Stop(Tasks):
-    """Running tasks that a worker is told to interrupt."""
+    """Running tasks that a worker must interrupt."""
 
     __slots__ = ()
     kind = STOP
@@ -313,17 +327,21 @@ class EndWorker(Effect):
 
 
 class Object(Effect):
-    """The bytes of an object, for a worker or a host agent."""
+    """The bytes of an object, for a worker or a host agent.
 
-    __slots__ = ("client", "frames", "id", "name")
+    If the object is a file, the daemon either sets `file_bytes` and removes the frames, or reads them.
+    """
+
+    __slots__ = ("client", "file_bytes", "frames", "id", "name")
     kind = OBJECT
 
-    def __init__(self, route: bytes, client: int, object_id: int, name: str, frames: List[bytes]) -> None:
+    def __init__(self, route: bytes, client: int, object_id: int, name: str, frames: list[bytes]) -> None:
         self.route = route
         self.client = client
         self.id = object_id
         self.name = name
         self.frames = frames
+        self.file_bytes = 0
 
 
 class ForgetObjects(Effect):
@@ -332,10 +350,23 @@ class ForgetObjects(Effect):
     __slots__ = ("clients", "ids")
     kind = FORGET_OBJECTS
 
-    def __init__(self, route: bytes, clients: List[int], ids: List[int]) -> None:
+    def __init__(self, route: bytes, clients: list[int], ids: list[int]) -> None:
         self.route = route
         self.clients = clients
         self.ids = ids
+
+
+class Inputs(Effect):
+    """Results that rows queued ahead at a worker wait for."""
+
+    __slots__ = ("clients", "ids", "values")
+    kind = INPUTS
+
+    def __init__(self, route: bytes) -> None:
+        self.route = route
+        self.clients: list[int] = []
+        self.ids: list[int] = []
+        self.values: list[bytes] = []
 
 
 class FetchObjects(Effect):
@@ -344,7 +375,7 @@ class FetchObjects(Effect):
     __slots__ = ("clients", "ids")
     kind = FETCH_OBJECTS
 
-    def __init__(self, route: bytes, clients: List[int], ids: List[int]) -> None:
+    def __init__(self, route: bytes, clients: list[int], ids: list[int]) -> None:
         self.route = route
         self.clients = clients
         self.ids = ids
@@ -380,7 +411,7 @@ class Notice(Effect):
 
 
 class Error(Effect):
-    """An error for the sender of a message. `tasks` are the ids of submitted tasks that are not accepted."""
+    """An error for the sender of a message. `tasks` are the ids of the rejected tasks of a submit."""
 
     __slots__ = ("tasks", "text")
     kind = ERROR

@@ -1,16 +1,15 @@
 """The exceptions of the core."""
 
-from typing import Sequence
+from collections.abc import Sequence
 
 
 class ProtocolError(Exception):
-    """A legal message that is wrong in the current state. The sender gets an error.
-
-    The message changed nothing. The exception is a submit of which some tasks are not accepted; `tasks` names them.
+    """A legal message that is wrong in the current state. The sender gets an error. The message has changed nothing,
+    unless it is a submit of which only some tasks are rejected; `tasks` names these.
 
     Args:
         text: what is wrong, in one line.
-        tasks: ids of the submitted tasks that are not accepted.
+        tasks: ids of the rejected tasks of a submit.
     """
 
     def __init__(self, text: str, tasks: Sequence[int] = ()) -> None:
@@ -19,7 +18,7 @@ class ProtocolError(Exception):
 
 
 class NotAdmittedError(Exception):
-    """A peer that may not join. The peer is told so, and does not try again.
+    """A peer that must not join. The peer gets `refused`, and does not try again.
 
     Args:
         text: why it may not join, in one line.
@@ -33,4 +32,4 @@ class NotAdmittedError(Exception):
 
 class InvariantError(Exception):
     """The core contradicts itself, which is a defect. The process ends, and clients submit their open tasks to the next
-    one."""
+    scheduler."""

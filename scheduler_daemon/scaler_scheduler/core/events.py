@@ -1,12 +1,12 @@
 """The input of the core: one class for each message that a peer may send, named as in the schema.
 
 `kind` is the message's ordinal in the schema, so that one list look-up finds the handler. Columns are `array.array`s of
-full length. `route` is the connection that the message came by. Every field is always set, because PyPy's JIT compiles
-one shape. All classes are in one module, so that a reader finds each by its message's name.
+full length. `route` is the connection on which the message came. Every field is always set, because PyPy's JIT then
+compiles only one shape. All classes are in one module, so that a reader finds each by its message's name.
 """
 
 from array import array
-from typing import Dict, FrozenSet, List, Sequence, Tuple
+from collections.abc import Sequence
 
 HELLO = 0
 GOODBYE = 4
@@ -26,7 +26,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
-KINDS = 35
+KINDS = 36
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -48,21 +48,24 @@ class Event:
         self.route = route
 
 
-Capabilities = FrozenSet[Tuple[str, int]]
+Capabilities = frozenset[tuple[str, int]]
 """Names with amounts: what a worker has, or what a task needs."""
 
-Kinds = FrozenSet[str]
+Kinds = frozenset[str]
 """The kinds of functions that a worker can run. Empty: it can run all."""
 
 
 class Options:
     """The options of a Submit, which hold for every row.
 
-    `retries` -1: the scheduler's default. `timeout_seconds` 0: no limit. `graph` 0: the rows belong to no graph. `keys`
-    are the wanted keys of the graph, for people.
+    `depth` is 0 for tasks of applications; a task that another task has submitted has its parent's depth + 1. `retries`
+    -1: the scheduler's default. `timeout_seconds` 0: no limit. `graph` 0: the rows belong to no graph. `keys` are the
+    wanted keys of the graph, for people. `calls` is the number of calls that each row stands for; 0: the row is a
+    single call, whose payload and answer have the plain form.
     """
 
     __slots__ = (
+        "calls",
         "capabilities",
         "depth",
         "graph",
@@ -74,6 +77,7 @@ class Options:
         "retries",
         "stream_output",
         "timeout_seconds",
+        "weight",
     )
 
     def __init__(
@@ -88,6 +92,7 @@ class Options:
         stream_output: bool = False,
         graph: int = 0,
         keys: str = "",
+        calls: int = 0,
     ) -> None:
         self.priority = priority
         self.depth = depth
@@ -99,6 +104,9 @@ class Options:
         self.stream_output = stream_output
         self.graph = graph
         self.keys = keys
+        self.calls = calls
+        self.weight = max(1, calls)
+        """How many calls a row counts as."""
         self.rank = (priority << 32) + depth
         """The order of tasks: a higher number goes first. Priority decides, then depth."""
 
@@ -112,9 +120,9 @@ _NOTHING: "array[int]" = array("q")
 class Hello(Event):
     """A peer joins.
 
-    `worker` is a nested client's: the incarnation of the worker that it lives in, else 0. `running` names the tasks
-    that a worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the scheduler that
-    welcomed this peer last, or 0.
+    `worker` is for a nested client: the incarnation of the worker that it lives in; otherwise 0. `running` names the
+    tasks that a worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the
+    scheduler that welcomed this peer last, or 0. `queues_ahead`: this worker takes rows whose inputs are not there yet.
     """
 
     __slots__ = (
@@ -127,6 +135,7 @@ class Hello(Event):
         "name",
         "pid",
         "protocol_version",
+        "queues_ahead",
         "role",
         "running",
         "scheduler",
@@ -150,9 +159,10 @@ class Hello(Event):
         name: str,
         worker: int = 0,
         capabilities: Capabilities = frozenset(),
-        running: Sequence[Tuple[int, int, int]] = (),
+        running: Sequence[tuple[int, int, int]] = (),
         kinds: Kinds = frozenset(),
         scheduler: int = 0,
+        queues_ahead: bool = False,
     ) -> None:
         self.route = route
         self.protocol_version = protocol_version
@@ -168,9 +178,10 @@ class Hello(Event):
         self.capabilities = capabilities
         self.running = running
         self.kinds = kinds
+        self.queues_ahead = queues_ahead
         self.scheduler = scheduler
         self.user = ""
-        """The authenticated user of this connection, `role:key`. The peer did not choose it. Empty where peers have no
+        """The authenticated user of this connection, `role:key`, which the peer cannot choose. Empty if peers have no
         keys."""
 
 
@@ -188,9 +199,9 @@ class Goodbye(Event):
 class Heartbeat(Event):
     """A peer is alive.
 
-    `workers` are the workers whose leases a host agent renews beside its own. `usage` is what the sender uses, and
-    `usages` what each of these workers uses: resident bytes, and milliseconds of processor time. `is_retiring`: the
-    agent is about to end; its workers finish running tasks and get no new ones.
+    `workers` are the workers whose leases a host agent renews in addition to its own. `usage` has the sender's resident
+    bytes and milliseconds of processor time, and `usages` those of each of these workers. `is_retiring`: the agent is
+    about to end; its workers finish running tasks and get no new ones.
     """
 
     __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "workers")
@@ -200,10 +211,10 @@ class Heartbeat(Event):
         self,
         route: bytes,
         sequence: int,
-        workers: List[int],
-        usage: Tuple[int, int] = (0, 0),
+        workers: list[int],
+        usage: tuple[int, int] = (0, 0),
         lag_microseconds: int = 0,
-        usages: Sequence[Tuple[int, int]] = (),
+        usages: Sequence[tuple[int, int]] = (),
         is_retiring: bool = False,
     ) -> None:
         self.route = route
@@ -216,7 +227,7 @@ class Heartbeat(Event):
 
 
 class Function(Event):
-    """A client's function. `number` is the client's own; `digest` identifies the bytes."""
+    """A client's function. The client chooses `number`; `digest` identifies the bytes."""
 
     __slots__ = ("digest", "function_kind", "name", "number", "payload")
     kind = FUNCTION
@@ -242,7 +253,8 @@ class ForgetFunctions(Event):
 
 
 class Submit(Event):
-    """New tasks. `functions` has one element for all rows, or one a row. `large` maps a row to its payload."""
+    """New tasks. `functions` has one element for all rows, or one a row. `large` maps a row to its payload.
+    `keep_earlier` are ids of earlier tasks whose results new tasks are going to read."""
 
     __slots__ = (
         "functions",
@@ -250,6 +262,7 @@ class Submit(Event):
         "input_counts",
         "inputs",
         "keep",
+        "keep_earlier",
         "large",
         "options",
         "payload",
@@ -264,11 +277,12 @@ class Submit(Event):
         functions: "array[int]",
         sizes: "array[int]",
         payload: bytes,
-        large: Dict[int, bytes],
+        large: dict[int, bytes],
         options: Options = DEFAULT_OPTIONS,
         inputs: "array[int]" = _NOTHING,
         input_counts: "array[int]" = _NOTHING,
         keep: "array[int]" = _NOTHING,
+        keep_earlier: "array[int]" = _NOTHING,
     ) -> None:
         self.route = route
         self.ids = ids
@@ -280,6 +294,7 @@ class Submit(Event):
         self.inputs = inputs
         self.input_counts = input_counts
         self.keep = keep
+        self.keep_earlier = keep_earlier
 
 
 class Results(Event):
@@ -287,10 +302,12 @@ class Results(Event):
 
     `durations` and `cpu_times` are in nanoseconds, `peaks` in bytes. `cpu_times` and `peaks` are empty when no row is
     profiled; `errors` is empty when no row has an error line. `tracebacks` has UTF-8 text for each row, or is empty.
+    `calls` is the number of calls that have ended in each row, or is empty when every row is a single call.
     """
 
     __slots__ = (
         "attempts",
+        "calls",
         "clients",
         "cpu_times",
         "durations",
@@ -316,11 +333,12 @@ class Results(Event):
         durations: "array[int]",
         sizes: "array[int]",
         payload: bytes,
-        large: Dict[int, bytes],
+        large: dict[int, bytes],
         cpu_times: Sequence[int] = (),
         peaks: Sequence[int] = (),
         errors: Sequence[str] = (),
         tracebacks: Sequence[bytes] = (),
+        calls: Sequence[int] = (),
     ) -> None:
         self.route = route
         self.clients = clients
@@ -335,7 +353,8 @@ class Results(Event):
         self.peaks = peaks
         self.errors = errors
         self.tracebacks = tracebacks
-        self.short: Tuple[Sequence[int], Sequence[int], Sequence[int]] = (clients, attempts, outcomes)
+        self.calls = calls
+        self.short: tuple[Sequence[int], Sequence[int], Sequence[int]] = (clients, attempts, outcomes)
         """Clients, attempts and outcomes. A column has one element if the message gives one value for all rows."""
 
 
@@ -366,43 +385,49 @@ class Suspended(Tasks):
 
 
 class Resumed(Tasks):
-    """Suspended tasks that go on, from their nested client."""
+    """Suspended tasks that run again, from their nested client."""
 
     __slots__ = ()
     kind = RESUMED
 
 
 class Retracted(Event):
-    """The answer to a Retract. `given` is 1 for a task that the worker gives back, 0 for one that it keeps."""
+    """The answer to a Retract. `returned` is 1 for a task that the worker gives back, and 0 for a task that it
+    keeps."""
 
-    __slots__ = ("attempts", "clients", "given", "ids")
+    __slots__ = ("attempts", "clients", "ids", "returned")
     kind = RETRACTED
 
     def __init__(
-        self, route: bytes, clients: "array[int]", ids: "array[int]", attempts: "array[int]", given: "array[int]"
+        self, route: bytes, clients: "array[int]", ids: "array[int]", attempts: "array[int]", returned: "array[int]"
     ) -> None:
         self.route = route
         self.clients = clients
         self.ids = ids
         self.attempts = attempts
-        self.given = given
+        self.returned = returned
 
 
 class Object(Event):
     """An object's bytes, from a client, or from a host agent that was asked for it.
 
-    `client` is the incarnation of the object's client; only a host agent sets it.
+    `client` is the incarnation of the object's client; only a host agent sets it. If `file_bytes` is not 0, the frames
+    are in a file. Then the daemon puts an object that stands for the file in the place of the frames: the core only
+    asks for the length of a frame.
     """
 
-    __slots__ = ("client", "frames", "id", "name")
+    __slots__ = ("client", "file_bytes", "frames", "id", "name")
     kind = OBJECT
 
-    def __init__(self, route: bytes, object_id: int, name: str, frames: List[bytes], client: int = 0) -> None:
+    def __init__(
+        self, route: bytes, object_id: int, name: str, frames: list[bytes], client: int = 0, file_bytes: int = 0
+    ) -> None:
         self.route = route
         self.client = client
         self.id = object_id
         self.name = name
         self.frames = frames
+        self.file_bytes = file_bytes
 
     @property
     def size(self) -> int:
@@ -413,7 +438,7 @@ class Object(Event):
 class ForgetObjects(Event):
     """Objects that a client no longer refers to, or that a host agent does not have.
 
-    Only a host agent sets `clients`: one element a row. Else it is empty.
+    Only a host agent sets `clients`, with one element a row. From clients it is empty.
     """
 
     __slots__ = ("clients", "ids")
@@ -482,7 +507,7 @@ class Cancel(Event):
 
 
 class WorkerDied(Event):
-    """A worker's process has ended. `attempt` is 0 if it ran no task; `peak_bytes` is 0 if it is not known."""
+    """A worker's process has ended. `attempt` is 0 if it ran no task; `peak_bytes` is 0 if the peak is unknown."""
 
     __slots__ = ("attempt", "cause", "client", "id", "incarnation", "peak_bytes", "pid")
     kind = WORKER_DIED

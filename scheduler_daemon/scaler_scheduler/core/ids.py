@@ -2,11 +2,11 @@
 
 A peer is identified by its incarnation: 63 bits, drawn by the peer at its start. A task is identified by its client's
 incarnation and the client's own counter, so that the name stays valid when the scheduler restarts. A route is ZeroMQ's
-name of a connection. It changes with every reconnect, so no answer goes to a connection that has missed something.
+name of a connection. It changes with every reconnect, so no answer goes to a connection that has missed messages.
 """
 
 INCARNATION_LIMIT = 1 << 63
 ATTEMPT_LIMIT = 1 << 31
-"""No task has so many attempts. Larger numbers from peers are rejected: a counter would overflow on the wire."""
+"""Attempt numbers are lower. Numbers from this one on are rejected, because a counter would overflow on the wire."""
 NAME_LIMIT = 256
 """The most characters that are kept of the name of a peer or a function. The rest is cut off."""

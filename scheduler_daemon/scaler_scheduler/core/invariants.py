@@ -1,6 +1,6 @@
 """Checks what must hold between the tables after every event. For tests and the simulation; too slow for the daemon."""
 
-from typing import Dict, Iterable, List
+from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import InvariantError
@@ -44,13 +44,17 @@ def _expect(name: str, counted: object, kept: object) -> None:
 
 
 def _check_waiting(scheduler: Scheduler) -> None:
-    total = 0
+    total = all_further = 0
     for client in scheduler.tables.clients.by_incarnation.values():
         again = 0
         for lane in client.lanes.values():
             rows = sum(len(batch.waiting_rows()) for batch in lane.batches)
             tasks = {task for task in lane.requeued.values() if task.state == WAITING}
             again += len(tasks)
+            further = sum([len(batch.waiting_rows()) * (batch.options.weight - 1) for batch in lane.batches])
+            further += sum([task.options.weight - 1 for task in tasks])
+            _expect(f"further calls of client {client.incarnation} at rank {lane.rank}", further, lane.further_calls)
+            all_further += further
             _expect(
                 f"waiting tasks of client {client.incarnation} at rank {lane.rank}", rows + len(tasks), lane.waiting
             )
@@ -63,6 +67,7 @@ def _check_waiting(scheduler: Scheduler) -> None:
         if client.is_gone and (client.lanes or not client.tasks):
             raise InvariantError(f"client {client.incarnation} has left and is still kept")
     _expect("waiting tasks", total, scheduler.counts.waiting)
+    _expect("further calls of waiting tasks", all_further, scheduler.counts.further_waiting)
 
 
 def _waiting(client: Client) -> int:
@@ -89,7 +94,7 @@ def _check_queue(scheduler: Scheduler) -> None:
     _expect("workers with room", _incarnations(ready), _incarnations(dispatcher.partial))
 
 
-def _incarnations(workers: Iterable[Worker]) -> List[int]:
+def _incarnations(workers: Iterable[Worker]) -> list[int]:
     return sorted(worker.incarnation for worker in workers)
 
 
@@ -108,9 +113,9 @@ def check_collected(scheduler: Scheduler) -> None:
 
 
 def _check_held(tables: Tables) -> None:
-    held = 0
+    held = further = 0
     for worker in tables.workers:
-        states: List[int] = []
+        states: list[int] = []
         load = size = 0
         for serial, task in worker.tasks.items():
             _expect("serial number of a held task", serial, task.serial)
@@ -118,6 +123,7 @@ def _check_held(tables: Tables) -> None:
             states.append(task.state)
             load += 0 if task.state == SUSPENDED else task.cost
             size += task.size
+            further += task.options.weight - 1
         _expect(f"load of worker {worker.incarnation}", load, worker.load_ns)
         _expect(f"payload bytes of worker {worker.incarnation}", size, worker.payload_bytes)
         _expect(f"running tasks of worker {worker.incarnation}", states.count(RUNNING), worker.running)
@@ -127,6 +133,7 @@ def _check_held(tables: Tables) -> None:
                 raise InvariantError(f"worker {worker.incarnation} has a start time for a task that it does not run")
         held += len(worker.tasks)
     _expect("dispatched tasks", held, tables.counts.dispatched)
+    _expect("further calls of dispatched tasks", further, tables.counts.further_dispatched)
 
 
 def _check_holder(task: Task, worker: Worker) -> None:
@@ -162,20 +169,28 @@ def _check_tasks(tables: Tables) -> None:
 
 
 def _check_functions(tables: Tables) -> None:
-    counted: Dict[Function, int] = dict.fromkeys(tables.functions, 0)
+    counted: dict[Function, int] = dict.fromkeys(tables.functions, 0)
+    further: dict[Function, int] = dict.fromkeys(tables.functions, 0)
     for client in tables.clients.by_incarnation.values():
-        for lane in client.lanes.values():
-            for batch in lane.batches:
-                for row in batch.waiting_rows():
-                    counted[batch.function_at(row)] += 1
-        for task in client.tasks.values():
-            counted[task.function] += 1
+        of_client = 0
+        rows = [
+            (batch.function_at(row), batch.options)
+            for lane in client.lanes.values()
+            for batch in lane.batches
+            for row in batch.waiting_rows()
+        ]
+        for function, options in [*rows, *[(task.function, task.options) for task in client.tasks.values()]]:
+            counted[function] += 1
+            further[function] += options.weight - 1
+            of_client += options.weight - 1
+        _expect(f"further calls of client {client.incarnation}", of_client, client.further_calls)
     for function, count in counted.items():
         _expect(f"tasks of function {function.number}", count, function.tasks)
+        _expect(f"further calls of function {function.number}", further[function], function.further_calls)
 
 
 def _check_unclaimed(tables: Tables) -> None:
-    counted: Dict[Worker, int] = {}
+    counted: dict[Worker, int] = {}
     for (name, task_id), unclaimed in tables.unclaimed.items():
         counted[unclaimed.worker] = counted.get(unclaimed.worker, 0) + (not unclaimed.is_suspended)
         client = tables.clients.find(name)
@@ -203,15 +218,15 @@ def _check_credit(tables: Tables) -> None:
 
 def _check_objects(tables: Tables) -> None:
     clients = tables.clients.by_incarnation.values()
-    readers: Dict[StoredObject, int] = {stored: 0 for client in clients for stored in client.objects.values()}
+    readers: dict[StoredObject, int] = {stored: 0 for client in clients for stored in client.objects.values()}
     _expect("objects", len(readers), len(tables.objects))
     blocked = {stored: stored.blocked_tasks for stored in readers}
     for client in clients:
         for task in client.tasks.values():
             name = f"task {client.incarnation}/{task.id}"
-            # else its client was given up, and its objects are gone
+            # otherwise its client was lost, and its objects are removed
             is_here = all(stored in blocked for stored in task.inputs)
-            missing = sum(stored.producer is not None for stored in task.inputs)
+            missing = sum(stored.is_missing for stored in task.inputs)
             if task.state == BLOCKED or (task.worker is not None and is_here):
                 missing = sum(blocked[stored].count(task) for stored in set(task.inputs) if stored in blocked)
             elif task.worker is not None:
@@ -226,8 +241,11 @@ def _check_objects(tables: Tables) -> None:
         _expect(f"readers of {name}", count, stored.readers)
         if not stored.is_needed:
             raise InvariantError(f"{name} is kept, and is not needed")
-        if (stored.producer is None) == (stored.frames is None and stored.home is None):
-            raise InvariantError(f"{name} has a producer and bytes, or neither")
+        sources = (
+            (stored.producer is not None) + stored.is_awaited + (stored.frames is not None or stored.home is not None)
+        )
+        if sources != 1:
+            raise InvariantError(f"{name} has {sources} sources of its bytes")
         if stored.home is not None and tables.agents.find(stored.home.incarnation) is not stored.home:
             raise InvariantError(f"{name} is at agent {stored.home.incarnation}, which is gone")
         if stored.frames is not None and stored.blocked_tasks:

@@ -1,7 +1,7 @@
 """Texts of peers, made printable for logs and pages."""
 
 LINE_LIMIT = 200
-"""The most characters that are kept of a line that says why a task failed."""
+"""The most characters that are kept of a task's error line."""
 
 
 TRACEBACK_BYTES = 4096

@@ -1,10 +1,13 @@
-"""The state machine: events in, effects out. This module says which part of the core handles which event.
+"""The state machine: events in, effects out. This module maps each event to the part of the core that handles it.
 
 `handle` takes one event and gathers its effects. `collect` returns all effects since the last call, one batch for each
 peer. The time is an argument, in seconds of a monotonic clock.
 """
 
-from typing import Callable, Container, Dict, List, Optional, Tuple
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Callable
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
@@ -40,7 +43,7 @@ from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_FORCE
 from scaler_scheduler.core.submissions import Submissions
 
 LONG_TASK_NS = 10_000_000
-"""If a worker says that a task has begun without being asked, the task runs for at least this long."""
+"""A worker that reports a started task without a request has run it for at least this long."""
 
 UNREACHABLE_LOG_SECONDS = 10.0
 """The least time between two log lines about unreachable workers. Such workers may disconnect again and again."""
@@ -71,6 +74,7 @@ class Scheduler:
         self.tables = tables = core.tables
         self.outbox = core.outbox
         self.dispatcher = core.dispatcher
+        self._writer = core.writer
         self.operator_log = core.operator_log
         self._clock = tables.clock
         evacuation = Evacuation(core)
@@ -110,11 +114,11 @@ class Scheduler:
         self._leases = Leases(core, peer_loss, cancellation, reattach, evacuation)
         self._lease_timer = LeaseTimer(now)
         self._next_unreachable_log = now
-        self.last_rejection: Optional[Exception] = None
+        self.last_rejection: Exception | None = None
         """Why the last event was rejected. The daemon logs it and sets it to None."""
         self.is_shut_down = False
         """Whether a client has asked the scheduler and all clusters to end."""
-        self._handlers: List[Optional[Callable[..., None]]] = [None] * events.KINDS
+        self._handlers: list[Callable[..., None] | None] = [None] * events.KINDS
         self._handlers[events.HELLO] = self._hellos.hello
         self._handlers[events.GOODBYE] = self._leases.goodbye
         self._handlers[events.HEARTBEAT] = self._leases.heartbeat
@@ -167,7 +171,7 @@ class Scheduler:
             self.outbox.add(effects.Error(event.route, str(error), error.tasks))
 
     def tick(self, now: float) -> None:
-        """Do what is due: give up peers whose lease has run out, stop tasks whose time limit is over."""
+        """Do the work that is due: remove peers whose lease has run out, stop tasks whose time limit is over."""
         self._clock.now = now
         if self._duplicate_hellos.contested:
             self._hellos.decide_duplicates(now)
@@ -193,28 +197,35 @@ class Scheduler:
     @property
     def next_deadline(self) -> float:
         """When `tick` has something to do next, in seconds of the monotonic clock."""
-        return min(self._lease_timer.next_check, self.tables.timers.next_deadline, self.restart_hold.deadline)
+        return min(
+            self._lease_timer.next_check,
+            self.tables.timers.next_deadline,
+            self.restart_hold.deadline,
+            self.outbox.next_deadline,
+        )
 
-    def collect(self) -> List[effects.Effect]:
+    def collect(self) -> list[effects.Effect]:
         """Dispatch waiting tasks, and return all effects since the last call."""
         dispatcher = self.dispatcher
         if self._graphs.unneeded:
             self._cancellation.cancel_unneeded()
         if dispatcher.ranks:
             dispatcher.run()
-        if dispatcher.long_running and dispatcher.idle:  # the idle workers cannot run what still waits
+        if self._writer.is_ahead_due and not dispatcher.ranks and not self.tables.unclaimed:
+            dispatcher.queue_ahead()
+        if dispatcher.long_running and dispatcher.idle:  # the idle workers cannot run the tasks that still wait
             self._cancellation.rebalance(work_stealing.tasks_to_steal(dispatcher))
         self._cancellation.flush()
         self._forget_unused_functions()
         if self.outbox.clients:
             self._credits.update_answered()
-        return self.outbox.drain()
+        return self.outbox.drain(self._clock.now)
 
     def undelivered(self, effect: effects.Effect) -> None:
         """Take back an effect whose connection no longer exists.
 
-        The tasks of such a worker go to other workers. Its agent's heartbeats no longer renew its lease: the worker
-        might live on and never come back.
+        The tasks of such a worker go to other workers. Its agent's heartbeats no longer renew its lease, because the
+        worker may live on and never reconnect.
         """
         worker = self.tables.workers.by_route.get(effect.route)
         if worker is None:
@@ -229,14 +240,14 @@ class Scheduler:
         if isinstance(effect, effects.Dispatch):
             self._cancellation.return_undelivered(effect, worker)
 
-    def goodbyes(self, reason: str) -> List[effects.Effect]:
+    def goodbyes(self, reason: str) -> list[effects.Effect]:
         """Return a goodbye for every peer, for a scheduler that stops on purpose."""
         tables = self.tables
         routes = [*tables.clients.by_route, *tables.workers.by_route, *tables.agents.by_route]
         return [effects.Goodbye(route, reason) for route in routes]
 
     def revoke(self, users: Container[str], now: float) -> int:
-        """Remove the peers that joined with a revoked key, and tell them. Returns the number of removed peers."""
+        """Remove the peers that joined with a revoked key, and send them `refused`. Returns their number."""
         return self._leases.revoke(users, now)
 
     # -------------------------------------------------------------------------------------------------------- functions
@@ -280,7 +291,7 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is not None:
             client.deadline = now + self.limits.client_timeout_seconds
-            self._quotas.check_rows(len(event.ids))
+            self._quotas.check_rows(max(len(event.ids), len(event.keep_earlier)))
             self._quotas.count_submit(client, event)
             self._submissions.submit(client, event, now)
 
@@ -292,14 +303,19 @@ class Scheduler:
         client = self._peers.client(event.route)
         if client is None:
             return
-        if event.id not in client.objects:
-            self._quotas.check_object(client, event)
-        is_taken = event.id in client.objects or self._credits.has_room(client, event)
-        if is_taken:
+        stored = client.objects.get(event.id)
+        is_known = stored is not None and not stored.is_awaited
+        try:
+            if not is_known:
+                self._quotas.check_object(client, event)
+                if not self._credits.has_room(client, event):
+                    raise self._quotas.object_refusal(event)
             self._graphs.add_object(client, event)
-        self._credits.update(client)
-        if not is_taken:
-            raise self._quotas.object_refusal(event)
+        except ProtocolError:
+            self._graphs.release_objects(client, [event.id])  # tasks may wait for it
+            raise
+        finally:
+            self._credits.update(client)
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
@@ -329,20 +345,21 @@ class Scheduler:
     def _add_if_ready(self, worker: Worker) -> None:
         if wants_work(worker, self.limits.queue_size):
             self.dispatcher.add_worker(worker)
+            self._writer.is_ahead_due = len(self._writer.makers) > 0
 
     def _started(self, event: events.Started, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
         worker = None if agent is not None else self._peers.worker(event.route)
         if worker is not None:
             worker.message_count += 1
-        begun: Dict[Client, List[int]] = {}
+        begun: dict[Client, list[int]] = {}
         for row in range(len(event.ids)):
             task = self.tables.find_task(event.clients[row], event.ids[row], event.attempts[row])
             if task is None or task.worker is None:
                 self.counts.wasted_us += WASTED_ROW_US
                 continue
             if agent is not None:
-                # An agent's word counts only for workers that cannot tell it themselves. For other workers it is
+                # The agent's report counts only for workers that cannot report themselves. For other workers it is
                 # outdated.
                 if task.worker.agent != agent.incarnation or task.state != DISPATCHED:
                     continue
@@ -358,12 +375,14 @@ class Scheduler:
     def _record_start(self, task: Task, worker: Worker, now: float) -> None:
         self.dispatcher.long_running[worker] = None
         self.tables.history.record_started(task, worker)
+        if task.keep:
+            self._graphs.recall_readers(task, beside=worker)  # these workers would wait for an unknown time
         limit = task.options.timeout_seconds
         if limit:
             if task.timer is None and task.intent < INTENT_FORCE:
                 self.tables.timers.set(task, now + limit)
-        elif task.function.mean_ns < LONG_TASK_NS:
-            task.function.observe(LONG_TASK_NS, 1)
+        elif task.function.mean_ns * task.options.weight < LONG_TASK_NS:
+            task.function.observe(LONG_TASK_NS, task.options.weight)
 
     def _retracted(self, event: events.Retracted, now: float) -> None:
         worker = self._peers.worker(event.route)
@@ -418,7 +437,15 @@ class Scheduler:
             client, worker = nested
             suspend_named(event, client, worker, self.tables)
             if worker is not None:
+                self._recall_rows_behind(event, worker)
                 self._add_if_ready(worker)
+
+    def _recall_rows_behind(self, event: events.Suspended, worker: Worker) -> None:
+        """Take back the rows that were queued ahead behind suspended tasks: they would take the children's place."""
+        for name in zip(event.clients, event.ids, event.attempts):
+            task = self.tables.find_held(worker, *name)
+            if task is not None and task.keep:
+                self._graphs.recall_readers(task)
 
     def _resumed(self, event: events.Resumed, now: float) -> None:
         nested = self._nested(event.route)
@@ -428,7 +455,7 @@ class Scheduler:
             if worker is not None:
                 self.dispatcher.mark_busy(worker)
 
-    def _nested(self, route: bytes) -> Optional[Tuple[Client, Optional[Worker]]]:
+    def _nested(self, route: bytes) -> tuple[Client, Worker | None] | None:
         """Return the nested client on this connection, and its worker if the worker has joined."""
         client = self._peers.client(route)
         if client is None:

@@ -1,7 +1,9 @@
-"""Submitted tasks. Plain tasks wait as columns of their message; those with inputs or kept results go to `Graphs`."""
+"""Submitted tasks. Plain tasks wait as columns of their message; tasks with inputs or kept results go to `Graphs`."""
+
+from __future__ import annotations
 
 from array import array
-from typing import Container, List, Optional, Tuple
+from collections.abc import Container
 
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -25,11 +27,13 @@ class Submissions:
         self._reattach = reattach
 
     def submit(self, client: Client, event: Submit, now: float) -> None:
-        """Accept new tasks of a client, or tasks that it submits again because it has no answer to them.
+        """Accept new tasks of a client, or tasks that it submits again because it has no answer for them.
 
         Raises:
             ProtocolError: some rows name an unknown function. The other rows are accepted, except in a graph.
         """
+        if event.keep_earlier:
+            self._graphs.keep_results(client, event.keep_earlier)
         unknown = [number for number in dict.fromkeys(event.functions) if number not in client.functions]
         if unknown:
             known, others, weight = split_by_known_functions(event, client.functions)
@@ -38,7 +42,7 @@ class Submissions:
                 self.submit(client, known, now)
             raise ProtocolError(self._quotas.unknown_function_text(client, unknown[0]), others)
         functions = []
-        kinds: List[str] = []
+        kinds: list[str] = []
         """The kinds of the functions, without repetitions in a row. There is one, except for clients that mix
         languages."""
         for number in event.functions:
@@ -81,11 +85,16 @@ class Submissions:
                 function.tasks += rows
             elif row not in batch.cancelled:
                 function.tasks += 1
+        further = batch.options.weight - 1
+        if further:
+            client.further_calls += rows * further
+            for row in batch.waiting_rows():
+                batch.function_at(row).further_calls += further
         size = len(batch.payload) - sum([batch.sizes[row] for row in batch.cancelled])
         self._tables.counts.payload_bytes += size + sum(map(len, batch.large.values()))
         lane = client.lane(batch.options, kind)
         lane.batches.append(batch)
-        self._dispatcher.enqueue(lane, rows)
+        self._dispatcher.enqueue(lane, rows, batch.options.weight)
         if self._tables.unclaimed:
             self._reattach.match_batch(client, lane, batch, now)
 
@@ -95,7 +104,7 @@ class Submissions:
             self._reattach.match_ready(self._graphs.pop_ready(), now)
 
     def _drop_known_rows(self, client: Client, batch: Batch) -> None:
-        """Leave out rows that the client submits again and that are known."""
+        """Leave out rows that the client submits again and that the scheduler still has."""
         lanes = list(client.lanes.values())
         for row, task_id in enumerate(batch.ids):
             if row in batch.cancelled:
@@ -103,10 +112,10 @@ class Submissions:
             if task_id in client.tasks or any(lane.batches.find(task_id) is not None for lane in lanes):
                 batch.leave_out((row,))
             elif task_id <= client.highest_id:
-                client.skip_attempts(client.newest_attempt)  # the task is over, and its answer was lost
+                client.skip_attempts(client.newest_attempt)  # the task has ended, and its answer was lost
 
 
-def split_by_known_functions(event: Submit, functions: Container[int]) -> Tuple[Optional[Submit], List[int], int]:
+def split_by_known_functions(event: Submit, functions: Container[int]) -> tuple[Submit | None, list[int], int]:
     """Split a submit into the rows whose function is known and the others.
 
     If rows read other rows, none is accepted: the graph could not finish.
@@ -121,7 +130,7 @@ def split_by_known_functions(event: Submit, functions: Container[int]) -> Tuple[
     rows = range(len(event.ids))
     of_graph = bool(event.inputs or event.keep)
     numbers = event.functions if len(event.functions) > 1 else list(event.functions) * len(rows)
-    taken: List[int] = [] if of_graph else [row for row in rows if numbers[row] in functions]
+    taken: list[int] = [] if of_graph else [row for row in rows if numbers[row] in functions]
     kept = frozenset(taken)
     others = [row for row in rows if row not in kept]
     weight = sum(_size(event, row) + TASK_OVERHEAD for row in others)
@@ -133,7 +142,7 @@ def _size(event: Submit, row: int) -> int:
     return len(event.large[row]) if row in event.large else event.sizes[row]
 
 
-def _rows_of(event: Submit, rows: List[int], numbers: List[int]) -> Submit:
+def _rows_of(event: Submit, rows: list[int], numbers: list[int]) -> Submit:
     starts = [0]
     for size in event.sizes:
         starts.append(starts[-1] + size)

@@ -1,8 +1,9 @@
-"""The event loops that drive the daemon: a plain loop on the socket, or asyncio's. The core does not know which."""
+"""The event loops that drive the daemon: a plain loop on the socket, or asyncio. The core does not depend on the
+choice."""
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Protocol
+from typing import Callable, Protocol
 
 from ..net.router import Router
 
@@ -13,15 +14,15 @@ class SteppedDaemon(Protocol):
     router: Router
     is_stopping: bool
 
-    def step(self, first: Optional[List[bytes]] = None) -> bool: ...
+    def step(self, first: list[bytes] | None = None) -> bool: ...
 
-    def wait(self) -> Optional[List[bytes]]: ...
+    def wait(self) -> list[bytes] | None: ...
 
     def seconds_to_wait(self) -> float: ...
 
 
 EventLoop = Callable[[SteppedDaemon, int], None]
-"""Runs until `is_stopping`. The second argument is a file descriptor, readable when `is_stopping` is set."""
+"""Runs until `is_stopping` is set. The second argument is a file descriptor that becomes readable then."""
 
 
 def run_blocking(daemon: SteppedDaemon, wake_receiver: int) -> None:
@@ -57,7 +58,7 @@ async def _drive(daemon: SteppedDaemon, wake_receiver: int) -> None:
     loop.add_reader(wake_receiver, wake.set)
     try:
         while not daemon.is_stopping:
-            # ZeroMQ's descriptor is edge-triggered, and a send may take its edge. So before each wait there must be a
+            # ZeroMQ's descriptor is edge-triggered, and a send may consume the edge. So a wait is safe only after a
             # step that received and sent nothing.
             wake.clear()
             while daemon.step() and not daemon.is_stopping:
@@ -71,4 +72,4 @@ async def _drive(daemon: SteppedDaemon, wake_receiver: int) -> None:
         loop.remove_reader(wake_receiver)
 
 
-LOOPS: Dict[str, EventLoop] = {"zmq": run_blocking, "builtin": run_asyncio, "uvloop": run_uvloop}
+LOOPS: dict[str, EventLoop] = {"zmq": run_blocking, "builtin": run_asyncio, "uvloop": run_uvloop}

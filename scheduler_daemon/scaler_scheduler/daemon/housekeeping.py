@@ -1,11 +1,11 @@
-"""What the scheduler does once a second besides messages: status, rejected connections, memory, the parent process."""
+"""The scheduler's work once a second besides messages: status, rejected connections, memory, the parent process."""
 
 from __future__ import annotations
 
 import logging
 import os
+import time
 from dataclasses import dataclass, field
-from typing import Optional
 
 from ..auth.keyring import Keyring
 from ..commands import logs
@@ -14,10 +14,11 @@ from ..core.scheduler import Scheduler
 from ..net.router import Router
 from ..net.zap import ZapHandler
 from ..publish.memory_trim import MemoryTrim
-from ..publish.snapshots import Traffic
+from ..publish.snapshots import SnapshotWriter
+from .client_files import ClientFiles
 
 CONNECTIONS_LOG_SECONDS = 10.0
-"""Lines about cut connections are at least this long apart, except those of one second."""
+"""The least time between two groups of log lines about cut connections. Lines of one second form a group."""
 
 _log = logging.getLogger(__name__)
 
@@ -29,10 +30,11 @@ class Housekeeping:
     core: Scheduler
     router: Router
     zap: ZapHandler
-    traffic: Traffic
+    snapshot_writer: SnapshotWriter
     systemd: SystemdNotifier
-    keyring: Optional[Keyring]
+    keyring: Keyring | None
     """None: peers have no keys."""
+    client_files: ClientFiles
     parent_process: int
     """The process id of the parent at the start; 0: the parent is not checked."""
     is_parent_gone: bool = False
@@ -49,25 +51,28 @@ class Housekeeping:
         """
         self._report_status()
         self._report_rejections(now)
+        self.snapshot_writer.note_increases(time.time())
         self._trim_memory()
+        self.client_files.remove_unneeded()
         self._check_parent()
 
     def _report_status(self) -> None:
         tables, counts = self.core.tables, self.core.counts
         self.systemd.status(
             f"{len(tables.workers)} workers on {len(tables.agents)} hosts, {len(tables.clients)} clients; "
-            f"{counts.waiting:,} tasks wait, {counts.dispatched:,} are with workers, {counts.resolved:,} are done"
+            f"{counts.waiting_calls:,} tasks wait, {counts.dispatched_calls:,} are with workers, "
+            f"{counts.resolved:,} are done"
         )
 
     def _report_rejections(self, now: float) -> None:
-        connections = self.zap.connections
-        self.traffic.dropped["connections"] = connections.cut_count
+        connections, dropped = self.zap.connections, self.snapshot_writer.traffic.dropped
+        dropped["connections"] = connections.cut_count
         if now >= self._next_connections_line:
             for line in connections.pop_log_lines():
                 self._next_connections_line = now + CONNECTIONS_LOG_SECONDS
                 _log.warning("%s", logs.on_one_line(line))
         if self.keyring is not None:
-            self.traffic.dropped["unauthorized"] = self.zap.rejected + self.router.rejected
+            dropped["unauthorized"] = self.zap.rejected + self.router.rejected
             self.keyring.log_rejections(self.zap, self.router, now)
 
     def _trim_memory(self) -> None:
@@ -78,5 +83,5 @@ class Housekeeping:
 
     def _check_parent(self) -> None:
         if self.parent_process and os.getppid() != self.parent_process and not self.is_parent_gone:
-            _log.info("the parent process %d is gone", self.parent_process)
+            _log.info("the parent process %d has ended", self.parent_process)
             self.is_parent_gone = True

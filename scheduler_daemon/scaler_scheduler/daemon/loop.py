@@ -1,8 +1,8 @@
 """The daemon: receive, decode, handle, encode, send. `Daemon.step` does it all.
 
-Data has one direction. A step drains messages up to a limit, decodes each to an event, and gives the events to the
-core. Then it sends the core's effects, one batch for each peer. The batches wait for nothing: under load they form by
-themselves.
+Data flows in one direction. A step receives messages up to a limit, decodes each to an event, and gives the events to
+the core. Then it sends the core's effects, one batch for each peer. No batch waits for more effects: under load, one
+step has many effects for a peer.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass
-from typing import List, Optional
 
 from .. import __version__
 from ..auth.bind_policy import insecure_bind_error, insecure_warning
 from ..auth.keyring import Keyring
 from ..commands import logs
 from ..commands.addresses import Address, default_monitor_address
-from ..commands.key_files import KeyFileError
+from ..commands.key_files import KeyFileError, key_error_text
 from ..commands.options import EXIT_UNAVAILABLE, EXIT_WRONG_OPTIONS, interpreter
 from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..config.config import Config, fail
@@ -39,22 +38,23 @@ from ..publish.publisher import PAUSE_SECONDS, Publisher
 from ..publish.snapshots import SnapshotWriter
 from ..wire.encode import PROTOCOL_VERSION, Identity, encode
 from . import event_loops
+from .client_files import ClientFiles, make_store
 from .housekeeping import Housekeeping
 from .message_pump import MessagePump
 from .throttle import Throttle
 
 BLOCKED_PAUSE_SECONDS = 0.0005
-"""The pause of the loop after a step with nothing but messages of blocked connections. It lets a flood fill the
-flooder's own buffers instead of taking a processor."""
+"""The pause of the loop after a step that received only messages of blocked connections. In a flood, the flooder's own
+buffers then fill up, and the loop does not occupy a processor."""
 
 RELEASE_SECONDS = 0.25
 """How often blocked connections are checked for their release."""
 
 HOUSEKEEPING_SECONDS = 1.0
-"""How often the status is reported, memory and the parent process are checked."""
+"""The time between two runs of `Housekeeping`."""
 
 IDLE_TIMEOUT_LEASES = 2
-"""A connection is cut after this many leases (the longer kind) of silence. Its peer is given up after one."""
+"""A connection is cut after this many leases (of the longer kind) of silence. Its peer is lost after one."""
 
 LINGER_MILLISECONDS = 500
 EXIT_SOFTWARE = 70
@@ -90,7 +90,7 @@ class Daemon:
         self,
         config: Config,
         network: Network,
-        keyring: Optional[Keyring],
+        keyring: Keyring | None,
         systemd: SystemdNotifier,
         pending: PendingConfig,
     ) -> None:
@@ -109,12 +109,14 @@ class Daemon:
         )
         self.snapshot_writer = SnapshotWriter(self.core, self.identity, str(self.router.address), now)
         self._publisher = Publisher(network.monitor, self.snapshot_writer, now)
+        self.client_files = ClientFiles(self.core, make_store(self.identity.incarnation))
         self._pump = MessagePump(
             self.router,
             self.core,
             self.snapshot_writer.traffic,
             identity=self.identity,
             throttle=Throttle(config.waste_limit),
+            files=self.client_files,
             clock=self._clock,
         )
         if keyring is not None:
@@ -125,19 +127,21 @@ class Daemon:
             core=self.core,
             router=self.router,
             zap=network.zap,
-            traffic=self.snapshot_writer.traffic,
+            snapshot_writer=self.snapshot_writer,
             systemd=systemd,
             keyring=keyring,
+            client_files=self.client_files,
             parent_process=config.parent_process,
         )
         self._next_housekeeping = self._next_release = now
         self._next_watchdog = now if systemd.watchdog_seconds else float("inf")
 
     def _is_connected(self, route: bytes) -> bool:
-        """Probe a connection: ZeroMQ refuses to send on one that is gone. Peers ignore this heartbeat echo."""
+        """Whether a connection exists: ZeroMQ refuses to send on a connection that has ended. Peers ignore this
+        heartbeat echo."""
         return self.router.send(route, encode(effects.HeartbeatEcho(route, 0), self.identity))
 
-    def wait(self) -> Optional[List[bytes]]:
+    def wait(self) -> list[bytes] | None:
         """Wait for the next message. Returns None after a time limit, or if the daemon stops.
 
         Raises:
@@ -153,7 +157,7 @@ class Daemon:
         finally:
             self.is_waiting = False
 
-    def step(self, first: Optional[List[bytes]] = None) -> bool:
+    def step(self, first: list[bytes] | None = None) -> bool:
         """Run one turn of the loop, without waiting.
 
         Args:
@@ -220,7 +224,7 @@ def run(config: Config, pending: PendingConfig) -> int:
     try:
         keyring = Keyring(config.keys) if config.keys else None
     except KeyFileError as error:
-        return fail(str(error))
+        return fail(key_error_text(config.keys, error))
     warning = ""
     if keyring is None:  # an empty keyring is false
         complaint = insecure_bind_error(config.address, config.monitor_address)
@@ -252,6 +256,7 @@ def run(config: Config, pending: PendingConfig) -> int:
     except InvariantError:
         _log.critical("broken invariant, the scheduler ends: %s", traceback.format_exc())
         status = EXIT_SOFTWARE
+    daemon.client_files.close()
     monitor.close()
     router.close(LINGER_MILLISECONDS)
     context.close()
@@ -326,12 +331,12 @@ def _run_until_signal(config: Config, daemon: Daemon) -> None:
     if not sys.stdin or not sys.stdin.isatty():  # a scheduler in a terminal ends with the terminal
         signal.signal(signal.SIGHUP, request_reload)
     try:
-        # After the handlers: signals may come as soon as anybody reads one of these messages.
+        # After the handlers: a program that reads one of these messages may send a signal at once.
         _log_start(config, daemon)
         daemon.systemd.ready()
         event_loops.LOOPS[config.event_loop](daemon, wake_receiver)
     except StopWaiting:
-        pass  # not in `wait`: the signal may come just before or after it
+        pass  # not in `wait`: the signal may come just before or after the wait
     finally:
         signal.set_wakeup_fd(-1)
         os.close(wake_receiver)

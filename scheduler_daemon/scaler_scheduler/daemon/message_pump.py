@@ -1,12 +1,12 @@
 """Messages in and out: the pump receives them in limited portions, decodes them for the core, and sends its effects.
 
-Bad peers must cost little: those that send malformed or useless messages, and those that do not read.
+Peers that send malformed or useless messages, or do not read, must cost little.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Callable, List, Optional
+from typing import Callable
 
 from ..commands import logs
 from ..core import effects, events
@@ -16,11 +16,12 @@ from ..publish.snapshots import Traffic
 from ..wire.decode import decode
 from ..wire.encode import Identity, encode
 from ..wire.errors import WireError
+from .client_files import ClientFiles
 from .rejection_log import RejectionLog
 from .throttle import BYTES_PER_MICROSECOND, MALFORMED_MICROSECONDS, UNKNOWN_PEER_MICROSECONDS, Throttle
 
 DRAIN_MESSAGES = 256
-"""The most messages of one step. With more, the first of them would wait longer for its answer."""
+"""The most messages of one step. With more, the first message would wait longer for its answer."""
 
 DRAIN_BYTES = 16 << 20
 """The most bytes of one step, for the same reason."""
@@ -30,13 +31,14 @@ DRAIN_SECONDS = 0.005
 of a large graph."""
 
 BLOCKED_MESSAGES = 16
-"""A step ends after so many messages of blocked connections."""
+"""A step ends after this many messages of blocked connections."""
 
 BAD_PEER_LOG_SECONDS = 1.0
-"""Lines of one kind about bad peers are at least this long apart, so that a flood does not fill the log."""
+"""The least time between two log lines of one kind about bad peers, so that a flood does not fill the log."""
 
 MALFORMED_ANSWERS = 10_000
-"""The most answers to malformed messages in that time, so that a sender that never reads does not fill the memory."""
+"""The most answers to malformed messages in BAD_PEER_LOG_SECONDS, so that a sender that never reads does not fill the
+memory."""
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ class MessagePump:
         traffic: counts the messages.
         identity: the scheduler's data in its messages.
         throttle: blocks wasteful connections.
+        files: objects that clients write as files.
         clock: returns the time in seconds of the monotonic clock.
     """
 
@@ -61,19 +64,21 @@ class MessagePump:
         *,
         identity: Identity,
         throttle: Throttle,
+        files: ClientFiles,
         clock: Callable[[], float],
     ) -> None:
         self.is_closed = False
         """Whether the pump receives no more messages, because the scheduler stops."""
         self.is_only_blocked = False
         """Whether the last step received only messages of blocked connections."""
-        self.key_name: Optional[Callable[[str], str]] = None
+        self.key_name: Callable[[str], str] | None = None
         """Returns the name of a user's key; None: peers have no keys."""
         self._router = router
         self._core = core
         self._traffic = traffic
         self._identity = identity
         self._throttle = throttle
+        self._files = files
         self._clock = clock
         self._next_malformed_line = self._next_blocked_line = clock()
         self._malformed_unlogged = 0
@@ -82,7 +87,7 @@ class MessagePump:
 
     # ---------------------------------------------------------------------------------------------------------- receive
 
-    def receive(self, frames: Optional[List[bytes]], now: float) -> int:
+    def receive(self, frames: list[bytes] | None, now: float) -> int:
         """Receive and handle the waiting messages, up to a limit.
 
         Args:
@@ -115,10 +120,12 @@ class MessagePump:
         self.is_only_blocked = received == blocked_count > 0
         return received
 
-    def _handle(self, route: bytes, frames: List[bytes], now: float) -> None:
+    def _handle(self, route: bytes, frames: list[bytes], now: float) -> None:
         """Decode a message and give its event to the core. Charge its sender for waste."""
         try:
             event = decode(route, frames)
+            if event.kind == events.OBJECT and event.file_bytes:  # type: ignore[attr-defined]
+                self._files.take(event)  # type: ignore[arg-type]
         except WireError as error:
             self._drop_malformed(route, frames, error, now)
             return
@@ -145,7 +152,7 @@ class MessagePump:
         if counts.wasted_us != wasted_us:
             self._charge(route, counts.wasted_us - wasted_us, now)
 
-    def _drop_malformed(self, route: bytes, frames: List[bytes], error: WireError, now: float) -> None:
+    def _drop_malformed(self, route: bytes, frames: list[bytes], error: WireError, now: float) -> None:
         """Count a malformed message, log it at a limited rate, and answer its sender with an error."""
         size = sum(map(len, frames))
         self._charge(route, MALFORMED_MICROSECONDS + size / BYTES_PER_MICROSECOND, now)
@@ -190,10 +197,12 @@ class MessagePump:
 
     # ------------------------------------------------------------------------------------------------------------- send
 
-    def send(self, collected: List[effects.Effect]) -> None:
-        """Encode and send effects. The core learns which could not be sent."""
+    def send(self, collected: list[effects.Effect]) -> None:
+        """Encode and send effects. Report to the core which effects could not be sent."""
         sent = self._traffic.sent
         for effect in collected:
+            if effect.kind == effects.OBJECT:
+                self._files.resolve(effect)  # type: ignore[arg-type]
             if self._router.send(effect.route, encode(effect, self._identity)):
                 sent[effect.kind] += 1
             else:
@@ -202,22 +211,22 @@ class MessagePump:
                 self._core.undelivered(effect)
 
     def drop_stuck_peers(self, now: float) -> None:
-        """Give up the peers that do not read and have a full queue, as if they had said goodbye."""
+        """Remove the peers that do not read and have a full queue, as if they had said goodbye."""
         for route in self._router.pop_stuck():
             if self._core.has_peer(route):
                 peer = logs.on_one_line(self._core.peer_name(route))
-                _log.warning("%s does not read its messages and is given up", peer)
+                _log.warning("%s does not read its messages and is removed", peer)
                 self._core.handle(events.Goodbye(route, ""), now)
             self._throttle.block(route, now)
 
     # -------------------------------------------------------------------------------------------------------- bad peers
 
     def log_rejections(self, now: float) -> None:
-        """Log the rejections that had to wait for their line."""
+        """Log the rejections whose line was delayed."""
         self._rejections.log_due(now)
 
     def release_blocked(self, now: float) -> None:
-        """Release connections after their time. They must say hello, as after a lost connection."""
+        """Release connections whose block is over. They must say hello, as after a lost connection."""
         throttle, core = self._throttle, self._core
         for route in throttle.release(now):
             if core.has_peer(route):

@@ -1,14 +1,14 @@
-"""Log lines about rejected requests: the first of a kind at once, then at most one in some seconds."""
+"""Log lines about rejected requests: the first of a kind at once, then at most one each REJECTIONS_LOG_SECONDS."""
 
 from __future__ import annotations
 
 import logging
-from typing import Dict, Hashable
+from collections.abc import Hashable
 
 from ..commands import logs
 
 REJECTIONS_LOG_SECONDS = 10.0
-"""Lines of one kind are at least this long apart, so that repeated requests do not fill the log."""
+"""The least time between two lines of one kind, so that repeated requests do not fill the log."""
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class RejectionLog:
     """Writes the log lines about rejected requests."""
 
     def __init__(self) -> None:
-        self._kinds: Dict[Hashable, _Kind] = {}
+        self._kinds: dict[Hashable, _Kind] = {}
 
     def note(self, key: Hashable, peer: str, reason: str, now: float) -> None:
         """Note a rejection, and log it unless the last line of its kind is too recent.
@@ -48,7 +48,7 @@ class RejectionLog:
         self._log(kind, now)
 
     def log_due(self, now: float) -> None:
-        """Log the rejections that had to wait, if their time has come."""
+        """Log the delayed rejections whose time has come."""
         for kind in self._kinds.values():
             self._log(kind, now)
 

@@ -1,15 +1,15 @@
-"""A limit on the scheduler's time that one connection may waste. Beyond it the connection is blocked for a second.
+"""A limit on the scheduler's time that one connection may waste. Above it, the connection is blocked for a second.
 
-A message is waste if it changes nothing: it is malformed, rejected, from an unknown peer, one of too many heartbeats or
-hellos, or it names tasks that do not exist. Its estimated cost is taken from a token bucket. Honest peers hardly use
-theirs. If it is empty, the connection is blocked: its messages are dropped before they are decoded. Some of them may
-have mattered. So afterwards the peer is asked for its hello, as after a lost connection, and sends again all that the
-scheduler must know.
+A message is waste if it changes nothing. Examples are malformed or rejected messages, messages of unknown peers, too
+many heartbeats or hellos, and names of tasks that do not exist. Its estimated cost is taken from the token bucket of
+the connection. Honest peers hardly use their buckets. If a bucket is empty, the connection is blocked: its messages are
+dropped before they are decoded. Some of them may be useful. So afterwards the scheduler asks for a hello, as after a
+lost connection, and the peer sends its state again.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Set, Tuple
+from typing import Callable
 
 BLOCK_SECONDS = 1.0
 """How long a connection is blocked."""
@@ -26,7 +26,7 @@ UNKNOWN_PEER_MICROSECONDS = 50
 
 
 class Throttle:
-    """Measures the waste of connections, and blocks those that waste too much.
+    """Measures the waste of connections, and blocks connections that waste too much.
 
     Args:
         waste_percent: the share of the scheduler's time that a connection may waste in the long run.
@@ -34,11 +34,11 @@ class Throttle:
 
     def __init__(self, waste_percent: float) -> None:
         self._refill = waste_percent / 100
-        self.blocked: Dict[bytes, float] = {}
+        self.blocked: dict[bytes, float] = {}
         """The end of each block, in seconds of the monotonic clock, by route."""
-        self.awaiting_hello: Set[bytes] = set()
+        self.awaiting_hello: set[bytes] = set()
         """Connections that were blocked. Their messages are ignored until they say hello."""
-        self._wasted: Dict[bytes, Tuple[float, float]] = {}
+        self._wasted: dict[bytes, tuple[float, float]] = {}
         """For each route the seconds wasted, and when this level was computed."""
 
     def charge(self, route: bytes, microseconds: float, now: float) -> bool:
@@ -56,7 +56,7 @@ class Throttle:
         self.blocked[route] = now + BLOCK_SECONDS
         self.awaiting_hello.discard(route)
 
-    def release(self, now: float) -> List[bytes]:
+    def release(self, now: float) -> list[bytes]:
         """End the blocks whose time is over. Returns their routes."""
         over = [route for route, until in self.blocked.items() if until <= now]
         for route in over:
@@ -64,7 +64,7 @@ class Throttle:
         return over
 
     def prune(self, now: float, is_known: Callable[[bytes], bool]) -> None:
-        """Forget connections that have wasted nothing lately, and those of peers that were given up."""
+        """Forget connections that have wasted nothing lately, and connections of lost peers."""
         self.awaiting_hello = {route for route in self.awaiting_hello if is_known(route)}
         self._wasted = {
             route: (level, then) for route, (level, then) in self._wasted.items() if (now - then) * self._refill < level

@@ -10,7 +10,7 @@ from typing import Any, Callable
 import zmq
 import zmq.backend
 
-from ..commands.addresses import Address, parse_bind_address
+from ..commands.addresses import ADDRESS_IN_USE, Address, parse_bind_address
 
 # Plain numbers: pyzmq's enumerations cost as much as the calls that take them.
 EVENTS = int(zmq.EVENTS)
@@ -55,7 +55,7 @@ def check_path_is_free(address: Address) -> None:
             probe.connect(path)
         except OSError:
             return
-    raise BindError(f"can't bind {address}: Address already in use")
+    raise BindError(f"can't bind {address}: {ADDRESS_IN_USE}")
 
 
 class BoundSocket:

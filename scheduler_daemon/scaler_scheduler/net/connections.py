@@ -1,7 +1,7 @@
 """The open connections by their file descriptors, and their limits.
 
-ZeroMQ accepts and closes connections by itself and reports both afterwards. This module can do two things. It ends a
-connection by a system call, which looks to ZeroMQ as if the peer had ended it. And it makes the system hold new
+ZeroMQ accepts and closes connections by itself, and reports both afterwards. This module has two means. It ends a
+connection by a system call; to ZeroMQ this looks as if the peer had ended it. It also makes the kernel hold new
 connections from an address (`syn_filter.py`).
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ipaddress
 import resource
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Set
 
 from . import syn_filter
 from .descriptors import Endpoint, duplicate, idle_seconds, local_endpoint, remote_endpoint, save_syn_packets, shut_down
@@ -20,11 +19,11 @@ RESERVED_FILES = 64
 """Open files besides connections: log files, keys, ZeroMQ's own, and one to end a connection. Without a free file
 ZeroMQ would try to accept again and again."""
 
-LEAST_CONNECTIONS = 16
-"""The number of connections that is allowed even if the limit of open files is lower."""
+MIN_CONNECTIONS = 16
+"""The least number of connections that is allowed, even if the limit of open files is lower."""
 
 LOCAL_MONITORS = 16
-"""Connections to a monitor's ipc address in excess of the limit, so that the operator can look at a full scheduler."""
+"""Connections to a monitor's ipc address above the limit, so that the operator can watch a full scheduler."""
 
 HOLD_SECONDS = 1.0
 """The window in which new connections are counted, and the longest time that an address is held."""
@@ -62,7 +61,7 @@ def raise_file_limit() -> int:
 
 def connections_within_files(wanted: int, files: int) -> int:
     """The number of connections that the limit of open files allows, at most `wanted`."""
-    return wanted if files == resource.RLIM_INFINITY else min(wanted, max(LEAST_CONNECTIONS, files - RESERVED_FILES))
+    return wanted if files == resource.RLIM_INFINITY else min(wanted, max(MIN_CONNECTIONS, files - RESERVED_FILES))
 
 
 @dataclass
@@ -70,11 +69,13 @@ class Listener:
     """A bound socket."""
 
     is_for_peers: bool
-    """Whether its peers must send something now and then."""
+    """Whether its peers must send messages regularly."""
     handshakes: HandshakeGuard = field(default_factory=lambda: HandshakeGuard(has_keys=False))
     descriptor: int = -1
-    endpoint: Optional[Endpoint] = None
+    endpoint: Endpoint | None = None
     """The address as the system has it; None before the socket is bound."""
+    has_failed_handshake: bool = False
+    """Whether a handshake has failed whose connection is not known yet: libzmq's next event tells its end."""
 
 
 @dataclass
@@ -92,15 +93,15 @@ class Connections:
         self.limits = limits
         self.cut_count = 0
         """Connections that this object has cut."""
-        self._open: Dict[int, _Connection] = {}
-        self._count_by_network: Dict[bytes, int] = {}
-        self._listeners: List[Listener] = []
+        self._open: dict[int, _Connection] = {}
+        self._count_by_network: dict[bytes, int] = {}
+        self._listeners: list[Listener] = []
         self._window_began = 0.0
         """When the current window of new connections began."""
-        self._new_by_network: Dict[bytes, int] = {}
-        self._held_networks: Set[bytes] = set()
+        self._new_by_network: dict[bytes, int] = {}
+        self._held_networks: set[bytes] = set()
         self._next_sweep = 0.0
-        self._log_lines: Dict[str, str] = {}
+        self._log_lines: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -111,7 +112,7 @@ class Connections:
         longest = HOLD_SECONDS / 20 if self._held_networks or not self._listeners else HOLD_SECONDS
         return min([longest, *(each.handshakes.seconds_to_next_check for each in self._listeners)])
 
-    def pop_log_lines(self) -> List[str]:
+    def pop_log_lines(self) -> list[str]:
         """The lines for the log since the previous call, at most one of each kind."""
         lines, self._log_lines = self._log_lines, {}
         return list(lines.values())
@@ -141,7 +142,7 @@ class Connections:
 
     def on_accepted(self, listener: Listener, descriptor: int, now: float) -> None:
         """A connection was accepted. Cut it if it exceeds a limit."""
-        self.on_disconnected(listener, descriptor)  # the number was that of an older connection
+        self.on_disconnected(listener, descriptor)  # an older connection had this number
         if listener.endpoint is not None and listener.endpoint.address:
             listener.handshakes.begin(descriptor, now)
         try:
@@ -153,7 +154,7 @@ class Connections:
                 max(self._new_by_network, key=self._new_by_network.__getitem__, default=b""), now
             )
 
-    def on_disconnected(self, listener: Listener, descriptor: int) -> Optional[Endpoint]:
+    def on_disconnected(self, listener: Listener, descriptor: int) -> Endpoint | None:
         """Forget a connection. Returns its other end if its handshake was not known to be over."""
         failed = listener.handshakes.ended(descriptor)
         gone = self._open.pop(descriptor, None)

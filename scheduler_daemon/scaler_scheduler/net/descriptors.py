@@ -13,16 +13,16 @@ import socket
 import struct
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Iterator, Optional, Tuple
 
-_LONGEST_ENDPOINT = 128
+_MAX_ENDPOINT_BYTES = 128
 _LAST_RECEIVED, _BYTES_RECEIVED, _BYTES_SENT, _BYTES_RETRANSMITTED = 52, 128, 200, 208
 """Offsets in Linux's `struct tcp_info`: milliseconds since the last byte, and numbers of bytes."""
 
 _SAVE_SYN, _SAVED_SYN = 27, 28  # TCP_SAVE_SYN, TCP_SAVED_SYN
-_LONGEST_SYN = 256
+_MAX_SYN_BYTES = 256
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,7 +49,7 @@ class Endpoint:
 
 
 def local_endpoint(descriptor: int) -> Endpoint:
-    """The own end of a connection, or the address of a listening socket. Raises OSError."""
+    """The local end of a connection, or the address of a listening socket. Raises OSError."""
     return _endpoint(_libc.getsockname, descriptor)
 
 
@@ -64,7 +64,7 @@ def shut_down(descriptor: int) -> None:
 
 
 def idle_seconds(descriptor: int) -> float:
-    """Seconds since the last byte that was received, or since the start of the connection; 0 if not known.
+    """Seconds since the last received byte, or since the start of the connection; 0: unknown.
 
     Raises:
         OSError: it is not a TCP connection, or it is closed.
@@ -76,7 +76,7 @@ def idle_seconds(descriptor: int) -> float:
     return milliseconds / 1000
 
 
-def traffic(descriptor: int) -> Tuple[int, int]:
+def traffic(descriptor: int) -> tuple[int, int]:
     """Bytes sent and bytes received on a TCP connection. Each byte counts once.
 
     Raises:
@@ -97,14 +97,15 @@ def save_syn_packets(listener: int) -> None:
     _check(_libc.setsockopt(listener, socket.IPPROTO_TCP, _SAVE_SYN, ctypes.byref(value), ctypes.sizeof(value)))
 
 
-def initial_sequence(descriptor: int) -> Optional[int]:
-    """The TCP sequence number of the first byte that the peer sends. The system tells it once for each connection.
+def initial_sequence(descriptor: int) -> int | None:
+    """The TCP sequence number of the first byte that the peer sends. The system returns it only once for each
+    connection.
 
     Returns:
         None if the system has not kept the first packet.
     """
     try:
-        packet = _tcp_option(descriptor, _SAVED_SYN, _LONGEST_SYN)
+        packet = _tcp_option(descriptor, _SAVED_SYN, _MAX_SYN_BYTES)
     except OSError:
         return None
     if not packet:
@@ -132,9 +133,8 @@ def _tcp_option(descriptor: int, option: int, size: int) -> bytes:
 
 @contextmanager
 def duplicate(descriptor: int) -> Iterator[int]:
-    """A descriptor of our own for a connection. It stays valid when ZeroMQ closes its own and the number is reused.
-
-    It is a reserved descriptor, because with too many connections none may be free.
+    """A duplicate of a connection's descriptor. It stays valid when ZeroMQ closes the original and its number is
+    reused. It uses a reserved descriptor, because with too many connections no other may be free.
 
     Raises:
         OSError: the descriptor is closed.
@@ -148,8 +148,8 @@ def duplicate(descriptor: int) -> Iterator[int]:
 
 
 def _endpoint(call: ctypes._NamedFuncPointer, descriptor: int) -> Endpoint:
-    found = ctypes.create_string_buffer(_LONGEST_ENDPOINT)
-    length = ctypes.c_uint(_LONGEST_ENDPOINT)
+    found = ctypes.create_string_buffer(_MAX_ENDPOINT_BYTES)
+    length = ctypes.c_uint(_MAX_ENDPOINT_BYTES)
     _check(call(descriptor, found, ctypes.byref(length)))
     raw = found.raw[: length.value]
     if len(raw) < 4:  # an ipc socket without a name

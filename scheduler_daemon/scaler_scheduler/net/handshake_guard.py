@@ -2,8 +2,8 @@
 
 libzmq limits a frame of the handshake only by ZMQ_MAXMSGSIZE, which must be large for the messages of peers. So without
 this module a connection without a key could make the scheduler store large frames. Here a packet filter on the
-connection's socket makes the kernel drop everything beyond MOST_BYTES. The filter is removed when the handshake is
-over. TCP sends dropped bytes again, so nothing is lost if the filter is removed late.
+connection's socket makes the kernel drop everything beyond MAX_HANDSHAKE_BYTES. The filter is removed when the
+handshake is over. TCP sends dropped bytes again, so nothing is lost if the filter is removed late.
 
 libzmq reports that a handshake has succeeded, but not of which connection. Three rules find the connection. A rule that
 fails to find it is harmless: the filter only stays longer.
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from . import syn_filter
 from .descriptors import Endpoint, duplicate, initial_sequence, remote_endpoint, traffic
@@ -27,18 +27,18 @@ from .descriptors import Endpoint, duplicate, initial_sequence, remote_endpoint,
 HANDSHAKE_SECONDS = 10.0
 """ZMQ_HANDSHAKE_IVL of the bound sockets."""
 
-MOST_BYTES = 64 << 10
+MAX_HANDSHAKE_BYTES = 64 << 10
 """A connection may send this many bytes before its handshake is over, and up to one packet more. A handshake takes less
 than 1 KiB. The rest is room for first messages that arrive before this module sees the end of the handshake."""
 
-MOST_BYTES_UNLIMITED = 1 << 20
-"""A connection that sends more before its handshake is over is cut. This happens only to connections without a filter:
-the system did not keep their first packet, because it came before the listener's filter or in a flood."""
+MAX_UNLIMITED_HANDSHAKE_BYTES = 1 << 20
+"""A connection that sends more before its handshake is over is cut. This happens only to connections without a filter.
+The system did not keep their first packet, because it came before the listener's filter or in a flood."""
 
 _TIMEOUT_SECONDS = HANDSHAKE_SECONDS + 1.0
 
 _GREETING_BYTES = 64
-_LEAST_HANDSHAKE_BYTES = _GREETING_BYTES + 2 + len(b"\5READY")
+_MIN_HANDSHAKE_BYTES = _GREETING_BYTES + 2 + len(b"\5READY")
 """A peer without keys has sent at least this many bytes when its handshake is over."""
 
 _PLAIN_BYTES = _GREETING_BYTES + 43
@@ -51,7 +51,7 @@ which ends the handshake, they are 301."""
 _SUSPICIOUS_SECONDS = 1.0
 """A connection that is older and has used up its bytes is logged: honest handshakes take less time."""
 
-_SHORTEST_CHECK_SECONDS, _UNLIMITED_CHECK_SECONDS, _LONGEST_CHECK_SECONDS = 0.001, 0.005, 1.0
+_MIN_CHECK_SECONDS, _UNLIMITED_CHECK_SECONDS, _MAX_CHECK_SECONDS = 0.001, 0.005, 1.0
 _CHECK_COST_FACTOR = 10
 """The pause after a check is at least this many times its cost, so checks take at most a tenth of the thread's time."""
 
@@ -59,18 +59,18 @@ _CHECK_COST_FACTOR = 10
 @dataclass
 class _Handshake:
     began: float
-    peer: Optional[Endpoint] = None
+    peer: Endpoint | None = None
     """None if the connection has ended or is about to be cut."""
     is_limited: bool = True
     is_reported: bool = False
 
 
 class HandshakeViolation(NamedTuple):
-    """A connection that sends something else than a handshake."""
+    """A connection that does not send a handshake."""
 
     descriptor: int
     text: str
-    """What the connection does. In the log it follows the address."""
+    """What the connection does: the text that follows its address in the log."""
     must_cut: bool
     """Whether to cut the connection."""
 
@@ -84,15 +84,15 @@ class HandshakeGuard:
 
     def __init__(self, has_keys: bool) -> None:
         self._has_keys = has_keys
-        self._open: Dict[int, _Handshake] = {}
+        self._open: dict[int, _Handshake] = {}
         """By file descriptor."""
-        self._first: Dict[int, Tuple[Endpoint, int]] = {}
+        self._first: dict[int, tuple[Endpoint, int]] = {}
         """By file descriptor, the newest connection of this number and the sequence number of its first byte."""
         self._succeeded = 0
         """Successful handshakes whose connections are not found yet. Too small after an open connection has ended;
         never too large."""
         self._next_check = self._earliest_check = 0.0
-        self._pause = _SHORTEST_CHECK_SECONDS
+        self._pause = _MIN_CHECK_SECONDS
 
     def __len__(self) -> int:
         return len(self._open)
@@ -117,46 +117,47 @@ class HandshakeGuard:
             return
         first = initial_sequence(connection)
         if first is None and descriptor in self._first:
-            # The system tells the number only once for each connection. Events may be late: the system may have been
-            # asked for this connection already, in the place of an earlier one with the same descriptor.
+            # The system returns the number only once for each connection. Events may be late: for an earlier connection
+            # with the same descriptor, this module may have got this connection's number already.
             whose, found = self._first[descriptor]
             first = found if whose == peer else None
         if first is not None:
             self._first[descriptor] = peer, first
-        # Else the connection keeps its listener's filter, which makes it slow. Beyond MOST_BYTES_UNLIMITED it is cut.
-        is_limited = first is not None and syn_filter.limit_bytes(connection, first, MOST_BYTES)
+        # Otherwise the connection keeps its listener's filter, which makes it slow. It is cut after
+        # MAX_UNLIMITED_HANDSHAKE_BYTES.
+        is_limited = first is not None and syn_filter.limit_bytes(connection, first, MAX_HANDSHAKE_BYTES)
         self._open[descriptor] = _Handshake(now, peer, is_limited)
         if not is_limited:
-            self._pause = _SHORTEST_CHECK_SECONDS
+            self._pause = _MIN_CHECK_SECONDS
 
     def succeeded(self) -> None:
         """libzmq has reported a successful handshake."""
         self._succeeded += 1
-        self._pause = _SHORTEST_CHECK_SECONDS
+        self._pause = _MIN_CHECK_SECONDS
         self._next_check = self._earliest_check
 
-    def ended(self, descriptor: int) -> Optional[Endpoint]:
+    def ended(self, descriptor: int) -> Endpoint | None:
         """The connection has ended. Returns its other end if its handshake was not known to be over."""
         handshake = self._open.pop(descriptor, None)
         if handshake is None:
             return None
         if self._succeeded > 0:
-            self._succeeded -= 1  # it may have been one of these
+            self._succeeded -= 1  # one of these handshakes may be of this connection
         return handshake.peer
 
-    def check(self, now: float) -> List[HandshakeViolation]:
+    def check(self, now: float) -> list[HandshakeViolation]:
         """Find handshakes that are over and remove the filters of their connections.
 
         Call it after all waiting events of libzmq were handled.
 
         Returns:
-            The connections that send something else than a handshake.
+            The connections that do not send a handshake.
         """
         if not self._open or now < self._next_check:
             return []
         began = time.monotonic()
-        violations: List[HandshakeViolation] = []
-        candidates: List[int] = []
+        violations: list[HandshakeViolation] = []
+        candidates: list[int] = []
         all_counted = is_limited = True
         for descriptor, handshake in list(self._open.items()):
             age = now - handshake.began
@@ -177,13 +178,13 @@ class HandshakeGuard:
                 self._finish(descriptor)
             elif age > _TIMEOUT_SECONDS:  # a version of the protocol that has no handshake
                 violations.append(HandshakeViolation(descriptor, "does not speak ZMTP 3, and was cut", True))
-            elif received > MOST_BYTES_UNLIMITED:
+            elif received > MAX_UNLIMITED_HANDSHAKE_BYTES:
                 what = f"sent {received:,} bytes instead of a handshake, and was cut"
                 violations.append(HandshakeViolation(descriptor, what, True))
             else:
-                if not self._has_keys and received >= _LEAST_HANDSHAKE_BYTES:
+                if not self._has_keys and received >= _MIN_HANDSHAKE_BYTES:
                     candidates.append(descriptor)
-                if received >= MOST_BYTES and age > _SUSPICIOUS_SECONDS and not handshake.is_reported:
+                if received >= MAX_HANDSHAKE_BYTES and age > _SUSPICIOUS_SECONDS and not handshake.is_reported:
                     handshake.is_reported = True
                     what = f"sent {received:,} bytes instead of a handshake: more is dropped, and it will be cut"
                     violations.append(HandshakeViolation(descriptor, what, False))
@@ -192,7 +193,7 @@ class HandshakeGuard:
                 self._finish(descriptor)
         self._earliest_check = now + _CHECK_COST_FACTOR * (time.monotonic() - began)
         self._next_check = max(now + self._pause, self._earliest_check)
-        self._pause = min(2 * self._pause, _LONGEST_CHECK_SECONDS if is_limited else _UNLIMITED_CHECK_SECONDS)
+        self._pause = min(2 * self._pause, _MAX_CHECK_SECONDS if is_limited else _UNLIMITED_CHECK_SECONDS)
         return violations
 
     def _finish(self, descriptor: int) -> None:
@@ -206,7 +207,7 @@ class HandshakeGuard:
             pass  # it has ended
 
 
-def _traffic(descriptor: int, peer: Endpoint) -> Tuple[int, int]:
+def _traffic(descriptor: int, peer: Endpoint) -> tuple[int, int]:
     with duplicate(descriptor) as connection:
         if remote_endpoint(connection) != peer:
             raise OSError("the descriptor is that of another file now")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, List, Sequence, Set
+from collections.abc import Sequence
+from typing import Any, Callable
 
 import zmq
 
@@ -18,8 +19,8 @@ _MESSAGES_PER_READ = 1000
 """The most messages of subscribers that one call reads, so that the loop is not delayed."""
 
 _SUBSCRIPTION_BURST, _SUBSCRIPTIONS_PER_SECOND = 1000, 10
-"""The subscriptions of one connection: at once, and a second in the long run. A monitor has three, and one more for
-each story that it requests."""
+"""The subscriptions of one connection: the most at once, and the most a second in the long run. A monitor has three,
+and one more for each story that it requests."""
 
 
 class MonitorSocket(BoundSocket):
@@ -42,9 +43,9 @@ class MonitorSocket(BoundSocket):
         self._cut = cut
         self._descriptor_of = metadata_reader("__fd")
         self._subscription_rates = RateLimits(_SUBSCRIPTION_BURST, _SUBSCRIPTIONS_PER_SECOND)
-        self._subscriptions: Set[bytes] = set()
+        self._subscriptions: set[bytes] = set()
         self.has_more = False
-        """Whether more messages of subscribers may wait than the previous call has read."""
+        """Whether messages of subscribers may still wait after the previous call of `read_subscriptions`."""
 
     def rebind(self) -> None:
         """Cut all connections by binding again. Peers with an authorized key reconnect. Raises BindError."""
@@ -60,17 +61,17 @@ class MonitorSocket(BoundSocket):
                     raise
                 time.sleep(0.005)
 
-    def read_subscriptions(self, topics: Sequence[bytes], request: bytes) -> List[bytes]:
+    def read_subscriptions(self, topics: Sequence[bytes], request: bytes) -> list[bytes]:
         """Read subscriptions, up to a limit.
 
         Args:
-            topics: what is published to all subscribers.
+            topics: the topics that are published to all subscribers.
             request: the prefix of topics that are requests. Each is answered once.
 
         Returns:
             New subscriptions to topics, and requests.
         """
-        found: List[bytes] = []
+        found: list[bytes] = []
         self.has_more = False
         for _ in range(_MESSAGES_PER_READ):
             events: Any = self._socket.getsockopt(EVENTS)

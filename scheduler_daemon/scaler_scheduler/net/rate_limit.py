@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Dict, Tuple
-
 _CLEANUP_SECONDS = 10.0
 """How often old entries are removed."""
 
@@ -19,12 +17,12 @@ class RateLimits:
     def __init__(self, burst: int, per_second: float) -> None:
         self._burst = burst
         self._per_second = per_second
-        self._used: Dict[bytes, Tuple[float, float]] = {}
+        self._used: dict[bytes, tuple[float, float]] = {}
         """For each key the level of its bucket, and when it had this level, in seconds of the caller's clock."""
         self._next_cleanup = 0.0
 
     def exceeds(self, name: bytes, now: float) -> bool:
-        """Count an operation. Returns whether the limit is exceeded; then the count begins anew.
+        """Count an operation. Returns whether the limit is exceeded; the count then begins at zero.
 
         Args:
             name: the key.

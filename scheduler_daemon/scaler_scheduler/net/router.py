@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any, Callable, List, Optional, Set
+from typing import Any, Callable
 
 import zmq
 
-from ..commands.addresses import Address
+from ..commands.addresses import Address, bind_error_text
 from .bound_socket import EVENTS, IS_CFFI, POLLIN, BindError, BoundSocket, check_path_is_free, metadata_reader
 from .connections import ConnectionLimits, Connections
 from .handshake_guard import HANDSHAKE_SECONDS
@@ -26,16 +26,16 @@ WAIT_MILLISECONDS = 250
 # A plain number: pyzmq's enumerations cost as much as the calls that take them.
 _RCVMORE = int(zmq.RCVMORE)
 _ROUTER_QUEUE = 500_000
-"""Messages that are queued for a peer that does not read. A peer with a full queue is given up. An honest client that
-stands still for its lease has 300,000, if its tasks end at the rate of 5,000 messages a second."""
+"""The most messages that are queued for a peer that does not read. A peer with a full queue is lost. An honest client
+that does not read for its lease has 300,000, if its tasks end at the rate of 5,000 messages a second."""
 
 _STUCK_MILLISECONDS = 120_000
-"""A connection that accepts no byte for so long is cut. Its peer has lost its lease by then."""
+"""A connection that accepts no byte for this time is cut. Its peer's lease has expired before."""
 
 _BACKLOG = 4096
 """Connections that may wait to be accepted. After a restart all peers connect at once."""
 
-_LONGEST_SUBSCRIPTION = 1024
+_MAX_SUBSCRIPTION_BYTES = 1024
 """The longest message of a subscriber, in bytes."""
 
 _MONITOR_QUEUE = 8
@@ -63,7 +63,7 @@ class ZmqContext:
         access: the authorized keys; None: peers have no keys.
     """
 
-    def __init__(self, io_threads: int, limits: ConnectionLimits, access: Optional[Access]) -> None:
+    def __init__(self, io_threads: int, limits: ConnectionLimits, access: Access | None) -> None:
         self._context = zmq.Context(io_threads)
         self.zap = ZapHandler(self._context, Connections(limits), access)
 
@@ -74,11 +74,11 @@ class ZmqContext:
 
     def bind_monitor(self, address: Address) -> MonitorSocket:
         """Bind the XPUB socket for monitors."""
-        # The file mode of an ipc socket says who may connect.
+        # The file mode of an ipc socket decides which users may connect.
         domain = b"" if address.transport == "ipc" else MONITOR_DOMAIN
 
         def bind(wanted: Address) -> zmq.Socket[bytes]:
-            return self._bind(zmq.XPUB, wanted, _LONGEST_SUBSCRIPTION, domain)
+            return self._bind(zmq.XPUB, wanted, _MAX_SUBSCRIPTION_BYTES, domain)
 
         return MonitorSocket(bind, address, self.zap.connections.cut_flooding_subscriber)
 
@@ -95,7 +95,7 @@ class ZmqContext:
         bound.setsockopt(zmq.BACKLOG, _BACKLOG)
         if kind == zmq.ROUTER:
             # The messages for an honest peer are limited by its requests (prefetch, its own tasks) and its lease. This
-            # limit is for peers that send requests and never read.
+            # limit applies to peers that send requests and never read.
             bound.setsockopt(zmq.SNDHWM, _ROUTER_QUEUE)
             bound.setsockopt(zmq.RCVHWM, 1000)
             bound.setsockopt(zmq.ROUTER_MANDATORY, 1)
@@ -112,7 +112,7 @@ class ZmqContext:
             bound.bind(str(address))
         except zmq.ZMQError as error:
             bound.close()
-            why = "no such host or interface" if error.errno == errno.ENODEV else os.strerror(error.errno or 0)
+            why = "no such host or interface" if error.errno == errno.ENODEV else bind_error_text(error.errno or 0)
             raise BindError(f"can't bind {address}: {why}") from None
         finally:
             os.umask(mask)
@@ -136,13 +136,13 @@ class Router(BoundSocket):
         access: the authorized keys; None: peers have no keys.
     """
 
-    def __init__(self, bound: zmq.Socket[bytes], access: Optional[Access]) -> None:
+    def __init__(self, bound: zmq.Socket[bytes], access: Access | None) -> None:
         super().__init__(bound)
-        self._stuck: Set[bytes] = set()
+        self._stuck: set[bytes] = set()
         self._check = None if access is None else UserCheck(bound, access)
         # The socket's own method: a wrapper would cost each message one more call. It copies frames, because under PyPy
         # frames that borrow ZeroMQ's memory are slower and hold the memory until a collection.
-        self._read: Callable[[int], Optional[List[bytes]]]
+        self._read: Callable[[int], list[bytes] | None]
         self._read = bound.recv_multipart if self._check is None else self._check.read
 
     @property
@@ -155,18 +155,18 @@ class Router(BoundSocket):
         """The user of the last dropped message. Empty if none was dropped, or if its connection has no user."""
         return "" if self._check is None else self._check.last_rejected_user.decode(errors="replace")
 
-    def wait(self) -> Optional[List[bytes]]:
+    def wait(self) -> list[bytes] | None:
         """The next message. Waits at most WAIT_MILLISECONDS; None if none has come."""
         try:
             return self._read(0)
         except zmq.Again:
             return None
 
-    def wait_up_to(self, milliseconds: int) -> Optional[List[bytes]]:
+    def wait_up_to(self, milliseconds: int) -> list[bytes] | None:
         """The next message. Waits at most this long; None if none has come."""
         return self.receive() if self._socket.poll(milliseconds) else None
 
-    def receive(self) -> Optional[List[bytes]]:
+    def receive(self) -> list[bytes] | None:
         """The next message that has come already, else None."""
         for _ in range(_REJECTED_PER_CALL):
             # Ask first: the exception of a receive without a message costs three times as much.
@@ -182,11 +182,12 @@ class Router(BoundSocket):
         """The user of a route; empty without keys."""
         return "" if self._check is None else route[_ROUTE_BYTES:].decode()
 
-    def send(self, route: bytes, frames: List[bytes]) -> bool:
+    def send(self, route: bytes, frames: list[bytes]) -> bool:
         """Queue a message for a connection.
 
         Returns:
-            False if the connection is gone, or if its queue is full. `pop_stuck` returns connections with a full queue.
+            False if the connection has ended, or if its queue is full. `pop_stuck` returns connections with a full
+            queue.
         """
         name = route if self._check is None else route[:_ROUTE_BYTES]
         try:
@@ -199,7 +200,7 @@ class Router(BoundSocket):
             return False
         return True
 
-    def pop_stuck(self) -> Set[bytes]:
+    def pop_stuck(self) -> set[bytes]:
         """The connections whose queue was full since the previous call."""
         stuck, self._stuck = self._stuck, set()
         return stuck
@@ -215,7 +216,7 @@ class UserCheck:
         self._access = access
         self._user_of = metadata_reader("User-Id")  # the name that the ZAP handler has returned
 
-    def read(self, flags: int) -> Optional[List[bytes]]:
+    def read(self, flags: int) -> list[bytes] | None:
         """The next message with the user in its route. None if its sender is not authorized.
 
         Raises:
@@ -232,8 +233,8 @@ class UserCheck:
             user = self._user_of(frame)
             frames.append(frame.bytes)
             if IS_CFFI:
-                frame.close()  # else the frame holds ZeroMQ's memory until a collection
-        # A name that the peer itself has chosen may be the former name of another connection.
+                frame.close()  # otherwise the frame holds ZeroMQ's memory until a collection
+        # A routing id that the peer has chosen may be the former name of another connection.
         if user not in self._access.allowed or len(route) != _ROUTE_BYTES or route[0]:
             self.rejected += 1
             self.last_rejected_user = user

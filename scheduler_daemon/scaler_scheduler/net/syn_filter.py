@@ -2,8 +2,8 @@
 filters on its own sockets.
 
 On a listening socket a filter drops the first packets of addresses that may not connect for a while. TCP sends a first
-packet again after a second, so these peers wait and are not refused. Established connections send no first packets and
-are not affected. On a connection whose handshake is not over, a filter drops all data beyond a number of bytes.
+packet again after a second, so these peers wait and get no error. Established connections send no first packets and are
+not affected. On a connection whose handshake is not over, a filter drops all data beyond a number of bytes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-from typing import Iterable, List, Tuple
+from collections.abc import Iterable
 
 from . import descriptors
 
-MOST_NETWORKS = 64
+MAX_NETWORKS = 64
 """The most networks in one filter. If there are more, new connections from all networks wait."""
 
 _ATTACH, _DETACH = 26, 27  # SO_ATTACH_FILTER, SO_DETACH_FILTER
@@ -26,8 +26,8 @@ _KEEP = (_RETURN, 0, 0, 0xFFFFFFFF)
 _DROP = (_RETURN, 0, 0, 0)
 _SEQUENCE, _HEADER_WORDS, _FLAGS, _SYN = 4, 12, 13, 0x02  # offsets in the TCP header; the flag of a first packet
 
-_LONGEST_PACKET = 8192
-_SHORTEN = (_RETURN, 0, 0, _LONGEST_PACKET)
+_MAX_PACKET_BYTES = 8192
+_SHORTEN = (_RETURN, 0, 0, _MAX_PACKET_BYTES)
 """A packet is cut to this many bytes. A new connection has its listener's filter until `limit_bytes` or `remove_filter`
 is called for it. In this time a handshake and a hello get through, and larger messages arrive slowly."""
 
@@ -35,7 +35,7 @@ _HALF_OF_ALL = 0x80000000
 _NETWORK_HEADER = 0xFFF00000  # offsets from here on are in the IP header
 _SOURCE_4, _SOURCE_6 = _NETWORK_HEADER + 12, _NETWORK_HEADER + 8
 
-Instruction = Tuple[int, int, int, int]
+Instruction = tuple[int, int, int, int]
 
 
 def hold_networks(listener: int, networks: Iterable[bytes]) -> bool:
@@ -79,7 +79,7 @@ def remove_filter(socket: int) -> None:
             pass  # there was no filter, or the system does not support filters
 
 
-def _attach(socket: int, instructions: List[Instruction]) -> bool:
+def _attach(socket: int, instructions: list[Instruction]) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     program = [struct.pack("HBBI", *each) for each in instructions]
@@ -96,13 +96,13 @@ def _buffer(content: bytes) -> ctypes.Array[ctypes.c_char]:
     return ctypes.create_string_buffer(content, len(content))
 
 
-def _hold_program(networks: List[bytes]) -> List[Instruction]:
-    """A filter that drops only first packets, because connections that are being made at this time inherit it."""
+def _hold_program(networks: list[bytes]) -> list[Instruction]:
+    """A filter that drops only first packets. It must pass all others, because new connections inherit it."""
     begin = [(_LOAD_BYTE, 0, 0, _FLAGS), (_IF_SET, 1, 0, _SYN), _SHORTEN]
-    if b"" in networks or len(networks) > MOST_NETWORKS:
+    if b"" in networks or len(networks) > MAX_NETWORKS:
         return [*begin, _DROP]
     ipv4_rules = [(_LOAD_WORD, 0, 0, _SOURCE_4)]
-    ipv6_rules: List[Instruction] = []
+    ipv6_rules: list[Instruction] = []
     for network in networks:
         words = struct.unpack(f">{len(network) // 4}I", network)
         if len(words) == 1:
@@ -117,7 +117,7 @@ def _hold_program(networks: List[bytes]) -> List[Instruction]:
     return [*begin, *version, *ipv4_rules, *ipv6_rules, _KEEP]
 
 
-def _limit_program(first: int, most: int) -> List[Instruction]:
+def _limit_program(first: int, most: int) -> list[Instruction]:
     """A filter by sequence number. Packets without content (acknowledgements, ends) always pass."""
     return [
         (_LOAD_BYTE, 0, 0, _HEADER_WORDS),  # the upper half of the byte

@@ -10,7 +10,7 @@ import os
 import struct
 import threading
 import time
-from typing import FrozenSet, List, Optional, Protocol, Tuple
+from typing import Protocol
 
 import zmq
 
@@ -22,11 +22,11 @@ MAIN_DOMAIN, MONITOR_DOMAIN = b"main", b"monitor"
 
 REQUESTS_PER_ROUND = 64
 ROUND_SECONDS = 0.01
-"""The thread answers at most this many ZAP requests in this time. So a flood of them takes an eighth of the interpreter
-at most. An honest request waits no longer than ZeroMQ's own threads take in such a flood anyway."""
+"""The thread answers at most this many ZAP requests in this time. So a flood of requests takes at most an eighth of the
+interpreter's time. In such a flood, ZeroMQ's own threads delay an honest request as long."""
 
 EVENTS_PER_ROUND = 500
-"""The most events that are read from a socket at once. ZAP requests wait meanwhile."""
+"""The most events that are read from a socket at once, because ZAP requests wait meanwhile."""
 
 _EVENT_QUEUE = 100_000
 """The length of the queue of events. ZeroMQ's thread blocks when the queue is full."""
@@ -51,14 +51,14 @@ class Access(Protocol):
 
     secret: bytes
     """The server's secret key."""
-    allowed: FrozenSet[bytes]
+    allowed: frozenset[bytes]
     """The users of all authorized keys."""
 
     def user(self, domain: bytes, key: bytes) -> bytes:
         """The user of a public key; empty if the key is not authorized in this domain."""
 
 
-def new_key_pair() -> Tuple[bytes, bytes]:
+def new_key_pair() -> tuple[bytes, bytes]:
     """A new public key and its secret key, 32 bytes each."""
     public, secret = zmq.curve_keypair()
     return decode_z85(public.decode()), decode_z85(secret.decode())
@@ -79,7 +79,7 @@ class ZapHandler:
     """
 
     def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], connections: Connections, access: Optional[Access]
+        self, context: zmq.Context[zmq.Socket[bytes]], connections: Connections, access: Access | None
     ) -> None:
         self.access = access
         self.rejected = 0
@@ -92,7 +92,7 @@ class ZapHandler:
         self._requests.setsockopt(zmq.LINGER, 0)
         if access is not None:
             self._requests.bind("inproc://zeromq.zap.01")
-        self._monitors: List[Tuple[zmq.Socket[bytes], Listener]] = []
+        self._monitors: list[tuple[zmq.Socket[bytes], Listener]] = []
         """The sockets that deliver the events of the bound sockets."""
         self._wakeup_receiver, self._wakeup_sender = os.pipe()
         """Readable when a socket was added."""
@@ -104,7 +104,7 @@ class ZapHandler:
 
         Args:
             bound: the socket.
-            is_for_peers: whether its peers must send something now and then.
+            is_for_peers: whether its peers must send messages regularly.
             has_keys: whether its handshakes use CURVE.
         """
         address = f"inproc://connections-{id(bound)}-{time.monotonic_ns()}"
@@ -139,7 +139,7 @@ class ZapHandler:
                 time.sleep(_RETRY_SECONDS)
 
     def _serve(self) -> None:
-        watched: Optional[List[Tuple[zmq.Socket[bytes], Listener]]] = None
+        watched: list[tuple[zmq.Socket[bytes], Listener]] | None = None
         while True:
             if watched != self._monitors:
                 poller = zmq.Poller()
@@ -165,7 +165,7 @@ class ZapHandler:
             self._answer(self._requests.recv_multipart())
         return REQUESTS_PER_ROUND
 
-    def _answer(self, request: List[bytes]) -> None:
+    def _answer(self, request: list[bytes]) -> None:
         version, number, domain, address, _identity, mechanism, *credentials = request
         key = credentials[0] if mechanism == b"CURVE" and credentials else b""
         user = self.access.user(domain, key) if self.access is not None else b""
@@ -178,7 +178,6 @@ class ZapHandler:
         """Read the events of a socket. Returns False if the socket is closed."""
         now = time.monotonic()
         connections = self.connections
-        has_failed = False
         for _ in range(EVENTS_PER_ROUND):
             if not events_socket.getsockopt(zmq.EVENTS) & _POLLIN:  # type: ignore[operator]
                 break
@@ -189,15 +188,15 @@ class ZapHandler:
                 listener.handshakes.succeeded()
             elif event == _DISCONNECTED:
                 peer = connections.on_disconnected(listener, value)
-                if has_failed and peer is not None:
+                if listener.has_failed_handshake and peer is not None:
                     self.last_rejection = f"{peer.text} has no key, or the key of another server"
-                has_failed = False
+                listener.has_failed_handshake = False
             elif event & _FAILURES:
                 self.rejected += 1
-                # ZAP's answer has named a key that is not authorized. For all other failures libzmq reports no address,
-                # but its next event tells which connection has ended.
-                has_failed = event != _FAILED_AUTH
-                if has_failed:
+                # ZAP's answer has already named a key that is not authorized. For all other failures libzmq reports no
+                # address, but its next event, which may come later, names the connection that has ended.
+                listener.has_failed_handshake = event != _FAILED_AUTH
+                if listener.has_failed_handshake:
                     self.last_rejection = "a peer has no key, or the key of another server"
             elif event == _LISTENING:
                 connections.on_listening(listener, value)

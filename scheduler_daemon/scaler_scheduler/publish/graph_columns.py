@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 from ..core.report.graph_view import Node
 from ..wire.columns import UINT8, UINT32, UINT64, columns_message, compacted

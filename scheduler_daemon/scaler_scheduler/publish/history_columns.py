@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 from ..core.lines import TRACEBACK_BYTES
 from ..core.state.history_rows import Rows
@@ -26,15 +27,15 @@ def history_frame(
         tracebacks: one for each row, which may be empty; or none at all.
     """
     texts = TextTable()
-    kinds: List[int] = []
-    times: List[int] = []
-    clients: List[int] = []
-    ids: List[int] = []
-    attempts: List[int] = []
-    workers: List[int] = []
-    names: List[int] = []
-    outcomes: List[int] = []
-    durations: List[int] = []
+    kinds: list[int] = []
+    times: list[int] = []
+    clients: list[int] = []
+    ids: list[int] = []
+    attempts: list[int] = []
+    workers: list[int] = []
+    names: list[int] = []
+    outcomes: list[int] = []
+    durations: list[int] = []
     for run in runs:
         rows = len(run.ids)
         kinds.extend(_expanded(run.kinds, rows))
@@ -75,7 +76,7 @@ def _functions(runs: Sequence[Rows], texts: TextTable) -> Column:
     """The function of each row. Empty if no task has a name of its own."""
     if all(run.functions == run.names for run in runs):
         return UINT32, ()
-    functions: List[int] = []
+    functions: list[int] = []
     for run in runs:
         functions.extend(_expanded([texts.number(name) for name in run.functions], len(run.ids)))
     return UINT32, compacted(functions)
@@ -86,7 +87,7 @@ def _errors(runs: Sequence[Rows], texts: TextTable) -> Column:
     if not any(error for run in runs for error in run.errors):
         return UINT32, ()
     nothing = texts.number("")
-    errors: List[int] = []
+    errors: list[int] = []
     for run in runs:
         errors.extend([texts.number(error) for error in run.errors] or [nothing] * len(run.ids))
     return UINT32, errors

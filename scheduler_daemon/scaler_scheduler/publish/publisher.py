@@ -2,8 +2,8 @@
 
 Without subscribers nothing is encoded, and no turn of the loop encodes much. History goes out in messages with a pause
 between them, in which the loop goes on. A new subscriber gets all rows that are kept. New rows go out once a second, or
-sooner if they fill a message: the history keeps the rows of some seconds of a busy scheduler, or of some tenths of a
-second of a burst.
+sooner if they fill a message. The history keeps the rows of some seconds of a busy scheduler, or of some tenths of a
+second in a burst.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from struct import Struct
-from typing import Deque, Tuple
 
 from ..core.state.tables import HISTORY_ROWS as KEPT_ROWS
 from ..net.monitor_socket import MonitorSocket
@@ -28,8 +27,8 @@ PAUSE_SECONDS = 0.02
 """The pause between two messages of history, because a subscriber's queue is short. It allows 500,000 rows a second."""
 
 BUSY_PAUSE_FACTOR = 400
-"""While the loop is busy, the pause is so many times the cost of the last message of history. So a subscriber takes
-0.25 % of the loop's time (`make bench`, monitor). Rows of a burst that are still kept go out after it."""
+"""While the loop is busy, the pause is this many times the cost of the last message of history. So a subscriber takes
+0.25 % of the loop's time (`make bench`, monitor). After a burst, the rows that are still kept are sent."""
 
 SUBSCRIBED_ROWS = 500_000
 """Rows that are kept while history has subscribers. They hold a burst of 160,000 tasks, which may arrive in half a
@@ -43,36 +42,36 @@ HISTORY_TOPIC = b"history\0"
 GRAPHS_TOPIC = b"graphs\0\0"
 """Each message begins with its topic: the name of the union's member in eight bytes."""
 
-TOPICS: Tuple[bytes, ...] = (SNAPSHOT_TOPIC, HISTORY_TOPIC, GRAPHS_TOPIC)
+TOPICS: tuple[bytes, ...] = (SNAPSHOT_TOPIC, HISTORY_TOPIC, GRAPHS_TOPIC)
 
 STORY_TOPIC = b"story\0\0\0"
 """The prefix of a request for the story of a task. The task's client and id follow."""
 
 STORIES_PER_TURN = 4
-"""Requests that one turn answers. Each is a search in all kept rows."""
+"""The most requests that one turn answers. Each request searches all kept rows."""
 
 STORY_REQUESTS = 64
-"""Requests that wait for their answer. Further ones are dropped; a monitor repeats its request."""
+"""The most requests that wait for their answer. Further requests are dropped; a monitor repeats its request."""
 
 _TASK = Struct("<8sQQ")
 
 
 class Publisher:
-    """Publishes when it is time. `next` is the time of its next work, in seconds of the monotonic clock."""
+    """Publishes at the right times. `next` is the time of its next work, in seconds of the monotonic clock."""
 
     def __init__(self, monitor: MonitorSocket, writer: SnapshotWriter, now: float) -> None:
         self._monitor = monitor
         self._writer = writer
         self.next = self._next_check = self._next_snapshot = now
         self._next_row = 0
-        """The first row of history that is not published yet."""
+        """The number of the first row of history that is not published yet."""
         self._send_end = 0
-        """Rows before this one go out now, a message at a time."""
+        """Rows with lower numbers are sent now, one message at a time."""
         self._is_replay_wanted = False
         self._next_replay = self._next_history = self._sent_at = now
         self._sent_thread_time = time.thread_time()
         """The time of the last message of history, in this thread's processor time."""
-        self._story_requests: Deque[bytes] = deque()
+        self._story_requests: deque[bytes] = deque()
 
     @property
     def has_urgent_work(self) -> bool:

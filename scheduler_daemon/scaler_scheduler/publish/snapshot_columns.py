@@ -1,14 +1,15 @@
 """The tables of the core as columns of a snapshot, in the order of the schema's fields.
 
-A thousand workers are a thousand rows, once a second: by list and struct that would be 0.2 us an element, columns are
+A thousand workers are a thousand rows, once a second. As a list of structs, each element would cost 0.2 us; columns are
 copied whole (`make bench`, monitor).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from heapq import nlargest
 from itertools import islice
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Tuple
+from typing import NamedTuple
 
 from ..core.dispatch.work_stealing import is_unresponsive
 from ..core.scheduler import Scheduler
@@ -42,10 +43,10 @@ LONG_MILLISECONDS = 1000
 
 _MAX_UINT32 = (1 << 32) - 1
 _MAX_UINT64 = (1 << 64) - 1
-"""The highest numbers of columns. Workers report run times and may report any number, so sums may be larger."""
+"""The highest numbers of columns. A worker may report any run time, so sums could exceed the column's range."""
 
-OBJECT_TO_COME = 0
-OBJECT_HERE = 1
+OBJECT_PENDING = 0
+OBJECT_IN_MEMORY = 1
 OBJECT_ON_HOST = 2
 
 
@@ -53,7 +54,7 @@ class TextTable:
     """The texts of one message, each once. Columns refer to them by numbers."""
 
     def __init__(self) -> None:
-        self._numbers: Dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     def number(self, text: str, limit: int = TEXT_LIMIT) -> int:
         """The number of a text, which is cut to `limit` characters."""
@@ -64,7 +65,7 @@ class TextTable:
             known = self._numbers[text] = len(self._numbers)
         return known
 
-    def columns(self) -> List[Column]:
+    def columns(self) -> list[Column]:
         """All texts joined, and their sizes in bytes."""
         encoded = [text.encode("utf-8", "replace") for text in self._numbers]
         return [(UINT8, b"".join(encoded)), (UINT32, [len(text) for text in encoded])]
@@ -73,7 +74,7 @@ class TextTable:
 class WorkerRows(NamedTuple):
     """The table of workers, and sums over all workers."""
 
-    columns: List[Column]
+    columns: list[Column]
     running: int
     """Tasks that run, at all workers."""
     suspended: int
@@ -82,7 +83,7 @@ class WorkerRows(NamedTuple):
 class FunctionRows(NamedTuple):
     """The table of functions, and a sum over all functions."""
 
-    columns: List[Column]
+    columns: list[Column]
     open_tasks: int
     """Open tasks of all functions, including those without a row."""
 
@@ -93,8 +94,8 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
     workers = all_workers[:WORKER_ROWS]
     queue_size = core.limits.queue_size
     agents, number = core.tables.agents, texts.number
-    states: List[int] = []
-    running_tasks: List[Tuple[int, int, int, int, int]] = []
+    states: list[int] = []
+    running_tasks: list[tuple[int, int, int, int, int]] = []
     for worker in workers:
         state = AGENT_CONNECTED if agents.find(worker.agent) is not None else 0
         if worker.tasks:
@@ -108,7 +109,7 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
             state |= RUNS_LONG
         states.append(state)
     clients, ids, attempts, tasks, milliseconds = zip(*running_tasks) if running_tasks else ((), (), (), (), ())
-    columns: List[Column] = [
+    columns: list[Column] = [
         (WIDE, [worker.incarnation for worker in workers]),
         (WIDE, compacted([worker.agent for worker in workers])),
         (UINT32, [number(worker.name) for worker in workers]),
@@ -140,7 +141,7 @@ def _free_slots(worker: Worker, queue_size: int) -> int:
     return 0 if worker.is_retiring else max(0, min(queue_size - worker.task_count, _MAX_UINT32))
 
 
-def _running_task(worker: Worker, texts: TextTable, now: float) -> Tuple[int, int, int, int, int]:
+def _running_task(worker: Worker, texts: TextTable, now: float) -> tuple[int, int, int, int, int]:
     """The task that the worker runs: client, id, attempt, name, milliseconds. Zeros if none is known.
 
     A worker may have many suspended tasks. At most one runs: the last one that has begun or was resumed.
@@ -159,7 +160,7 @@ def _capabilities(worker: Worker) -> str:
     return " ".join(f"{name}={amount}" for name, amount in sorted(worker.capabilities.items()))
 
 
-def agent_columns(table: AgentTable, texts: TextTable, started: float) -> List[Column]:
+def agent_columns(table: AgentTable, texts: TextTable, started: float) -> list[Column]:
     """The table of host agents. `started` is the start of the scheduler in seconds of the monotonic clock."""
     agents, number = list(islice(table, WORKER_ROWS)), texts.number
     return [
@@ -172,12 +173,12 @@ def agent_columns(table: AgentTable, texts: TextTable, started: float) -> List[C
         (WIDE, compacted([agent.usage[0] for agent in agents])),
         (WIDE, compacted([agent.usage[1] for agent in agents])),
         (WIDE, compacted([agent.lag_us for agent in agents])),
-        (WIDE, compacted([max(0, int((agent.last_message_at - started) * 1000)) for agent in agents])),
+        (WIDE, compacted([max(0, int((agent.last_heartbeat_at - started) * 1000)) for agent in agents])),
     ]
 
 
-def client_columns(table: ClientTable, texts: TextTable) -> List[Column]:
-    """The table of clients: those with the most tasks."""
+def client_columns(table: ClientTable, texts: TextTable) -> list[Column]:
+    """The table of clients: the clients with the most tasks."""
     clients = list(table)
     if len(clients) > CLIENT_ROWS:
         clients = nlargest(CLIENT_ROWS, clients, key=lambda client: len(client.tasks) + client.waiting)
@@ -185,7 +186,7 @@ def client_columns(table: ClientTable, texts: TextTable) -> List[Column]:
         (WIDE, [client.incarnation for client in clients]),
         (UINT32, compacted([texts.number(client.name) for client in clients])),
         (WIDE, compacted([client.worker for client in clients])),
-        (WIDE, compacted([client.waiting for client in clients])),
+        (WIDE, compacted([client.waiting_calls for client in clients])),
         (WIDE, compacted([_not_waiting(client) for client in clients])),
         (WIDE, compacted([len(client.objects) for client in clients])),
         (WIDE, compacted([client.object_bytes for client in clients])),
@@ -194,26 +195,28 @@ def client_columns(table: ClientTable, texts: TextTable) -> List[Column]:
 
 
 def _not_waiting(client: Client) -> int:
-    """The number of a client's tasks that do not wait.
+    """The number of a client's tasks that do not wait. A row of several calls counts as its calls.
 
     `tasks` holds requeued tasks too, which wait. `requeued` may list a few tasks that no longer wait.
     """
-    again = sum(len(lane.requeued) for lane in client.lanes.values())
-    return max(0, len(client.tasks) - again)
+    not_waiting = len(client.tasks) + client.further_calls
+    for lane in client.lanes.values():
+        not_waiting -= len(lane.requeued) + lane.further_calls
+    return max(0, not_waiting)
 
 
 def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
-    """The table of functions: those with the most tasks."""
+    """The table of functions: the functions with the most tasks."""
     known = list(table)
     open_tasks = 0
     for function in known:
-        open_tasks += function.tasks
+        open_tasks += function.tasks + function.further_calls
     if len(known) > FUNCTION_ROWS:
         known = nlargest(FUNCTION_ROWS, known, key=lambda function: (function.tasks, function.number))
-    columns: List[Column] = [
+    columns: list[Column] = [
         (UINT32, [function.number for function in known]),
         (UINT32, compacted([texts.number(function.name) for function in known])),
-        (WIDE, compacted([function.tasks for function in known])),
+        (WIDE, compacted([function.tasks + function.further_calls for function in known])),
         (WIDE, compacted([function.done_tasks for function in known])),
         (WIDE, compacted([function.failed_tasks for function in known])),
         (WIDE, compacted([min(function.run_ns, _MAX_UINT64) for function in known])),
@@ -225,12 +228,12 @@ def function_columns(table: FunctionTable, texts: TextTable) -> FunctionRows:
 
 
 def _task_names(function: Function) -> str:
-    """Some of the names that the tasks of a function were given, separated by commas."""
+    """Some of the names from the options of a function's tasks, separated by commas."""
     names = [name[:TASK_NAME_LIMIT] for name in function.task_names[: KEPT_TASK_NAMES - 1]]
     return ", ".join([*names, "..."] if len(function.task_names) == KEPT_TASK_NAMES else names)
 
 
-def object_columns(clients: ClientTable, texts: TextTable) -> List[Column]:
+def object_columns(clients: ClientTable, texts: TextTable) -> list[Column]:
     """The table of objects."""
     objects = list(islice(_objects(clients), OBJECT_ROWS))
     return [
@@ -249,6 +252,6 @@ def _objects(clients: Iterable[Client]) -> Iterator[StoredObject]:
 
 
 def _object_state(stored: StoredObject) -> int:
-    if stored.producer is not None:
-        return OBJECT_TO_COME
-    return OBJECT_ON_HOST if stored.is_remote else OBJECT_HERE
+    if stored.is_missing:
+        return OBJECT_PENDING
+    return OBJECT_ON_HOST if stored.is_remote else OBJECT_IN_MEMORY

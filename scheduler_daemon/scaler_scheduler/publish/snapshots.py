@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Dict, List, Sequence, Tuple
+from collections.abc import Mapping, Sequence
 
 from ..commands.options import interpreter
 from ..core.report.graph_view import graph_nodes
@@ -31,7 +31,23 @@ class Traffic:
         self.received = [0] * len(KIND_NAMES)
         self.sent = [0] * len(KIND_NAMES)
         reasons = ("malformed", "unreachable", "unauthorized", "ignored", "connections")
-        self.dropped: Dict[str, int] = dict.fromkeys(reasons, 0)
+        self.dropped: dict[str, int] = dict.fromkeys(reasons, 0)
+
+
+class IncreaseTimes:
+    """When counters last increased, as exact as `note` is called often."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self.milliseconds: dict[str, int] = {}
+        """Unix times by name of the counter."""
+
+    def note(self, counts: Mapping[str, int], unix_seconds: float) -> None:
+        """Note the counts at this time."""
+        for name, count in counts.items():
+            if count > self._counts.get(name, 0):
+                self._counts[name] = count
+                self.milliseconds[name] = int(unix_seconds * 1000)
 
 
 class SnapshotWriter:
@@ -49,11 +65,19 @@ class SnapshotWriter:
         self._address = address
         self._started = started
         self._sequence = 0
+        self._dropped_times = IncreaseTimes()
+        self._death_times = IncreaseTimes()
         self._host = socket.gethostname()
+
+    def note_increases(self, unix_seconds: float) -> None:
+        """Note which counts of dropped messages and deaths have increased. Call it often, also without subscribers."""
+        self._dropped_times.note(self._dropped(), unix_seconds)
+        self._death_times.note(self._core.counts.deaths, unix_seconds)
 
     def snapshot(self, now: float, unix_seconds: float) -> bytes:
         """Frame 0 of the next Snapshot message."""
         self._sequence += 1
+        self.note_increases(unix_seconds)
         tables, counts = self._core.tables, self._core.counts
         texts = TextTable()
         workers = worker_columns(self._core, texts, now)
@@ -68,25 +92,25 @@ class SnapshotWriter:
                 incarnation=self._identity.incarnation,
                 uptime_milliseconds=int((now - self._started) * 1000),
                 address=self._address,
-                waiting=counts.waiting,
-                dispatched=counts.dispatched,
+                waiting=counts.waiting_calls,
+                dispatched=counts.dispatched_calls,
                 resolved=counts.resolved,
                 clients=len(tables.clients),
                 workers=len(tables.workers),
                 agents=len(tables.agents),
                 received=_counters(KIND_NAMES, self.traffic.received),
                 sent=_counters(KIND_NAMES, self.traffic.sent),
-                dropped=self._dropped(),
+                dropped=_counters_with_times(self._dropped(), self._dropped_times),
                 sequence=self._sequence,
                 unix_milliseconds=int(unix_seconds * 1000),
-                blocked=max(0, functions.open_tasks - counts.waiting - counts.dispatched),
+                blocked=max(0, functions.open_tasks - counts.waiting_calls - counts.dispatched_calls),
                 running=workers.running,
                 suspended=workers.suspended,
                 outcomes=counts.by_outcome(),
                 functions=len(tables.functions),
                 objects=len(tables.objects),
                 process=self._process(),
-                deaths=_counters(list(counts.deaths), list(counts.deaths.values())),
+                deaths=_counters_with_times(counts.deaths, self._death_times),
                 retries=counts.retries,
                 dispatch_latencies=counts.dispatch_latencies.buckets,
                 dispatch_latency_microseconds=counts.dispatch_latencies.total_us,
@@ -108,7 +132,7 @@ class SnapshotWriter:
         """Keep at least this many rows of history."""
         self._core.tables.history.limit = rows
 
-    def history(self, begin: int, limit: int) -> Tuple[int, bytes]:
+    def history(self, begin: int, limit: int) -> tuple[int, bytes]:
         """Frame 0 of a History message, and the number of the row after its last one.
 
         Args:
@@ -127,20 +151,19 @@ class SnapshotWriter:
         return graphs_frame(*graph_nodes(self._core.tables), self._identity.incarnation, self._started)
 
     def story(self, client: int, task_id: int) -> bytes:
-        """Frame 0 of a History message of one task. For client 0 of all tasks with this id."""
+        """Frame 0 of a History message of one task. Client 0 stands for all clients."""
         rows = story(self._core.tables, client, task_id)
         tracebacks = story_tracebacks(self._core.tables, task_id, rows)
         return history_frame(0, rows, self._identity.incarnation, self._started, tracebacks)
 
-    def _dropped(self) -> List[Counter]:
+    def _dropped(self) -> dict[str, int]:
         counts = self._core.counts
-        dropped = dict(
+        return dict(
             self.traffic.dropped,
             late=counts.late_results,
             output=counts.dropped_output_rows,
             refused=counts.rejected_messages,
         )
-        return _counters(list(dropped), list(dropped.values()))
 
     def _process(self) -> SchedulerProcess:
         times = os.times()
@@ -157,5 +180,10 @@ class SnapshotWriter:
         )
 
 
-def _counters(names: Sequence[str], counts: Sequence[int]) -> List[Counter]:
+def _counters(names: Sequence[str], counts: Sequence[int]) -> list[Counter]:
     return [Counter(name=name, count=count) for name, count in zip(names, counts) if count]
+
+
+def _counters_with_times(counts: Mapping[str, int], times: IncreaseTimes) -> list[Counter]:
+    last = times.milliseconds
+    return [Counter(name=name, count=count, last_milliseconds=last[name]) for name, count in counts.items() if count]

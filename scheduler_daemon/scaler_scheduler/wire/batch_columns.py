@@ -1,7 +1,7 @@
-"""Columns that several messages have: task names, payloads, inputs, texts. They are checked against one another."""
+"""Columns that several messages have: task names, payloads, inputs, texts. Checks that they are consistent."""
 
 from array import array
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.lines import LINE_LIMIT, TRACEBACK_BYTES, printable_line
@@ -11,11 +11,11 @@ from scaler_scheduler.wire.errors import WireError
 INPUTS_LIMIT = 1 << 20
 """The most objects that a row reads."""
 
-LONGEST_PAYLOAD = 1 << 28
+MAX_PAYLOAD_BYTES = 1 << 28
 """Bytes of a batch's `payload` column. The scheduler joins several, and they must fit in a list of 2^29 elements."""
 
 
-def check_frames(frames: List[bytes], count: int) -> None:
+def check_frames(frames: list[bytes], count: int) -> None:
     """Raise WireError unless `count` payload frames follow frame 0."""
     if len(frames) != 1 + count:
         raise WireError(f"{len(frames) - 1} payload frames, but {count} are announced")
@@ -32,7 +32,7 @@ def check_ids(ids: "array[int]") -> None:
         previous = task_id
 
 
-def task_columns(tasks: Any) -> Tuple["array[int]", "array[int]", "array[int]"]:
+def task_columns(tasks: Any) -> tuple["array[int]", "array[int]", "array[int]"]:
     """Clients, ids and attempts of tasks, all at full length."""
     ids = read_column(tasks.ids, UINT64, "ids")
     clients = expanded(read_column(tasks.clients, UINT64, "clients"), len(ids), "clients")
@@ -40,18 +40,18 @@ def task_columns(tasks: Any) -> Tuple["array[int]", "array[int]", "array[int]"]:
     return clients, ids, attempts
 
 
-def payload_columns(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[int]", bytes, Dict[int, bytes]]:
+def payload_columns(batch: Any, rows: int, frames: list[bytes]) -> tuple["array[int]", bytes, dict[int, bytes]]:
     """Sizes, joined payload, and large payloads by row."""
     sizes = expanded(read_column(batch.sizes, UINT32, "sizes"), rows, "sizes")
     large_rows = read_column(batch.large, UINT32, "large")
     check_frames(frames, len(large_rows))
     joined = read_bytes(batch, "payload")
-    if len(joined) > LONGEST_PAYLOAD:
-        raise WireError(f"payload of {len(joined)} bytes in one frame, more than {LONGEST_PAYLOAD}")
+    if len(joined) > MAX_PAYLOAD_BYTES:
+        raise WireError(f"payload of {len(joined)} bytes in one frame, more than {MAX_PAYLOAD_BYTES}")
     announced = sum(sizes)
     if announced != len(joined):
         raise WireError(f"payload of {len(joined)} bytes, but {announced} are announced")
-    large: Dict[int, bytes] = {}
+    large: dict[int, bytes] = {}
     previous = -1
     for position, row in enumerate(large_rows):
         if row >= rows:
@@ -65,8 +65,8 @@ def payload_columns(batch: Any, rows: int, frames: List[bytes]) -> Tuple["array[
     return sizes, joined, large
 
 
-def input_columns(submit: Any, rows: int) -> Tuple["array[int]", "array[int]", "array[int]"]:
-    """Inputs, the number of inputs of each row, and what happens to its result. Empty columns: no row has any."""
+def input_columns(submit: Any, rows: int) -> tuple["array[int]", "array[int]", "array[int]"]:
+    """Inputs, the number of inputs of each row, and whether its result is kept. Empty columns: no row has inputs."""
     inputs = read_column(submit.inputs, UINT64, "inputs")
     counts = read_column(submit.input_counts, UINT32, "inputCounts")
     keep = read_column(submit.keep, UINT8, "keep")
@@ -84,10 +84,10 @@ def input_columns(submit: Any, rows: int) -> Tuple["array[int]", "array[int]", "
     return inputs, counts, keep
 
 
-def read_lines(text: bytes, sizes: "array[int]") -> List[str]:
+def read_lines(text: bytes, sizes: "array[int]") -> list[str]:
     """The line of each row, for people: without control characters, of at most LINE_LIMIT characters."""
     _check_length(text, sizes, "lines")
-    lines: List[str] = []
+    lines: list[str] = []
     begin = 0
     for size in sizes:
         lines.append(printable_line(text[begin : begin + min(size, 4 * LINE_LIMIT)]) if size else "")
@@ -95,10 +95,10 @@ def read_lines(text: bytes, sizes: "array[int]") -> List[str]:
     return lines
 
 
-def read_tracebacks(text: bytes, sizes: "array[int]") -> List[bytes]:
-    """The traceback of each row. Of a long one the end."""
+def read_tracebacks(text: bytes, sizes: "array[int]") -> list[bytes]:
+    """The traceback of each row. A long traceback is cut to its end."""
     _check_length(text, sizes, "tracebacks")
-    tracebacks: List[bytes] = []
+    tracebacks: list[bytes] = []
     end = 0
     for size in sizes:
         end += size

@@ -29,7 +29,7 @@ def import_capnpy() -> None:
     if spec is None:
         raise ModuleNotFoundError(f"No module named {NAME!r}", name=NAME)
     package = module_from_spec(spec)
-    package.__version__ = version(NAME)  # type: ignore[attr-defined]  # the generated module is for one version alone
+    package.__version__ = version(NAME)  # type: ignore[attr-defined]  # the generated module is for one version only
     sys.modules[NAME] = package
-    with redirect_stderr(io.StringIO()):  # if capnpy is not compiled, it prints a warning, which is no use here
+    with redirect_stderr(io.StringIO()):  # capnpy prints a warning if it is not compiled, which does not help here
         import capnpy.blob  # noqa: F401

@@ -3,8 +3,9 @@
 import hashlib
 from array import array
 from struct import error as StructError
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable
 
+from scaler_scheduler.commands.object_files import SHARED_BYTES
 from scaler_scheduler.core import events
 from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_STORED, WORKER_OUTCOMES
 from scaler_scheduler.core.ids import NAME_LIMIT
@@ -22,6 +23,9 @@ from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, expanded, read_
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.message_kinds import KIND_NAMES
 from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
+
+MAX_ROW_CALLS = 1 << 16
+"""The most calls that a row may stand for."""
 
 CAPABILITIES_LIMIT = 64
 """The most capabilities of a worker or of a task."""
@@ -49,11 +53,11 @@ _MALFORMED = (
 )
 
 
-def decode(route: bytes, frames: List[bytes]) -> events.Event:
+def decode(route: bytes, frames: list[bytes]) -> events.Event:
     """The event in a message's frames, without the route.
 
     Raises:
-        WireError: there is none.
+        WireError: there is no event, because the message has no frames.
         WireError: the frames are not a message that a peer may send to the scheduler.
     """
     if not frames:
@@ -75,7 +79,7 @@ def decode(route: bytes, frames: List[bytes]) -> events.Event:
         ) from None
 
 
-def _read(frame: bytes) -> Tuple[Any, int]:
+def _read(frame: bytes) -> tuple[Any, int]:
     """A message and the number of its union's member."""
     if not frame:
         raise WireError("frame 0 is empty: it must be the message, without a delimiter frame before it")
@@ -101,7 +105,7 @@ def _capabilities(entries: Any, frame: bytes) -> events.Capabilities:
         return frozenset()
     if len(entries) > CAPABILITIES_LIMIT:
         raise WireError(f"{len(entries)} capabilities, more than {CAPABILITIES_LIMIT}")
-    amounts: Dict[str, int] = {}
+    amounts: dict[str, int] = {}
     characters = 0
     for entry in entries:
         name = entry.name
@@ -119,7 +123,7 @@ def _capabilities(entries: Any, frame: bytes) -> events.Capabilities:
 
 
 def _kind(value: Any) -> str:
-    """The kind of a function. It is compared, so a long one is an error and is not cut."""
+    """The kind of a function. Kinds are compared, so a long kind is an error and is not cut."""
     kind = "" if value is None else str(value)
     if len(kind) > NAME_LIMIT:
         raise WireError(f"a function's kind of {len(kind)} characters, more than {NAME_LIMIT}")
@@ -131,7 +135,7 @@ def _kinds(entries: Any, frame: bytes) -> events.Kinds:
         return frozenset()
     if len(entries) > KINDS_LIMIT:
         raise WireError(f"{len(entries)} kinds of functions, more than {KINDS_LIMIT}")
-    kinds: List[str] = []
+    kinds: list[str] = []
     characters = 0
     for entry in entries:
         kinds.append(_kind(entry))
@@ -141,7 +145,7 @@ def _kinds(entries: Any, frame: bytes) -> events.Kinds:
     return frozenset(kinds)
 
 
-def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     hello = _required(message.hello)
     role = int(hello.role)
     if not events.CLIENT <= role <= events.AGENT:
@@ -163,18 +167,19 @@ def _hello(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
         [] if hello.running is None else list(zip(*task_columns(hello.running))),
         _kinds(hello.kinds, frames[0]),
         hello.scheduler,
+        hello.queues_ahead,
     )
 
 
-def _goodbye(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _goodbye(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     return events.Goodbye(route, _text(_required(message.goodbye).reason))
 
 
-def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _heartbeat(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     heartbeat = _required(message.heartbeat)
     workers = heartbeat.workers
-    incarnations: List[int] = []
-    usages: List[Tuple[int, int]] = []
+    incarnations: list[int] = []
+    usages: list[tuple[int, int]] = []
     if workers is not None:
         if len(workers) * WorkerHeartbeat.__static_data_size__ * 8 > len(frames[0]):
             raise WireError("column workers reaches beyond the message")
@@ -186,7 +191,7 @@ def _heartbeat(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     return events.Heartbeat(route, heartbeat.sequence, incarnations, usage, lag_microseconds, usages, is_retiring)
 
 
-def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _function(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     function = _required(message.function)
     check_frames(frames, 1)
     payload = frames[1]
@@ -199,7 +204,7 @@ def _function(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     return events.Function(route, function.number, _text(function.name), kind, digest.digest(), payload)
 
 
-def _forget_functions(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _forget_functions(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     numbers = read_column(_required(message.forget_functions).numbers, UINT32, "numbers")
     return events.ForgetFunctions(route, numbers)
 
@@ -212,6 +217,9 @@ def _options(options: Any, frame: bytes) -> events.Options:
         raise WireError(f"{retries} retries")
     if options.graph >= 1 << 63:
         raise WireError("a graph's number of 2^63 or more")
+    calls = options.calls
+    if calls > MAX_ROW_CALLS:
+        raise WireError(f"rows of {calls:,} calls, more than {MAX_ROW_CALLS:,}")
     return events.Options(
         options.priority,
         options.depth,
@@ -223,10 +231,11 @@ def _options(options: Any, frame: bytes) -> events.Options:
         options.stream_output,
         options.graph,
         _text(options.keys),
+        calls,
     )
 
 
-def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _submit(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     submit = _required(message.submit)
     ids = read_column(submit.ids, UINT64, "ids")
     check_ids(ids)
@@ -236,12 +245,15 @@ def _submit(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     sizes, joined, large = payload_columns(submit, len(ids), frames)
     options = _options(submit.options, frames[0])
     inputs, counts, keep = input_columns(submit, len(ids))
-    if not counts and not keep:
+    keep_earlier = read_column(submit.keep_earlier, UINT64, "keepEarlier")
+    if options.calls and any(keep):
+        raise WireError("a row of calls whose result is kept: the result of such a row is no object")
+    if not counts and not keep and not keep_earlier:
         return events.Submit(route, ids, functions, sizes, joined, large, options)
-    return events.Submit(route, ids, functions, sizes, joined, large, options, inputs, counts, keep)
+    return events.Submit(route, ids, functions, sizes, joined, large, options, inputs, counts, keep, keep_earlier)
 
 
-def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _results(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     results = _required(message.results)
     ids = read_column(results.ids, UINT64, "ids")
     short = (
@@ -272,6 +284,9 @@ def _results(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     text = read_bytes(results, "tracebacks")
     if traceback_sizes or text:
         event.tracebacks = read_tracebacks(text, expanded(traceback_sizes, rows, "tracebackSizes"))
+    calls = read_column(results.calls, UINT32, "calls")
+    if calls:
+        event.calls = expanded(calls, rows, "calls")
     return event
 
 
@@ -283,49 +298,55 @@ def _check_outcomes(outcomes: "array[int]", sizes: "array[int]") -> None:
             raise WireError(f"the size of a stored result has {size} bytes, not {STORED_SIZE_BYTES}")
 
 
-def _started(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _started(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     return events.Started(route, *task_columns(_required(message.started)))
 
 
-def _suspended(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _suspended(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     return events.Suspended(route, *task_columns(_required(message.suspended)))
 
 
-def _resumed(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _resumed(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     return events.Resumed(route, *task_columns(_required(message.resumed)))
 
 
-def _retracted(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _retracted(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     retracted = _required(message.retracted)
     clients, ids, attempts = task_columns(retracted)
-    given = expanded(read_column(retracted.given, UINT8, "given"), len(ids), "given")
-    if given and max(given) > 1:
-        raise WireError(f"given is {max(given)}, not 0 or 1")
-    return events.Retracted(route, clients, ids, attempts, given)
+    returned = expanded(read_column(retracted.returned, UINT8, "returned"), len(ids), "returned")
+    if returned and max(returned) > 1:
+        raise WireError(f"returned is {max(returned)}, not 0 or 1")
+    return events.Retracted(route, clients, ids, attempts, returned)
 
 
-def _received(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _received(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     return events.Received(route, _required(message.received).bytes)
 
 
-def _object(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _object(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     struct = _required(message.object)
     count = len(frames) - 1
-    if not 0 < count <= OBJECT_FRAMES:
+    file_bytes = struct.file_bytes
+    if file_bytes:
+        if count:
+            raise WireError(f"{count} frames of an object whose frames are in a file")
+        if file_bytes < SHARED_BYTES or file_bytes >> 62:
+            raise WireError(f"an object of {file_bytes:,} bytes as a file, not {SHARED_BYTES:,} or more")
+    elif not 0 < count <= OBJECT_FRAMES:
         raise WireError(f"{count} frames of an object, not 1 to {OBJECT_FRAMES}")
     if struct.id >> 63:
         raise WireError("the object's id is 2^63 or more")
-    return events.Object(route, struct.id, _text(struct.name), frames[1:], struct.client)
+    return events.Object(route, struct.id, _text(struct.name), frames[1:], struct.client, file_bytes)
 
 
-def _forget_objects(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _forget_objects(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     forget = _required(message.forget_objects)
     ids = read_column(forget.ids, UINT64, "ids")
     clients = read_column(forget.clients, UINT64, "clients")
     return events.ForgetObjects(route, ids, expanded(clients, len(ids), "clients") if clients else clients)
 
 
-def _output(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _output(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     output = _required(message.output)
     check_frames(frames, 0)
     ids = read_column(output.ids, UINT64, "ids")
@@ -348,11 +369,11 @@ def _output(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     return events.Output(route, clients, ids, streams, labels, sizes, text)
 
 
-def _shutdown(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _shutdown(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     return events.Shutdown(route)
 
 
-def _cancel(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _cancel(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     cancel = _required(message.cancel)
     force = read_column(cancel.force, UINT8, "force")
     if len(force) > 1:
@@ -362,14 +383,14 @@ def _cancel(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
     return events.Cancel(route, read_column(cancel.ids, UINT64, "ids"), bool(force) and force[0] != 0)
 
 
-def _worker_died(route: bytes, message: Any, frames: List[bytes]) -> events.Event:
+def _worker_died(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     died = _required(message.worker_died)
     return events.WorkerDied(
         route, died.incarnation, died.pid, _text(died.cause), died.peak_bytes, died.client, died.id, died.attempt
     )
 
 
-_DECODERS: Dict[int, Callable[[bytes, Any, List[bytes]], events.Event]] = {
+_DECODERS: dict[int, Callable[[bytes, Any, list[bytes]], events.Event]] = {
     events.HELLO: _hello,
     events.GOODBYE: _goodbye,
     events.HEARTBEAT: _heartbeat,

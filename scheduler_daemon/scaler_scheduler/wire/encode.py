@@ -1,6 +1,6 @@
 """Effects to frames."""
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.wire import one_row_codec
@@ -34,12 +34,12 @@ class Identity:
         self.version = version
 
 
-def encode(effect: effects.Effect, identity: Identity) -> List[bytes]:
+def encode(effect: effects.Effect, identity: Identity) -> list[bytes]:
     """The frames of an effect's message, without the route."""
     return _ENCODERS[effect.kind](effect, identity)
 
 
-def _welcome(effect: Any, identity: Identity) -> List[bytes]:
+def _welcome(effect: Any, identity: Identity) -> list[bytes]:
     welcome = Welcome(
         protocol_version=PROTOCOL_VERSION,
         version=identity.version,
@@ -48,11 +48,12 @@ def _welcome(effect: Any, identity: Identity) -> List[bytes]:
         credit=effect.credit,
         result_window=effect.result_window,
         message_size_limit=effect.message_size_limit,
+        workers=effect.workers,
     )
     return [Message.new_welcome(welcome).dumps()]
 
 
-def _refused(effect: Any, identity: Identity) -> List[bytes]:
+def _refused(effect: Any, identity: Identity) -> list[bytes]:
     refused = Refused(
         reason=RefusedReason(effect.reason),
         text=effect.text,
@@ -62,29 +63,29 @@ def _refused(effect: Any, identity: Identity) -> List[bytes]:
     return [Message.new_refused(refused).dumps()]
 
 
-def _hello_wanted(effect: Any, identity: Identity) -> List[bytes]:
+def _hello_wanted(effect: Any, identity: Identity) -> list[bytes]:
     return [Message.new_hello_wanted().dumps()]
 
 
-def _shutdown(effect: Any, identity: Identity) -> List[bytes]:
+def _shutdown(effect: Any, identity: Identity) -> list[bytes]:
     return [Message.new_shutdown().dumps()]
 
 
-def _goodbye(effect: Any, identity: Identity) -> List[bytes]:
+def _goodbye(effect: Any, identity: Identity) -> list[bytes]:
     return [Message.new_goodbye(Goodbye(reason=effect.reason)).dumps()]
 
 
-def _heartbeat_echo(effect: Any, identity: Identity) -> List[bytes]:
-    echo = HeartbeatEcho(sequence=effect.sequence, is_drained=effect.is_drained)
+def _heartbeat_echo(effect: Any, identity: Identity) -> list[bytes]:
+    echo = HeartbeatEcho(sequence=effect.sequence, is_drained=effect.is_drained, workers=effect.workers)
     return [Message.new_heartbeat_echo(echo).dumps()]
 
 
-def _function(effect: Any, identity: Identity) -> List[bytes]:
+def _function(effect: Any, identity: Identity) -> list[bytes]:
     function = Function(number=effect.number, name=effect.name, kind=effect.function_kind)
     return [Message.new_function(function).dumps(), effect.payload]
 
 
-def _forget_functions(effect: Any, identity: Identity) -> List[bytes]:
+def _forget_functions(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.FORGET_FUNCTIONS, ((UINT32, effect.numbers),))]
 
 
@@ -93,15 +94,15 @@ def _joined(rows: effects.Rows) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _sparse_column(numbers: Dict[int, Tuple[int, int, int]], rows: int, index: int) -> List[int]:
-    """One of the three numbers of each row, as a column. Rows without numbers have 0."""
+def _sparse_column(numbers: dict[int, tuple[int, int, int]], rows: int, index: int) -> list[int]:
+    """A column with one of the three numbers of each row. Rows without numbers have 0."""
     column = [0] * rows
     for row, of_row in numbers.items():
         column[row] = of_row[index]
     return column
 
 
-def _row_option_columns(row_options: Dict[int, Tuple[int, int, int]], rows: int) -> Tuple[Column, Column, Column]:
+def _row_option_columns(row_options: dict[int, tuple[int, int, int]], rows: int) -> tuple[Column, Column, Column]:
     """The flags, depths and priorities of a Dispatch."""
     if not row_options:
         return (UINT8, ()), (UINT32, ()), (UINT32, ())
@@ -113,7 +114,7 @@ def _row_option_columns(row_options: Dict[int, Tuple[int, int, int]], rows: int)
     )
 
 
-def _profile_columns(profiles: Dict[int, Tuple[int, int, int]], rows: int) -> Tuple[Column, Column, Column]:
+def _profile_columns(profiles: dict[int, tuple[int, int, int]], rows: int) -> tuple[Column, Column, Column]:
     """The durations, CPU times and peaks of a Resolved."""
     if not profiles:
         return (UINT64, ()), (UINT64, ()), (UINT64, ())
@@ -124,28 +125,29 @@ def _profile_columns(profiles: Dict[int, Tuple[int, int, int]], rows: int) -> Tu
     )
 
 
-def _input_columns(effect: effects.Dispatch) -> Tuple[Column, Column, Column, Column]:
-    """The columns of a Dispatch about inputs: ids, numbers, which are files, and which are in the message."""
+def _input_columns(effect: effects.Dispatch) -> tuple[Column, Column, Column, Column]:
+    """The columns of a Dispatch about inputs: ids, counts, `inputSources` (which are files) and `inlineSizes` (which
+    are in the row's payload)."""
     if not effect.input_counts:
         return (UINT64, ()), (UINT32, ()), (UINT8, ()), (UINT32, ())
     counts = [0] * len(effect.ids)
     for row, count in effect.input_counts.items():
         counts[row] = count
-    inlined = compacted(effect.inlined)
+    inline_sizes = compacted(effect.inline_sizes)
     return (
         (UINT64, effect.inputs),
         (UINT32, compacted(counts)),
-        (UINT8, compacted(effect.shared)),
-        (UINT32, inlined if len(inlined) > 1 or inlined[0] else ()),
+        (UINT8, compacted(effect.input_sources)),
+        (UINT32, inline_sizes if len(inline_sizes) > 1 or inline_sizes[0] else ()),
     )
 
 
-def _name_columns(names: Dict[int, str], rows: int) -> Tuple[Column, Column]:
+def _name_columns(names: dict[int, str], rows: int) -> tuple[Column, Column]:
     """The given names of a Dispatch, and their sizes."""
     if not names:
         return (UINT8, b""), (UINT32, ())
     sizes = [0] * rows
-    given: List[bytes] = []
+    given: list[bytes] = []
     for row in sorted(names):
         name = names[row].encode("utf-8")
         sizes[row] = len(name)
@@ -153,7 +155,7 @@ def _name_columns(names: Dict[int, str], rows: int) -> Tuple[Column, Column]:
     return (UINT8, b"".join(given)), (UINT32, compacted(sizes))
 
 
-def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
+def _dispatch(effect: Any, identity: Identity) -> list[bytes]:
     frame = one_row_codec.dispatch(effect)
     if frame is not None:
         return [frame]
@@ -176,7 +178,7 @@ def _dispatch(effect: Any, identity: Identity) -> List[bytes]:
     return [frame, *rows.large_frames]
 
 
-def _resolved(effect: Any, identity: Identity) -> List[bytes]:
+def _resolved(effect: Any, identity: Identity) -> list[bytes]:
     frame = one_row_codec.resolved(effect)
     if frame is not None:
         return [frame]
@@ -195,16 +197,16 @@ def _resolved(effect: Any, identity: Identity) -> List[bytes]:
     return [frame, *rows.large_frames]
 
 
-def _started(effect: Any, identity: Identity) -> List[bytes]:
+def _started(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.STARTED, ((UINT64, ()), (UINT64, effect.ids), (UINT32, ())))]
 
 
-def _tasks(effect: Any, identity: Identity) -> List[bytes]:
+def _tasks(effect: Any, identity: Identity) -> list[bytes]:
     columns = ((UINT64, compacted(effect.clients)), (UINT64, effect.ids), (UINT32, compacted(effect.attempts)))
     return [columns_message(effect.kind, columns)]
 
 
-def _end_worker(effect: Any, identity: Identity) -> List[bytes]:
+def _end_worker(effect: Any, identity: Identity) -> list[bytes]:
     end_worker = EndWorker(
         incarnation=effect.incarnation,
         client=effect.client,
@@ -215,21 +217,31 @@ def _end_worker(effect: Any, identity: Identity) -> List[bytes]:
     return [Message.new_end_worker(end_worker).dumps()]
 
 
-def _credit(effect: Any, identity: Identity) -> List[bytes]:
+def _credit(effect: Any, identity: Identity) -> list[bytes]:
     return [Message.new_credit(Credit(bytes=effect.bytes)).dumps()]
 
 
-def _object(effect: Any, identity: Identity) -> List[bytes]:
-    struct = Object(client=effect.client, id=effect.id, name=effect.name)
+def _object(effect: Any, identity: Identity) -> list[bytes]:
+    struct = Object(client=effect.client, id=effect.id, name=effect.name, file_bytes=effect.file_bytes)
     return [Message.new_object(struct).dumps(), *effect.frames]
 
 
-def _forget_objects(effect: Any, identity: Identity) -> List[bytes]:
+def _forget_objects(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.FORGET_OBJECTS, ((UINT64, compacted(effect.clients)), (UINT64, effect.ids)))]
 
 
-def _output(effect: Any, identity: Identity) -> List[bytes]:
-    columns: List[Column] = [
+def _inputs(effect: effects.Inputs, identity: Identity) -> list[bytes]:
+    columns: list[Column] = [
+        (UINT64, compacted(effect.clients)),
+        (UINT64, effect.ids),
+        (UINT32, compacted(list(map(len, effect.values)))),
+        (UINT8, b"".join(effect.values)),
+    ]
+    return [columns_message(effects.INPUTS, columns)]
+
+
+def _output(effect: Any, identity: Identity) -> list[bytes]:
+    columns: list[Column] = [
         (UINT64, ()),
         (UINT64, effect.ids),
         (UINT8, compacted(effect.streams)),
@@ -241,24 +253,24 @@ def _output(effect: Any, identity: Identity) -> List[bytes]:
     return [columns_message(effects.OUTPUT, columns)]
 
 
-def _fetch_objects(effect: Any, identity: Identity) -> List[bytes]:
+def _fetch_objects(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.FETCH_OBJECTS, ((UINT64, compacted(effect.clients)), (UINT64, effect.ids)))]
 
 
-def _cancel_refused(effect: Any, identity: Identity) -> List[bytes]:
+def _cancel_refused(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
 
-def _error(effect: Any, identity: Identity) -> List[bytes]:
+def _error(effect: Any, identity: Identity) -> list[bytes]:
     tasks = list(effect.tasks) or None
     return [Message.new_error(Error(text=effect.text, tasks=tasks)).dumps()]
 
 
-def _notice(effect: effects.Notice, identity: Identity) -> List[bytes]:
+def _notice(effect: effects.Notice, identity: Identity) -> list[bytes]:
     return [Message.new_notice(Notice(text=effect.text)).dumps()]
 
 
-_ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
+_ENCODERS: dict[int, Callable[[Any, Identity], list[bytes]]] = {
     effects.WELCOME: _welcome,
     effects.REFUSED: _refused,
     effects.HELLO_WANTED: _hello_wanted,
@@ -281,4 +293,5 @@ _ENCODERS: Dict[int, Callable[[Any, Identity], List[bytes]]] = {
     effects.SHUTDOWN: _shutdown,
     effects.OUTPUT: _output,
     effects.FETCH_OBJECTS: _fetch_objects,
+    effects.INPUTS: _inputs,
 }

@@ -1,29 +1,31 @@
-"""A codec for batches of one row, by one `struct` call each way.
+"""A codec for batches of one row, with one `struct` call to read and one to write.
 
-The latency of a single task is mostly Python code with cold caches, and its four messages are written and read twice
-each. So the number of steps matters here, not the cost of a row. The writers of this project use one layout for one row
-with a payload in frame 0. Only the numbers, the payload and its length vary in it. For everything else the functions
-return None: other pointers, no payload, options, flags, inputs, profiles, further frames. Then the general functions
-of `decode` and `encode` are used. They give the same result for any batch of one row. Between other work, the four
-codecs take 4.3 us instead of 9.4 under PyPy and 8.0 instead of 33 under CPython (`make bench`, one task).
+The latency of a single task comes mostly from Python code with cold caches. Its four messages are written and read by
+several processes. So the number of steps matters here, not the cost of a row. The writers of this project use one
+layout for one row with a payload in frame 0. Only the numbers, the payload and its length vary in it. For everything
+else the functions return None: other pointers, no payload, options, flags, inputs, profiles, further frames. Then the
+general functions of `decode` and `encode` are used. They give the same result for any batch of one row. Between other
+work, the four codecs take 4.3 us instead of 9.4 under PyPy and 8.0 instead of 33 under CPython (`make bench`, one
+task).
 """
+
+from __future__ import annotations
 
 from array import array
 from struct import Struct
-from typing import List, Optional, Tuple
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64
 
-LONGEST_PAYLOAD = 1 << 16
-"""In bytes. Longer payloads take so long that the general functions' checks do not matter."""
+MAX_PAYLOAD_BYTES = 1 << 16
+"""In bytes. Longer payloads take so much time that the checks of the general functions do not matter."""
 
 _PADDING = [bytes(-size & 7) for size in range(8)]
 _ELEMENTS = {"B": ("B7x", 2), "I": ("I4x", 4), "q": ("q", 5)}
 """For a list with one element: its word in `struct`'s format, and its tag in a list pointer."""
 
 
-def _layout(kind: int, columns: str) -> Tuple[Struct, bytes, bytes]:
+def _layout(kind: int, columns: str) -> tuple[Struct, bytes, bytes]:
     """The layout of a batch of one row in its frame.
 
     Args:
@@ -37,7 +39,7 @@ def _layout(kind: int, columns: str) -> Tuple[Struct, bytes, bytes]:
     count = len(columns)
     words = [1 << 32 | 1 << 48, kind, count << 48]  # the root: a data word, the tag, and a pointer, to `count` pointers
     payload = columns.index("P")
-    formats: List[str] = []
+    formats: list[str] = []
     for field, letter in enumerate(columns):
         offset = count - field - 1 + len(formats)
         if letter in "-P":
@@ -59,9 +61,9 @@ _DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(effects.DISPATCH, "qqIII-P
 _RESOLVED, _RESOLVED_FIXED, _RESOLVED_NULLS = _layout(effects.RESOLVED, "qBI-P---")
 
 
-def decode(route: bytes, frame: bytes) -> Optional[events.Event]:
+def decode(route: bytes, frame: bytes) -> events.Event | None:
     """The event in a message's only frame, or None."""
-    if not _SUBMIT.size < len(frame) <= LONGEST_PAYLOAD:
+    if not _SUBMIT.size < len(frame) <= MAX_PAYLOAD_BYTES:
         return None
     kind = frame[16]
     if kind == events.SUBMIT:
@@ -71,7 +73,7 @@ def decode(route: bytes, frame: bytes) -> Optional[events.Event]:
     return None
 
 
-def _submit(route: bytes, frame: bytes) -> Optional[events.Event]:
+def _submit(route: bytes, frame: bytes) -> events.Event | None:
     segments, words, fixed, pointer, _, task_id, function, size = _SUBMIT.unpack_from(frame)
     begin = _SUBMIT.size
     if (
@@ -93,7 +95,7 @@ def _submit(route: bytes, frame: bytes) -> Optional[events.Event]:
     )
 
 
-def _results(route: bytes, frame: bytes) -> Optional[events.Event]:
+def _results(route: bytes, frame: bytes) -> events.Event | None:
     (
         segments, words, fixed, pointer, nulls, client, task_id, attempt, outcome, duration, size
     ) = _RESULTS.unpack_from(frame)  # fmt: skip
@@ -129,10 +131,10 @@ def _payload(rows: effects.Rows) -> bytes:
     if len(rows.sizes) != 1 or len(rows.parts) != 1:
         return b""
     payload = rows.parts[0]
-    return payload if len(payload) <= LONGEST_PAYLOAD else b""
+    return payload if len(payload) <= MAX_PAYLOAD_BYTES else b""
 
 
-def dispatch(effect: effects.Dispatch) -> Optional[bytes]:
+def dispatch(effect: effects.Dispatch) -> bytes | None:
     """Frame 0 of a Dispatch of one row, or None."""
     payload = _payload(effect.rows)
     if not payload or effect.row_options or effect.input_counts or effect.names:
@@ -153,7 +155,7 @@ def dispatch(effect: effects.Dispatch) -> Optional[bytes]:
     return head + payload + _PADDING[size & 7]
 
 
-def resolved(effect: effects.Resolved) -> Optional[bytes]:
+def resolved(effect: effects.Resolved) -> bytes | None:
     """Frame 0 of a Resolved of one row, or None."""
     payload = _payload(effect.rows)
     if not payload or effect.profiles:

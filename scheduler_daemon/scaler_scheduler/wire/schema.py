@@ -128,11 +128,14 @@ Graphs.__name__ = 'Graphs'
 class Notice(_Struct): pass
 Notice.__name__ = 'Notice'
 
+class Inputs(_Struct): pass
+Inputs.__name__ = 'Inputs'
+
 class Message(_Struct): pass
 Message.__name__ = 'Message'
 class Message__tag__(_BaseEnum):
     __capnpy_id__ = None
-    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs', 'notice',)
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs', 'notice', 'inputs',)
     @staticmethod
     def _new(x):
         return Message__tag__(x)
@@ -406,8 +409,16 @@ class Hello(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def queues_ahead(self):
+        # no union check
+        value = self._read_bit(6, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, queues_ahead=False):
         builder = _SegmentBuilder()
         pos = builder.allocate(112)
         builder.write_uint32(pos + 0, protocol_version)
@@ -425,10 +436,11 @@ class Hello(_Struct):
         builder.copy_from_struct(pos + 96, Tasks, running)
         builder.copy_from_list(pos + 104, _TextUnicodeItemType(_Types.text), kinds)
         builder.write_uint64(pos + 40, scheduler)
+        builder.write_bool(6, 0, queues_ahead)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, queues_ahead=False):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, queues_ahead)
         self._init_from_buffer(_buf, 0, 6, 8)
     
     def shortrepr(self):
@@ -448,6 +460,7 @@ class Hello(_Struct):
         if self.has_running(): parts.append("running = %s" % self.get_running().shortrepr())
         if self.has_kinds(): parts.append("kinds = %s" % self.get_kinds().shortrepr())
         parts.append("scheduler = %s" % self.scheduler)
+        parts.append("queuesAhead = %s" % str(self.queues_ahead).lower())
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)
@@ -519,8 +532,16 @@ class Welcome(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def workers(self):
+        # no union check
+        value = self._read_primitive(4, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0):
+    def __new(protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0, workers=0):
         builder = _SegmentBuilder()
         pos = builder.allocate(56)
         builder.write_uint32(pos + 0, protocol_version)
@@ -530,10 +551,11 @@ class Welcome(_Struct):
         builder.write_uint64(pos + 24, credit)
         builder.write_uint64(pos + 32, result_window)
         builder.write_uint64(pos + 40, message_size_limit)
+        builder.write_uint32(pos + 4, workers)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0):
-        _buf = Welcome.__new(protocol_version, version, incarnation, lease_milliseconds, credit, result_window, message_size_limit)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0, workers=0):
+        _buf = Welcome.__new(protocol_version, version, incarnation, lease_milliseconds, credit, result_window, message_size_limit, workers)
         self._init_from_buffer(_buf, 0, 6, 1)
     
     def shortrepr(self):
@@ -545,6 +567,7 @@ class Welcome(_Struct):
         parts.append("credit = %s" % self.credit)
         parts.append("resultWindow = %s" % self.result_window)
         parts.append("messageSizeLimit = %s" % self.message_size_limit)
+        parts.append("workers = %s" % self.workers)
         return "(%s)" % ", ".join(parts)
 
 _Welcome_list_item_type = _StructItemType(Welcome)
@@ -770,22 +793,32 @@ class HeartbeatEcho(_Struct):
             value = value ^ False
         return value
     
+    @property
+    def workers(self):
+        # no union check
+        value = self._read_primitive(12, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(sequence=0, is_drained=False):
+    def __new(sequence=0, is_drained=False, workers=0):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         builder.write_uint64(pos + 0, sequence)
         builder.write_bool(8, 0, is_drained)
+        builder.write_uint32(pos + 12, workers)
         return builder.as_string()
     
-    def __init__(self, sequence=0, is_drained=False):
-        _buf = HeartbeatEcho.__new(sequence, is_drained)
+    def __init__(self, sequence=0, is_drained=False, workers=0):
+        _buf = HeartbeatEcho.__new(sequence, is_drained, workers)
         self._init_from_buffer(_buf, 0, 2, 0)
     
     def shortrepr(self):
         parts = []
         parts.append("sequence = %s" % self.sequence)
         parts.append("isDrained = %s" % str(self.is_drained).lower())
+        parts.append("workers = %s" % self.workers)
         return "(%s)" % ", ".join(parts)
 
 _HeartbeatEcho_list_item_type = _StructItemType(HeartbeatEcho)
@@ -895,7 +928,7 @@ _ForgetFunctions_list_item_type = _StructItemType(ForgetFunctions)
 class Submit(_Struct):
     __capnpy_id__ = 0xbcdee20eaabd142d
     __static_data_size__ = 0
-    __static_ptrs_size__ = 9
+    __static_ptrs_size__ = 10
     
     
     @property
@@ -1040,10 +1073,25 @@ class Submit(_Struct):
         ptr = self._read_fast_ptr(64)
         return ptr != 0
     
+    @property
+    def keep_earlier(self):
+        # no union check
+        return self._read_list(72, _PrimitiveItemType(_Types.uint64))
+    
+    def get_keep_earlier(self):
+        res = self.keep_earlier
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_keep_earlier(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
     @staticmethod
-    def __new(ids=None, functions=None, sizes=None, large=None, payload=None, options=None, inputs=None, input_counts=None, keep=None):
+    def __new(ids=None, functions=None, sizes=None, large=None, payload=None, options=None, inputs=None, input_counts=None, keep=None, keep_earlier=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(72)
+        pos = builder.allocate(80)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), functions)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), sizes)
@@ -1053,11 +1101,12 @@ class Submit(_Struct):
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), inputs)
         builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint32), input_counts)
         builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint8), keep)
+        builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), keep_earlier)
         return builder.as_string()
     
-    def __init__(self, ids=None, functions=None, sizes=None, large=None, payload=None, options=None, inputs=None, input_counts=None, keep=None):
-        _buf = Submit.__new(ids, functions, sizes, large, payload, options, inputs, input_counts, keep)
-        self._init_from_buffer(_buf, 0, 0, 9)
+    def __init__(self, ids=None, functions=None, sizes=None, large=None, payload=None, options=None, inputs=None, input_counts=None, keep=None, keep_earlier=None):
+        _buf = Submit.__new(ids, functions, sizes, large, payload, options, inputs, input_counts, keep, keep_earlier)
+        self._init_from_buffer(_buf, 0, 0, 10)
     
     def shortrepr(self):
         parts = []
@@ -1070,6 +1119,7 @@ class Submit(_Struct):
         if self.has_inputs(): parts.append("inputs = %s" % self.get_inputs().shortrepr())
         if self.has_input_counts(): parts.append("inputCounts = %s" % self.get_input_counts().shortrepr())
         if self.has_keep(): parts.append("keep = %s" % self.get_keep().shortrepr())
+        if self.has_keep_earlier(): parts.append("keepEarlier = %s" % self.get_keep_earlier().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Submit_list_item_type = _StructItemType(Submit)
@@ -1259,32 +1309,32 @@ class Dispatch(_Struct):
         return ptr != 0
     
     @property
-    def shared(self):
+    def input_sources(self):
         # no union check
         return self._read_list(96, _PrimitiveItemType(_Types.uint8))
     
-    def get_shared(self):
-        res = self.shared
+    def get_input_sources(self):
+        res = self.input_sources
         if res is None:
             return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
         return res
     
-    def has_shared(self):
+    def has_input_sources(self):
         ptr = self._read_fast_ptr(96)
         return ptr != 0
     
     @property
-    def inlined(self):
+    def inline_sizes(self):
         # no union check
         return self._read_list(104, _PrimitiveItemType(_Types.uint32))
     
-    def get_inlined(self):
-        res = self.inlined
+    def get_inline_sizes(self):
+        res = self.inline_sizes
         if res is None:
             return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
         return res
     
-    def has_inlined(self):
+    def has_inline_sizes(self):
         ptr = self._read_fast_ptr(104)
         return ptr != 0
     
@@ -1316,7 +1366,7 @@ class Dispatch(_Struct):
         return ptr != 0
     
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None, names=None, name_sizes=None):
+    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, input_sources=None, inline_sizes=None, names=None, name_sizes=None):
         builder = _SegmentBuilder()
         pos = builder.allocate(128)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
@@ -1331,14 +1381,14 @@ class Dispatch(_Struct):
         builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint32), priorities)
         builder.copy_from_list(pos + 80, _PrimitiveItemType(_Types.uint64), inputs)
         builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), input_counts)
-        builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint8), shared)
-        builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), inlined)
+        builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint8), input_sources)
+        builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), inline_sizes)
         builder.alloc_data(pos + 112, names)
         builder.copy_from_list(pos + 120, _PrimitiveItemType(_Types.uint32), name_sizes)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, shared=None, inlined=None, names=None, name_sizes=None):
-        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, shared, inlined, names, name_sizes)
+    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, input_sources=None, inline_sizes=None, names=None, name_sizes=None):
+        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, input_sources, inline_sizes, names, name_sizes)
         self._init_from_buffer(_buf, 0, 0, 16)
     
     def shortrepr(self):
@@ -1355,8 +1405,8 @@ class Dispatch(_Struct):
         if self.has_priorities(): parts.append("priorities = %s" % self.get_priorities().shortrepr())
         if self.has_inputs(): parts.append("inputs = %s" % self.get_inputs().shortrepr())
         if self.has_input_counts(): parts.append("inputCounts = %s" % self.get_input_counts().shortrepr())
-        if self.has_shared(): parts.append("shared = %s" % self.get_shared().shortrepr())
-        if self.has_inlined(): parts.append("inlined = %s" % self.get_inlined().shortrepr())
+        if self.has_input_sources(): parts.append("inputSources = %s" % self.get_input_sources().shortrepr())
+        if self.has_inline_sizes(): parts.append("inlineSizes = %s" % self.get_inline_sizes().shortrepr())
         if self.has_names(): parts.append("names = %s" % _data_repr(self.get_names()))
         if self.has_name_sizes(): parts.append("nameSizes = %s" % self.get_name_sizes().shortrepr())
         return "(%s)" % ", ".join(parts)
@@ -1367,7 +1417,7 @@ _Dispatch_list_item_type = _StructItemType(Dispatch)
 class Results(_Struct):
     __capnpy_id__ = 0x950bf41333a8971f
     __static_data_size__ = 0
-    __static_ptrs_size__ = 14
+    __static_ptrs_size__ = 15
     
     
     @property
@@ -1571,10 +1621,25 @@ class Results(_Struct):
         ptr = self._read_fast_ptr(104)
         return ptr != 0
     
+    @property
+    def calls(self):
+        # no union check
+        return self._read_list(112, _PrimitiveItemType(_Types.uint32))
+    
+    def get_calls(self):
+        res = self.calls
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_calls(self):
+        ptr = self._read_fast_ptr(112)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None, tracebacks=None, traceback_sizes=None):
+    def __new(clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None, tracebacks=None, traceback_sizes=None, calls=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(112)
+        pos = builder.allocate(120)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
@@ -1589,11 +1654,12 @@ class Results(_Struct):
         builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint32), error_sizes)
         builder.alloc_data(pos + 96, tracebacks)
         builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), traceback_sizes)
+        builder.copy_from_list(pos + 112, _PrimitiveItemType(_Types.uint32), calls)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None, tracebacks=None, traceback_sizes=None):
-        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload, cpu_times, peaks, errors, error_sizes, tracebacks, traceback_sizes)
-        self._init_from_buffer(_buf, 0, 0, 14)
+    def __init__(self, clients=None, ids=None, attempts=None, outcomes=None, durations=None, sizes=None, large=None, payload=None, cpu_times=None, peaks=None, errors=None, error_sizes=None, tracebacks=None, traceback_sizes=None, calls=None):
+        _buf = Results.__new(clients, ids, attempts, outcomes, durations, sizes, large, payload, cpu_times, peaks, errors, error_sizes, tracebacks, traceback_sizes, calls)
+        self._init_from_buffer(_buf, 0, 0, 15)
     
     def shortrepr(self):
         parts = []
@@ -1611,6 +1677,7 @@ class Results(_Struct):
         if self.has_error_sizes(): parts.append("errorSizes = %s" % self.get_error_sizes().shortrepr())
         if self.has_tracebacks(): parts.append("tracebacks = %s" % _data_repr(self.get_tracebacks()))
         if self.has_traceback_sizes(): parts.append("tracebackSizes = %s" % self.get_traceback_sizes().shortrepr())
+        if self.has_calls(): parts.append("calls = %s" % self.get_calls().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Results_list_item_type = _StructItemType(Results)
@@ -2782,32 +2849,32 @@ class Retracted(_Struct):
         return ptr != 0
     
     @property
-    def given(self):
+    def returned(self):
         # no union check
         return self._read_list(24, _PrimitiveItemType(_Types.uint8))
     
-    def get_given(self):
-        res = self.given
+    def get_returned(self):
+        res = self.returned
         if res is None:
             return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint8))
         return res
     
-    def has_given(self):
+    def has_returned(self):
         ptr = self._read_fast_ptr(24)
         return ptr != 0
     
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, given=None):
+    def __new(clients=None, ids=None, attempts=None, returned=None):
         builder = _SegmentBuilder()
         pos = builder.allocate(32)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
-        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint8), given)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint8), returned)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, given=None):
-        _buf = Retracted.__new(clients, ids, attempts, given)
+    def __init__(self, clients=None, ids=None, attempts=None, returned=None):
+        _buf = Retracted.__new(clients, ids, attempts, returned)
         self._init_from_buffer(_buf, 0, 0, 4)
     
     def shortrepr(self):
@@ -2815,7 +2882,7 @@ class Retracted(_Struct):
         if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
         if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
         if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
-        if self.has_given(): parts.append("given = %s" % self.get_given().shortrepr())
+        if self.has_returned(): parts.append("returned = %s" % self.get_returned().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Retracted_list_item_type = _StructItemType(Retracted)
@@ -2966,7 +3033,7 @@ _Received_list_item_type = _StructItemType(Received)
 @Object.__extend__
 class Object(_Struct):
     __capnpy_id__ = 0xffa5627f5db89e1b
-    __static_data_size__ = 2
+    __static_data_size__ = 3
     __static_ptrs_size__ = 1
     
     
@@ -2998,24 +3065,34 @@ class Object(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def file_bytes(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(client=0, id=0, name=None):
+    def __new(client=0, id=0, name=None, file_bytes=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(24)
+        pos = builder.allocate(32)
         builder.write_uint64(pos + 0, client)
         builder.write_uint64(pos + 8, id)
-        builder.alloc_text(pos + 16, _encode_maybe(name))
+        builder.alloc_text(pos + 24, _encode_maybe(name))
+        builder.write_uint64(pos + 16, file_bytes)
         return builder.as_string()
     
-    def __init__(self, client=0, id=0, name=None):
-        _buf = Object.__new(client, id, name)
-        self._init_from_buffer(_buf, 0, 2, 1)
+    def __init__(self, client=0, id=0, name=None, file_bytes=0):
+        _buf = Object.__new(client, id, name, file_bytes)
+        self._init_from_buffer(_buf, 0, 3, 1)
     
     def shortrepr(self):
         parts = []
         parts.append("client = %s" % self.client)
         parts.append("id = %s" % self.id)
         if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("fileBytes = %s" % self.file_bytes)
         return "(%s)" % ", ".join(parts)
 
 _Object_list_item_type = _StructItemType(Object)
@@ -3843,6 +3920,94 @@ class Notice(_Struct):
 
 _Notice_list_item_type = _StructItemType(Notice)
 
+@Inputs.__extend__
+class Inputs(_Struct):
+    __capnpy_id__ = 0xbb6e23ac5bc9b759
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 4
+    
+    
+    @property
+    def clients(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint64))
+    
+    def get_clients(self):
+        res = self.clients
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_clients(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def ids(self):
+        # no union check
+        return self._read_list(8, _PrimitiveItemType(_Types.uint64))
+    
+    def get_ids(self):
+        res = self.ids
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_ids(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(16, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def payload(self):
+        # no union check
+        return self._read_data(24)
+    
+    def get_payload(self):
+        return self._read_data(24, default_=b"")
+    
+    def has_payload(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(clients=None, ids=None, sizes=None, payload=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(32)
+        builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
+        builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
+        builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.alloc_data(pos + 24, payload)
+        return builder.as_string()
+    
+    def __init__(self, clients=None, ids=None, sizes=None, payload=None):
+        _buf = Inputs.__new(clients, ids, sizes, payload)
+        self._init_from_buffer(_buf, 0, 0, 4)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
+        if self.has_ids(): parts.append("ids = %s" % self.get_ids().shortrepr())
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
+        return "(%s)" % ", ".join(parts)
+
+_Inputs_list_item_type = _StructItemType(Inputs)
+
 @Message.__extend__
 class Message(_Struct):
     __capnpy_id__ = 0xb2a24cc8f87661f0
@@ -3923,6 +4088,8 @@ class Message(_Struct):
         return self._read_int16(0) == 33
     def is_notice(self):
         return self._read_int16(0) == 34
+    def is_inputs(self):
+        return self._read_int16(0) == 35
     
     @property
     def hello(self):
@@ -4759,8 +4926,33 @@ class Message(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def inputs(self):
+        self._ensure_union(35)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Inputs.__new__(Inputs)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_inputs(self):
+        res = self.inputs
+        if res is None:
+            return Inputs.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_inputs(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
     @staticmethod
-    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined):
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         anonymous__curtag = None
@@ -4902,185 +5094,194 @@ class Message(_Struct):
             anonymous__curtag = _check_tag(anonymous__curtag, 'notice')
             builder.write_int16(0, 34)
             builder.copy_from_struct(pos + 8, Notice, notice)
+        if inputs is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'inputs')
+            builder.write_int16(0, 35)
+            builder.copy_from_struct(pos + 8, Inputs, inputs)
         return builder.as_string()
     
-    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined):
-        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs, notice)
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs, notice, inputs)
         self._init_from_buffer(_buf, 0, 1, 1)
     
     @classmethod
     def new_hello(cls, hello=None):
-        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_welcome(cls, welcome=None):
-        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_refused(cls, refused=None):
-        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_hello_wanted(cls, hello_wanted=None):
-        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_goodbye(cls, goodbye=None):
-        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat(cls, heartbeat=None):
-        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat_echo(cls, heartbeat_echo=None):
-        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_function(cls, function=None):
-        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_functions(cls, forget_functions=None):
-        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_submit(cls, submit=None):
-        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_dispatch(cls, dispatch=None):
-        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_results(cls, results=None):
-        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resolved(cls, resolved=None):
-        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_started(cls, started=None):
-        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel(cls, cancel=None):
-        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel_refused(cls, cancel_refused=None):
-        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_worker_died(cls, worker_died=None):
-        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_error(cls, error=None):
-        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_snapshot(cls, snapshot=None):
-        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retract(cls, retract=None):
-        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retracted(cls, retracted=None):
-        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_stop(cls, stop=None):
-        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_suspended(cls, suspended=None):
-        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resumed(cls, resumed=None):
-        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_end_worker(cls, end_worker=None):
-        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_credit(cls, credit=None):
-        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_received(cls, received=None):
-        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object(cls, object=None):
-        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_objects(cls, forget_objects=None):
-        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_shutdown(cls, shutdown=None):
-        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_output(cls, output=None):
-        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_fetch_objects(cls, fetch_objects=None):
-        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_history(cls, history=None):
-        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_graphs(cls, graphs=None):
-        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, notice=_undefined)
+        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, notice=_undefined, inputs=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_notice(cls, notice=None):
-        buf = Message.__new(notice=notice, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
+        buf = Message.__new(notice=notice, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, inputs=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_inputs(cls, inputs=None):
+        buf = Message.__new(inputs=inputs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     def shortrepr(self):
@@ -5186,6 +5387,9 @@ class Message(_Struct):
         if self.is_notice() and (self.has_notice() or
                                   not False):
             parts.append("notice = %s" % self.get_notice().shortrepr())
+        if self.is_inputs() and (self.has_inputs() or
+                                  not False):
+            parts.append("inputs = %s" % self.get_inputs().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Message_list_item_type = _StructItemType(Message)
@@ -5293,7 +5497,7 @@ _WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
 @Options.__extend__
 class Options(_Struct):
     __capnpy_id__ = 0xd07e5958881ef616
-    __static_data_size__ = 4
+    __static_data_size__ = 5
     __static_ptrs_size__ = 3
     
     
@@ -5392,26 +5596,35 @@ class Options(_Struct):
         ptr = self._read_fast_ptr(16)
         return ptr != 0
     
+    @property
+    def calls(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None):
+    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(56)
+        pos = builder.allocate(64)
         builder.write_int32(pos + 0, priority)
         builder.write_uint32(pos + 4, depth)
         retries ^= -1
         builder.write_int32(pos + 8, retries)
         builder.write_uint64(pos + 16, timeout_milliseconds)
         builder.write_bool(12, 0, profiling)
-        builder.alloc_text(pos + 32, _encode_maybe(name))
-        builder.copy_from_list(pos + 40, _Capability_list_item_type, capabilities)
+        builder.alloc_text(pos + 40, _encode_maybe(name))
+        builder.copy_from_list(pos + 48, _Capability_list_item_type, capabilities)
         builder.write_bool(12, 1, stream_output)
         builder.write_uint64(pos + 24, graph)
-        builder.alloc_text(pos + 48, _encode_maybe(keys))
+        builder.alloc_text(pos + 56, _encode_maybe(keys))
+        builder.write_uint32(pos + 32, calls)
         return builder.as_string()
     
-    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None):
-        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys)
-        self._init_from_buffer(_buf, 0, 4, 3)
+    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0):
+        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys, calls)
+        self._init_from_buffer(_buf, 0, 5, 3)
     
     def shortrepr(self):
         parts = []
@@ -5425,6 +5638,7 @@ class Options(_Struct):
         parts.append("streamOutput = %s" % str(self.stream_output).lower())
         parts.append("graph = %s" % self.graph)
         if self.has_keys(): parts.append("keys = %s" % _text_unicode_repr(self.get_keys()))
+        parts.append("calls = %s" % self.calls)
         return "(%s)" % ", ".join(parts)
 
 _Options_list_item_type = _StructItemType(Options)
@@ -5432,7 +5646,7 @@ _Options_list_item_type = _StructItemType(Options)
 @Counter.__extend__
 class Counter(_Struct):
     __capnpy_id__ = 0x8d744c24ac985510
-    __static_data_size__ = 1
+    __static_data_size__ = 2
     __static_ptrs_size__ = 1
     
     
@@ -5456,22 +5670,32 @@ class Counter(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def last_milliseconds(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(name=None, count=0):
+    def __new(name=None, count=0, last_milliseconds=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(16)
-        builder.alloc_text(pos + 8, _encode_maybe(name))
+        pos = builder.allocate(24)
+        builder.alloc_text(pos + 16, _encode_maybe(name))
         builder.write_uint64(pos + 0, count)
+        builder.write_uint64(pos + 8, last_milliseconds)
         return builder.as_string()
     
-    def __init__(self, name=None, count=0):
-        _buf = Counter.__new(name, count)
-        self._init_from_buffer(_buf, 0, 1, 1)
+    def __init__(self, name=None, count=0, last_milliseconds=0):
+        _buf = Counter.__new(name, count, last_milliseconds)
+        self._init_from_buffer(_buf, 0, 2, 1)
     
     def shortrepr(self):
         parts = []
         if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
         parts.append("count = %s" % self.count)
+        parts.append("lastMilliseconds = %s" % self.last_milliseconds)
         return "(%s)" % ", ".join(parts)
 
 _Counter_list_item_type = _StructItemType(Counter)
@@ -6316,17 +6540,17 @@ class ClientColumns(_Struct):
         return ptr != 0
     
     @property
-    def others(self):
+    def not_waiting(self):
         # no union check
         return self._read_list(32, _PrimitiveItemType(_Types.uint64))
     
-    def get_others(self):
-        res = self.others
+    def get_not_waiting(self):
+        res = self.not_waiting
         if res is None:
             return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
         return res
     
-    def has_others(self):
+    def has_not_waiting(self):
         ptr = self._read_fast_ptr(32)
         return ptr != 0
     
@@ -6376,21 +6600,21 @@ class ClientColumns(_Struct):
         return ptr != 0
     
     @staticmethod
-    def __new(incarnations=None, names=None, workers=None, waiting=None, others=None, objects=None, object_bytes=None, done=None):
+    def __new(incarnations=None, names=None, workers=None, waiting=None, not_waiting=None, objects=None, object_bytes=None, done=None):
         builder = _SegmentBuilder()
         pos = builder.allocate(64)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint64), workers)
         builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint64), waiting)
-        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), others)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint64), not_waiting)
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), objects)
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), object_bytes)
         builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint64), done)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, names=None, workers=None, waiting=None, others=None, objects=None, object_bytes=None, done=None):
-        _buf = ClientColumns.__new(incarnations, names, workers, waiting, others, objects, object_bytes, done)
+    def __init__(self, incarnations=None, names=None, workers=None, waiting=None, not_waiting=None, objects=None, object_bytes=None, done=None):
+        _buf = ClientColumns.__new(incarnations, names, workers, waiting, not_waiting, objects, object_bytes, done)
         self._init_from_buffer(_buf, 0, 0, 8)
     
     def shortrepr(self):
@@ -6399,7 +6623,7 @@ class ClientColumns(_Struct):
         if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
         if self.has_workers(): parts.append("workers = %s" % self.get_workers().shortrepr())
         if self.has_waiting(): parts.append("waiting = %s" % self.get_waiting().shortrepr())
-        if self.has_others(): parts.append("others = %s" % self.get_others().shortrepr())
+        if self.has_not_waiting(): parts.append("notWaiting = %s" % self.get_not_waiting().shortrepr())
         if self.has_objects(): parts.append("objects = %s" % self.get_objects().shortrepr())
         if self.has_object_bytes(): parts.append("objectBytes = %s" % self.get_object_bytes().shortrepr())
         if self.has_done(): parts.append("done = %s" % self.get_done().shortrepr())
@@ -6535,22 +6759,22 @@ class FunctionColumns(_Struct):
         return ptr != 0
     
     @property
-    def given(self):
+    def task_names(self):
         # no union check
         return self._read_list(64, _PrimitiveItemType(_Types.uint32))
     
-    def get_given(self):
-        res = self.given
+    def get_task_names(self):
+        res = self.task_names
         if res is None:
             return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
         return res
     
-    def has_given(self):
+    def has_task_names(self):
         ptr = self._read_fast_ptr(64)
         return ptr != 0
     
     @staticmethod
-    def __new(numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None, given=None):
+    def __new(numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None, task_names=None):
         builder = _SegmentBuilder()
         pos = builder.allocate(72)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint32), numbers)
@@ -6561,11 +6785,11 @@ class FunctionColumns(_Struct):
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), run_nanoseconds)
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), bytes)
         builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint32), clients)
-        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint32), given)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint32), task_names)
         return builder.as_string()
     
-    def __init__(self, numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None, given=None):
-        _buf = FunctionColumns.__new(numbers, names, tasks, done, failed, run_nanoseconds, bytes, clients, given)
+    def __init__(self, numbers=None, names=None, tasks=None, done=None, failed=None, run_nanoseconds=None, bytes=None, clients=None, task_names=None):
+        _buf = FunctionColumns.__new(numbers, names, tasks, done, failed, run_nanoseconds, bytes, clients, task_names)
         self._init_from_buffer(_buf, 0, 0, 9)
     
     def shortrepr(self):
@@ -6578,7 +6802,7 @@ class FunctionColumns(_Struct):
         if self.has_run_nanoseconds(): parts.append("runNanoseconds = %s" % self.get_run_nanoseconds().shortrepr())
         if self.has_bytes(): parts.append("bytes = %s" % self.get_bytes().shortrepr())
         if self.has_clients(): parts.append("clients = %s" % self.get_clients().shortrepr())
-        if self.has_given(): parts.append("given = %s" % self.get_given().shortrepr())
+        if self.has_task_names(): parts.append("taskNames = %s" % self.get_task_names().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _FunctionColumns_list_item_type = _StructItemType(FunctionColumns)

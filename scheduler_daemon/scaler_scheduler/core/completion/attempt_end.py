@@ -1,6 +1,6 @@
-"""What follows when an attempt of a task ends without a result: another attempt, or the end of the task."""
+"""Ends of attempts without a result: another attempt follows, or the task ends."""
 
-from typing import Optional
+from __future__ import annotations
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.completion.graphs import Graphs
@@ -8,6 +8,7 @@ from scaler_scheduler.core.completion.task_end import (
     answer_task,
     close_task,
     deaths_text,
+    detach,
     end_with_client,
     time_limit_text,
 )
@@ -25,9 +26,10 @@ from scaler_scheduler.core.state.transitions import (
 
 
 class AttemptEnd:
-    """Decides what follows when an attempt ends without a result."""
+    """Decides whether another attempt follows an attempt without a result."""
 
     def __init__(self, core: CoreState, graphs: Graphs) -> None:
+        self._core = core
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._outbox = core.outbox
@@ -35,34 +37,36 @@ class AttemptEnd:
         self._task_retries = core.limits.task_retries
 
     def has_retries_left(self, task: Task) -> bool:
-        """Whether the task may run again after its failures."""
+        """Whether the task may run again after its failures.
+
+        A row of several calls runs once. Its client submits the calls again as single rows, so that a call which ends
+        its worker does not take the others with it.
+        """
+        if task.options.calls > 1:
+            return not task.failures
         limit = task.options.retries
         return task.failures <= (self._task_retries if limit < 0 else limit)
 
     def detach(self, task: Task) -> None:
-        """Take the task from its worker. The worker's open answers about it are void."""
-        assert task.worker is not None
-        task.worker.release(task)
-        self._tables.timers.cancel(task)
-        task.is_retracting = task.is_stopping = False
-        self._tables.counts.dispatched -= 1
+        """Take the task from its worker. The worker's later answers about it do not count."""
+        detach(self._core, task)
 
     def retry_or_end(
         self,
         task: Task,
-        worker: Optional[Worker],
+        worker: Worker | None,
         outcome: int = effects.OUTCOME_VALUE,
         error: str = "",
         duration: int = 0,
     ) -> None:
-        """End a task that has left its worker without a result and is WAITING, or let it wait again, as its intent
-        says.
+        """End a task that has left its worker without a result and is WAITING, or let it wait again. Its intent
+        decides.
 
         Args:
             task: the task.
-            worker: the worker that it has left. None if it was on none.
+            worker: the worker that it has left; None: no worker held it.
             outcome: the outcome of the attempt. OUTCOME_VALUE if the task was taken back.
-            error: the line that says why the attempt failed.
+            error: the error line of the attempt.
             duration: the run time of the attempt in nanoseconds.
         """
         intent, task.intent = task.intent, NO_INTENT
@@ -84,19 +88,20 @@ class AttemptEnd:
             self._answer(task, effects.OUTCOME_WORKER_DIED, deaths_text(task))
         elif not self._graphs.requeue(task):
             task.transition(GIVE_UP)
-            text = f"{task.name}: its inputs were dropped while its client was gone"
+            text = f"{task.name}: its inputs were dropped after its client had left"
             self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
+        elif task.keep:
+            self._graphs.recall_readers(task)
 
     def end_stopped(self, task: Task) -> None:
-        """End a task that was told to stop and has ended without a value. It has left its worker and its state is
-        final."""
+        """End a task that was stopped and has ended without a value. It has left its worker and its state is final."""
         if task.intent == INTENT_TIME_LIMIT:
             self._answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
         else:
             self._answer(task, effects.OUTCOME_CANCELLED, b"")
 
     def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
-        """Tell the client, and end the tasks that wait for this one."""
+        """Answer the client, and end the tasks that wait for this task."""
         answer_task(self._tables, self._outbox, task, outcome, payload)
         if task.is_node:
             self._graphs.fail_readers(task, outcome, payload)

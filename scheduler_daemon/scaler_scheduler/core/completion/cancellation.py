@@ -1,18 +1,19 @@
-"""Takes tasks back from workers and stops them: for a cancel, a time limit, a client that is gone, or balance.
+"""Takes tasks back from workers and stops them: for a cancel, a time limit, a lost client, or work stealing.
 
 A task that a worker holds is retracted first, unless it is known to have begun. The worker answers whether it gives the
-task back. If the task has begun and the intent is FORCE or higher, the worker is told to stop it. If the task has not
-ended after GRACE_SECONDS, its host agent is asked to end the worker's process, if this process runs the task.
+task back. If the task has begun and the intent is FORCE or higher, the scheduler sends the worker a Stop. If the task
+has not ended after GRACE_SECONDS, the scheduler sends the host agent an EndWorker. The agent then ends the worker's
+process if it runs this task.
 """
 
 from array import array
-from typing import Dict, Iterable, List, Set
+from collections.abc import Iterable
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
-from scaler_scheduler.core.completion.suspension import AttemptName
+from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.dispatch import work_stealing
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
@@ -39,7 +40,7 @@ GRACE_SECONDS = 2.0
 """The time from the request to stop a task to the end of its worker's process, and between two such requests."""
 
 
-_REASONS = {INTENT_ABANDON: "its client is gone", INTENT_RERUN: "its client was gone"}
+_REASONS = {INTENT_ABANDON: "its client has left", INTENT_RERUN: "its client had left"}
 
 
 class Cancellation:
@@ -53,9 +54,8 @@ class Cancellation:
         self._graphs = graphs
         self._host_results = host_results
         self._attempt_end = attempt_end
-        self._retracts: Dict[Worker, List[AttemptName]] = {}
-        """Retracts until the next collect: one message for each worker."""
-        self._stops: Dict[Worker, List[AttemptName]] = {}
+        self._stops: dict[Worker, list[TaskAttempt]] = {}
+        """Stops until the next collect: one message for each worker."""
 
     # ------------------------------------------------------------------------------------------------ the user's cancel
 
@@ -69,7 +69,7 @@ class Cancellation:
             now: seconds of the monotonic clock.
         """
         refused = array("q")
-        touched: Set[Lane] = set()
+        touched: set[Lane] = set()
         for task_id in ids:
             task = client.tasks.get(task_id)
             if task is None:
@@ -92,8 +92,8 @@ class Cancellation:
         if refused:
             self._outbox.add(effects.CancelRefused(client.route, refused))
 
-    def _cancel_row(self, client: Client, task_id: int, touched: Set[Lane]) -> None:
-        """Cancel a task that was never dispatched. If the task is over, its answer is on its way."""
+    def _cancel_row(self, client: Client, task_id: int, touched: set[Lane]) -> None:
+        """Cancel a task that was never dispatched. If the task has ended, its answer is on its way."""
         for lane in client.lanes.values():
             found = lane.batches.find(task_id)
             if found is None:
@@ -104,28 +104,26 @@ class Cancellation:
             batch.cancelled.add(row)
             batch.large.pop(row, None)
             touched.add(lane)
-            self._count_down(lane)
-            self._tables.counts.resolved += 1
-            self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += 1
+            weight = batch.options.weight
+            self._tables.counts.add_waiting(lane, -1, weight)
+            self._tables.counts.resolved += weight
+            self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += weight
+            client.answered_tasks += weight - 1  # the outbox counts the row
             function = batch.function_at(row)
             name = batch.options.name
             self._tables.history.record_ended(client, task_id, 0, function, name, effects.OUTCOME_CANCELLED, b"")
-            self._tables.functions.remove_task(function)
+            self._tables.remove_row(client, function, batch.options)
             self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
             return
         self._tables.counts.wasted_us += WASTED_ROW_US
 
     def _cancel_waiting(self, task: Task) -> None:
-        self._count_down(task.client.lane_of(task))
+        self._tables.counts.add_waiting(task.client.lane_of(task), -1, task.options.weight)
         task.intent = INTENT_CANCEL
         self._attempt_end.retry_or_end(task, None)
 
-    def _count_down(self, lane: Lane) -> None:
-        lane.waiting -= 1
-        self._tables.counts.waiting -= 1
-
     def cancel_unneeded(self) -> None:
-        """Cancel tasks whose kept results no task is going to read. Running ones go on."""
+        """Cancel tasks whose kept results no task is going to read. Running tasks go on."""
         while self._graphs.unneeded:
             for task in self._graphs.pop_unneeded():
                 if task.worker is None or task.state == DISPATCHED:
@@ -134,10 +132,10 @@ class Cancellation:
     # ---------------------------------------------------------------------------------------------------- other intents
 
     def abandon(self, client: Client, now: float) -> None:
-        """End the tasks that workers hold for a client that is gone. Its waiting tasks are gone already."""
+        """End the tasks that workers hold for a client that has left. Its waiting tasks are removed already."""
         for task in client.tasks.values():
             if task.intent == INTENT_RERUN:
-                task.intent = INTENT_ABANDON  # the client had been gone before and came back
+                task.intent = INTENT_ABANDON  # the client had left before and came back
             else:
                 self._set_intent(task, INTENT_ABANDON, now)
 
@@ -165,13 +163,13 @@ class Cancellation:
         elif task.state == WAITING:
             self._cancel_waiting(task)
 
-    def stop_copy(self, worker: Worker, name: AttemptName) -> None:
-        """Tell a worker to stop a task that is over, or that another worker holds. Its answers do not count."""
+    def stop_copy(self, worker: Worker, name: TaskAttempt) -> None:
+        """Send a worker a Stop for a task that has ended, or that another worker holds. Its answers do not count."""
         self._tables.counts.stopped += 1
         self._stops.setdefault(worker, []).append(name)
 
-    def end_copy(self, worker: Worker, name: AttemptName) -> None:
-        """Have the host agent end a worker that still runs such a copy, although it was told to stop it."""
+    def end_copy(self, worker: Worker, name: TaskAttempt) -> None:
+        """Have the host agent end a worker that still runs such a copy in spite of the Stop."""
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
             self._outbox.add(
@@ -183,19 +181,21 @@ class Cancellation:
         for task in tasks:
             if task.intent == NO_INTENT and task.state == DISPATCHED:
                 task.intent = INTENT_BALANCE
-                self._retract(task)
+                self._outbox.retract(task)
 
-    def reassign(self, tasks: List[Task]) -> None:
+    def reassign(self, tasks: list[Task]) -> None:
         """Run these queued tasks of one unresponsive worker elsewhere.
 
-        The worker is asked again not to begin them. It reads this before it begins another task. Its answers about them
-        no longer count.
+        The worker gets another Retract for them, and reads it before it begins another task. Its answers about them no
+        longer count.
         """
         worker = tasks[0].worker
         assert worker is not None
         for task in tasks:
+            if task.worker is not worker:
+                continue  # it was queued behind an input that has moved
             task.is_retracting = False
-            self._retract(task)
+            self._outbox.retract(task)
             self._attempt_end.detach(task)
             task.transition(WORKER_LOST)
             if task.may_store:
@@ -205,7 +205,7 @@ class Cancellation:
     def reassign_silent(self) -> None:
         """Reassign queued tasks of workers that do not answer, and log it. Call it once a second.
 
-        The running task of such a worker keeps it from answering.
+        The running task of such a worker prevents it from answering.
         """
         workers = self._tables.workers
         for tasks in work_stealing.tasks_of_silent_workers(workers, self._dispatcher.idle):
@@ -219,7 +219,10 @@ class Cancellation:
                 self._outbox.add(effects.HeartbeatEcho(worker.route, 0))
 
     def check_timers(self, now: float) -> None:
-        """Handle the timers that are due."""
+        """Handle the timers that are due: a time limit is over, or the grace time of a stop.
+
+        Neither needs an answer of the worker: a process that is frozen is killed as well.
+        """
         for task in self._tables.timers.pop_due(now):
             if task.is_stopping or task.intent >= INTENT_FORCE:
                 self._end_worker(task)
@@ -235,18 +238,12 @@ class Cancellation:
         if task.is_stopping or (task.state != DISPATCHED and intent < INTENT_FORCE):
             return
         if task.state == DISPATCHED:
-            self._retract(task)
+            self._outbox.retract(task)
             if intent >= INTENT_FORCE and task.timer is None:
                 # It may run already and hold the GIL, so that its worker cannot even answer.
                 self._tables.timers.set(task, now + GRACE_SECONDS)
         else:
             self._stop(task, now)
-
-    def _retract(self, task: Task) -> None:
-        if task.is_retracting or task.worker is None:
-            return
-        task.is_retracting = True
-        self._retracts.setdefault(task.worker, []).append((task.client.incarnation, task.id, task.attempt))
 
     def _stop(self, task: Task, now: float) -> None:
         assert task.worker is not None
@@ -274,13 +271,13 @@ class Cancellation:
 
     def process_retracted(self, event: Retracted, worker: Worker, now: float) -> None:
         """Handle a worker's answers to retracts: tasks that it gives back, and tasks that have begun."""
-        refused: Dict[Client, List[int]] = {}
+        refused: dict[Client, list[int]] = {}
         for row in range(len(event.ids)):
             task = self._tables.find_held(worker, event.clients[row], event.ids[row], event.attempts[row])
-            if task is None or not task.is_retracting:
+            if task is None or not (task.is_retracting or (event.returned[row] and _may_come_back(task, worker))):
                 continue
             task.is_retracting = False
-            if event.given[row]:
+            if event.returned[row]:
                 self._tables.counts.retracted += 1
                 self._return_task(worker, task)
                 continue
@@ -310,19 +307,22 @@ class Cancellation:
         self._attempt_end.retry_or_end(task, worker)
 
     def flush(self) -> None:
-        """Put the gathered retracts and stops into the outbox."""
-        for worker, names in self._retracts.items():
-            clients, ids, attempts = zip(*names)
-            self._outbox.add_last(effects.Retract(worker.route, clients, ids, attempts))
+        """Put the gathered stops into the outbox."""
         for worker, names in self._stops.items():
             clients, ids, attempts = zip(*names)
             self._outbox.add_last(effects.Stop(worker.route, clients, ids, attempts))
-        self._retracts, self._stops = {}, {}
+        self._stops = {}
 
     def remove_worker(self, worker: Worker) -> None:
-        """Drop the requests for a worker that is gone."""
-        self._retracts.pop(worker, None)
+        """Drop the requests for a lost worker."""
+        self._outbox.remove_worker(worker)
         self._stops.pop(worker, None)
+
+
+def _may_come_back(task: Task, worker: Worker) -> bool:
+    """Whether the worker may give the task back without being asked. It does so if the row was queued ahead, and the
+    task that makes its input had left the worker before the row came."""
+    return worker.queues_ahead and task.state == DISPATCHED and len(task.inputs) > 0
 
 
 def mark_started(task: Task, now: float) -> None:

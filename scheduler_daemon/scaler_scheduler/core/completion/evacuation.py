@@ -4,8 +4,6 @@ Otherwise these results would be lost with the host, and the client would have t
 exceed the scheduler's memory limit, and results that the agent can't send before it ends, are still lost.
 """
 
-from typing import List
-
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import Agent, StoredObject
 
@@ -23,8 +21,8 @@ class Evacuation:
         away = [stored for stored in agent.objects if stored.home is agent and stored.is_remote]
         self.fetch(agent, sorted(away, key=lambda stored: (stored.client.incarnation, stored.id)))
 
-    def fetch(self, agent: Agent, away: List[StoredObject]) -> None:
-        """Fetch these objects, as far as there is room. Only the host of this retiring agent has them."""
+    def fetch(self, agent: Agent, away: list[StoredObject]) -> None:
+        """Fetch these objects, as far as the memory limit allows. Only the host of this retiring agent has them."""
         on_their_way = sum([stored.size for stored in agent.evacuated if stored.is_remote])
         room = self._memory_limit_bytes - self._tables.objects.bytes - on_their_way
         for stored in away:
@@ -32,5 +30,5 @@ class Evacuation:
                 continue
             room -= stored.size
             agent.evacuated.add(stored)
-            if not stored.blocked_tasks:  # else it was requested already
+            if not stored.blocked_tasks:  # otherwise it was requested already
                 self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)

@@ -1,78 +1,107 @@
-"""Tasks with inputs or kept results: their objects, and what follows when a task ends or fails.
+"""Tasks with inputs or kept results: their objects, and the effects of their ends and failures.
 
 A row of a Submit that has inputs, or whose result is kept, gets a task record at once. It is blocked while an input is
-missing, and waits once all inputs are there. If a task fails, the tasks that are blocked by it fail too, and no others.
+missing, and waits for a worker when all inputs exist. If a task fails, only the tasks that are blocked by it fail too.
 """
 
-from typing import List, Optional, Sequence
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.evacuation import Evacuation
-from scaler_scheduler.core.completion.task_end import answer_task
+from scaler_scheduler.core.completion.task_end import answer_task, detach
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.report.graph_view import ended_node
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
-from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.functions import LARGE_BYTES, Function
 from scaler_scheduler.core.state.records import Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.tables import ENDED_NODES
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
     CANCEL,
+    DISPATCHED,
     GIVE_UP,
     INTENT_BALANCE,
     INTENT_CANCEL,
+    NO_INTENT,
     READY,
+    RETRACT,
     UNREADY,
 )
 
 CROWDED_SECONDS = 1.0
-"""At most ENDED_NODES nodes that ended well are remembered in this time."""
+"""At most ENDED_NODES nodes that ended with a value are remembered in this time."""
 
 
 class Graphs:
     """The tasks with inputs or kept results, and the objects of clients."""
 
     def __init__(self, core: CoreState, evacuation: Evacuation) -> None:
+        self._core = core
         self._tables = core.tables
+        self._limits = core.limits
         self._evacuation = evacuation
         self._dispatcher = core.dispatcher
         self._writer = core.writer
         self._outbox = core.outbox
-        self.unneeded: List[Task] = []
+        self._next_record_at = 0.0
+        """When the next node that ends with a value is remembered, in seconds of the monotonic clock."""
+        self.unneeded: list[Task] = []
         """Tasks whose kept result no task is going to read."""
-        self.ready: List[Task] = []
+        self.ready: list[Task] = []
         """Tasks that just became ready and may already run on a worker that has joined again."""
 
     # ---------------------------------------------------------------------------------------------------------- objects
 
     def add_object(self, client: Client, event: events.Object) -> None:
-        """Store an object that the client sends. An object that is here already stays."""
-        if self._tables.objects.find(client, event.id) is None:
+        """Store an object that the client sends. If the scheduler has an object with this id already, it keeps the old
+        one."""
+        stored = self._tables.objects.find(client, event.id)
+        if stored is not None and not stored.is_awaited:
+            return
+        is_new = stored is None
+        if stored is None:
             stored = StoredObject(client, event.id, event.name, None)
-            self._tables.objects.fill(stored, event.frames)
-            client.object_bytes += stored.size + TASK_OVERHEAD
             self._tables.objects.add(stored)
+        self._tables.objects.fill(stored, event.frames)
+        stored.is_from_client = True
+        client.object_bytes += stored.size + TASK_OVERHEAD
+        if not is_new:
+            self.object_available(stored)
 
     def release_objects(self, client: Client, ids: Sequence[int]) -> None:
-        """Note that the client no longer refers to these objects."""
+        """Note that the client no longer needs these objects."""
         for object_id in ids:
             stored = self._tables.objects.find(client, object_id)
             if stored is None:
                 self._tables.counts.wasted_us += WASTED_ROW_US
+            elif stored.is_awaited:
+                self._fail_awaited(stored)
             elif stored.is_referenced:
                 stored.is_referenced = False
                 self.drop_unneeded(stored)
 
+    def _fail_awaited(self, stored: StoredObject) -> None:
+        """Fail the tasks that read an object which its client does not have."""
+        blocked, stored.blocked_tasks = stored.blocked_tasks, ()
+        stored.is_referenced = False
+        for task in blocked:
+            if task.state == BLOCKED:
+                self.fail_input_lost(task, f"{task.name}: result {stored.id}, which it reads, does not exist")
+        if stored.client.objects.get(stored.id) is stored:
+            self.drop_unneeded(stored)
+
     def remove_client(self, client: Client) -> None:
-        """Drop all objects of a client that has left. Its tasks are gone or abandoned."""
+        """Drop all objects of a client that has left. Its tasks are removed or abandoned."""
         for stored in list(client.objects.values()):
             stored.is_referenced = False
             stored.readers = 0
             self.drop_unneeded(stored)
         self.unneeded = [task for task in self.unneeded if task.client is not client]
 
-    def pop_unneeded(self) -> List[Task]:
+    def pop_unneeded(self) -> list[Task]:
         """Return and forget the tasks that can be cancelled because no task is going to read their results."""
         unneeded, self.unneeded = self.unneeded, []
         # Some of them may have been submitted again.
@@ -80,7 +109,7 @@ class Graphs:
             task for task in unneeded if task.client.tasks.get(task.id) is task and self._result_object(task) is None
         ]
 
-    def pop_ready(self) -> List[Task]:
+    def pop_ready(self) -> list[Task]:
         """Return and forget the tasks that just became ready."""
         ready, self.ready = self.ready, []
         return ready
@@ -105,8 +134,8 @@ class Graphs:
 
     # ----------------------------------------------------------------------------------------------------------- submit
 
-    def submit(self, client: Client, event: events.Submit, functions: List[Function]) -> None:
-        """Accept rows of which some have inputs or are kept."""
+    def submit(self, client: Client, event: events.Submit, functions: list[Function]) -> None:
+        """Accept rows, some of which have inputs or kept results."""
         begin = position = 0
         for row, task_id in enumerate(event.ids):
             end = begin + event.input_counts[row] if event.input_counts else begin
@@ -129,14 +158,53 @@ class Graphs:
             position += size
             begin = end
 
-    def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
-        """Whether the row is known: the client submits again what it has no answer to, and the inputs of that.
+    def keep_results(self, client: Client, ids: Sequence[int]) -> None:
+        """Keep the results of tasks, because new tasks are going to read them.
 
-        A known row is not accepted twice. The client refers to its result again.
+        The client has the results of tasks that have ended, or is about to get them. It is asked for these.
+        """
+        for task_id in ids:
+            task = client.tasks.get(task_id) or self._queued_task(client, task_id)
+            if task is not None and not task.options.calls:
+                if not task.keep:
+                    task.keep = events.KEEP_BOTH
+                self._reference_again(task)
+                continue
+            stored = self._tables.objects.find(client, task_id)
+            if stored is None:
+                if len(client.objects) >= self._limits.client_objects:
+                    continue  # its readers get the outcome INPUT_LOST
+                stored = StoredObject(client, task_id, "", None)
+                stored.is_awaited, stored.is_from_client = True, False
+                self._tables.objects.add(stored)
+                self._outbox.fetch_object(client.route, client.incarnation, task_id)
+            stored.is_referenced = True
+
+    def _queued_task(self, client: Client, task_id: int) -> Task | None:
+        """Take a row that waits in a batch out of it; return the task. Returns None if no such row waits."""
+        for lane in client.lanes.values():
+            found = lane.batches.find(task_id)
+            if found is not None and not found[0].options.calls:
+                batch, row = found
+                function, payload = batch.function_at(row), batch.take_row(row)
+                task = self._writer.new_task(task_id, client, function, batch.options, *payload)
+                client.tasks[task_id] = task
+                self._tables.counts.add_waiting(lane, -1, task.options.weight)
+                self._make_ready(task)
+                self._dispatcher.prune(lane)
+                return task
+        return None
+
+    def _is_known(self, client: Client, task_id: int, keep: int) -> bool:
+        """Whether the row is known. A client submits rows without an answer again, and the rows that make their inputs.
+        A known row is not accepted twice; the client needs its result again.
         """
         task = client.tasks.get(task_id)
+        if task is None and keep and task_id <= client.highest_id:
+            task = self._queued_task(client, task_id)
         if task is not None:
-            if task.keep:
+            if keep:
+                task.keep = task.keep or keep
                 self._reference_again(task)
             if task.inputs:
                 self._rebind_held(task)
@@ -144,10 +212,10 @@ class Graphs:
         if task_id <= client.highest_id and self._is_queued(client, task_id):
             return True
         stored = self._tables.objects.find(client, task_id)
-        if stored is None or stored.producer is not None:
+        if stored is None or stored.is_missing:
             return False
         stored.is_referenced = True
-        if keep == events.KEEP_BOTH and stored.frames is not None:
+        if keep != events.KEEP_YES and stored.frames is not None and not stored.is_from_client:
             self._outbox.answer(client, task_id, effects.OUTCOME_VALUE, b"".join(stored.frames))
         else:
             self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, b"")
@@ -158,15 +226,24 @@ class Graphs:
         return task_id in client.tasks or self._is_queued(client, task_id)
 
     def _reference_again(self, task: Task) -> None:
-        """Keep the result of an open task that comes again. It was not needed, or its client had been given up."""
+        """Keep the result of an open task that is submitted again. It was not needed, or its client was lost."""
         stored = self._tables.objects.find(task.client, task.id)
-        if stored is not None:
+        if stored is not None and not stored.is_awaited:
             stored.is_referenced = True
             return
-        self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
+        self._add_result(task)
         if task.intent == INTENT_CANCEL and task.keep == events.KEEP_YES:
             # It was being cancelled because its result was not needed. If the worker gives it back, it runs elsewhere.
             task.intent = INTENT_BALANCE
+
+    def _add_result(self, task: Task) -> None:
+        """Add the object that the task's result becomes."""
+        stored = self._tables.objects.find(task.client, task.id)
+        if stored is not None and stored.is_awaited:  # the client has submitted the task again
+            stored.producer = task
+            stored.is_awaited = False
+        else:
+            self._tables.objects.add(StoredObject(task.client, task.id, task.name, task))
 
     def _is_queued(self, client: Client, task_id: int) -> bool:
         """Whether the task waits as a row of a batch without inputs."""
@@ -176,13 +253,17 @@ class Graphs:
         """Add a new task, and bind it to its inputs, `inputs[begin:end]`."""
         client = task.client
         if task.id <= client.highest_id:
-            client.skip_attempts(client.newest_attempt)  # it comes again
+            client.skip_attempts(client.newest_attempt)  # it is submitted again
         task.keep = keep
         client.tasks[task.id] = task
         task.function.tasks += 1
+        further = task.options.weight - 1
+        if further:
+            task.function.further_calls += further
+            client.further_calls += further
         self._tables.counts.payload_bytes += task.size
         if keep:
-            self._tables.objects.add(StoredObject(client, task.id, task.name, task))
+            self._add_result(task)
         lost = self._bind(task, inputs, begin, end) if end > begin else None
         if lost is not None:
             self.fail_input_lost(task, f"{task.name}: object {lost}, which it reads, is not there (any more)")
@@ -193,8 +274,8 @@ class Graphs:
         """Let a task that has just left its worker run again. Returns False if its inputs no longer exist."""
         find = self._tables.objects.find
         if any(find(task.client, stored.id) is not stored for stored in task.inputs):
-            # The inputs went with the client, which had been given up, or with a host. The client sends and submits
-            # them again.
+            # The inputs were removed with the client, which was lost, or with a host. The client sends and submits them
+            # again.
             if not self._rebind(task):
                 return False
         if task.missing_inputs:
@@ -206,7 +287,7 @@ class Graphs:
     def _rebind_held(self, task: Task) -> None:
         """Bind a held task to inputs that its returned client sends again.
 
-        The new inputs stay until the task is over, because the task may have to run again.
+        The new inputs stay until the task has ended, because the task may have to run again.
         """
         find = self._tables.objects.find
         now = [find(task.client, stored.id) for stored in task.inputs]
@@ -229,21 +310,21 @@ class Graphs:
         return lost is None
 
     def _make_ready(self, task: Task) -> None:
-        """Queue a task whose inputs are all there."""
+        """Queue a task whose inputs all exist."""
         task.transition(READY)
         self._dispatcher.requeue(task)
         if self._tables.unclaimed:
             self.ready.append(task)
 
-    def _bind(self, task: Task, inputs: Sequence[int], begin: int, end: int) -> Optional[int]:
-        """Bind the task to its inputs, `inputs[begin:end]`. Returns the id of one that does not exist, or None."""
+    def _bind(self, task: Task, inputs: Sequence[int], begin: int, end: int) -> int | None:
+        """Bind the task to its inputs, `inputs[begin:end]`. Returns the id of an input that does not exist, or None."""
         bound = task.inputs = []
         for place in range(begin, end):
             stored = self._tables.objects.find(task.client, inputs[place])
             if stored is None:
                 return inputs[place]
             stored.readers += 1
-            if stored.producer is not None:
+            if stored.is_missing:
                 task.missing_inputs += 1
                 stored.block(task)
             bound.append(stored)
@@ -252,9 +333,9 @@ class Graphs:
     # ------------------------------------------------------------------------------------------------------------- ends
 
     def complete(self, task: Task, outcome: int, payload: bytes, worker: Worker) -> bool:
-        """Complete a task that left its worker with this outcome. Returns whether its client is still to be told."""
+        """Complete a task that left its worker with this outcome. Returns whether its client still needs an answer."""
         if outcome == effects.OUTCOME_VALUE:
-            self._store_value(task, payload)
+            self._store_value(task, payload, worker)
         elif outcome == effects.OUTCOME_STORED:
             self._keep_on_host(task, worker, int.from_bytes(payload, "little"))
         else:
@@ -265,14 +346,14 @@ class Graphs:
         self._answer(task, effects.OUTCOME_KEPT, b"")
         return False
 
-    def _store_value(self, task: Task, payload: bytes) -> None:
+    def _store_value(self, task: Task, payload: bytes, worker: Worker) -> None:
         self._record_node_end(task)
         self._release_inputs(task)
         stored = self._result_object(task)
         if stored is not None:
             task.function.observe_kept_size(len(payload))
             self._tables.objects.fill(stored, [payload])
-            self.object_available(stored)
+            self.object_available(stored, worker)
 
     def _keep_on_host(self, task: Task, worker: Worker, size: int) -> None:
         self._record_node_end(task)
@@ -289,20 +370,86 @@ class Graphs:
         if agent.is_retiring and stored.is_needed:
             self._evacuation.fetch(agent, [stored])
 
-    def _result_object(self, task: Task) -> Optional[StoredObject]:
+    def _result_object(self, task: Task) -> StoredObject | None:
         """Return the object that the task's result becomes, if it is needed."""
         stored = self._tables.objects.find(task.client, task.id) if task.keep else None
         return stored if stored is not None and stored.producer is task else None
 
-    def object_available(self, stored: StoredObject) -> None:
-        """Make the readers ready for an object that has been produced, or whose bytes have been fetched."""
+    def object_available(self, stored: StoredObject, maker: Worker | None = None) -> None:
+        """Make the readers ready for an object that has been produced, or whose bytes have been fetched.
+
+        Args:
+            stored: the object.
+            maker: the worker that has just made it; None: it was fetched.
+        """
         blocked, stored.blocked_tasks = stored.blocked_tasks, ()
         for reader in blocked:
             reader.missing_inputs -= 1
             if reader.state == BLOCKED and not reader.missing_inputs:
                 self._make_ready(reader)
+            elif reader.is_ahead:
+                self._hand_input(reader, stored, maker)
         if not stored.is_needed:
             self.drop_unneeded(stored)
+
+    # ------------------------------------------------------------------------------------------------ rows queued ahead
+
+    def _hand_input(self, reader: Task, stored: StoredObject, maker: Worker | None) -> None:
+        """Send a result to a row queued ahead, unless its worker has made it. Take the row back if the result is too
+        large to be handed over: then it must be delivered in another way."""
+        worker = reader.worker
+        assert worker is not None
+        if reader.intent > INTENT_BALANCE:
+            pass  # its worker gives it back, because the Retract comes first
+        elif stored.frames is None or stored.size >= LARGE_BYTES:
+            if self._take_back(reader):
+                self.recall_readers(reader)
+        elif worker is not maker:
+            self._outbox.hand_input(worker, stored, stored.frames[0])
+        if not reader.missing_inputs:
+            reader.is_ahead = False
+
+    def recall_readers(self, task: Task, beside: Worker | None = None) -> None:
+        """Take back the rows that were queued ahead and wait for a task, and those that wait for these in turn.
+
+        Args:
+            task: it has left its worker without a result, or it runs for long.
+            beside: the worker whose rows stay.
+        """
+        stack = [task]
+        seen = {task}  # a net has more paths than tasks
+        while stack:
+            stored = self._result_object(stack.pop())
+            for reader in () if stored is None else stored.blocked_tasks:
+                if reader in seen or not reader.is_ahead:
+                    continue
+                if reader.worker is beside or self._take_back(reader):
+                    seen.add(reader)
+                    stack.append(reader)
+
+    def _take_back(self, reader: Task) -> bool:
+        """Take back a row that cannot have begun, because an input is missing. Returns False if its worker answers
+        another request for it first."""
+        worker = reader.worker
+        if worker is None or reader.state != DISPATCHED or reader.intent > INTENT_BALANCE:
+            return False
+        if self._tables.workers.find(worker.incarnation) is not worker:
+            return False  # the worker is lost, and all of its tasks wait again soon
+        self._outbox.retract(reader)
+        detach(self._core, reader)
+        reader.intent = NO_INTENT
+        reader.transition(RETRACT)
+        self._tables.history.record_returned(reader, worker, effects.OUTCOME_VALUE, 0, "")
+        self._tables.counts.retracted += 1
+        if reader.missing_inputs:
+            reader.transition(UNREADY)
+        else:
+            self._dispatcher.requeue(reader)
+        if not worker.task_count:
+            self._dispatcher.add_worker(worker)
+        return True
+
+    # --------------------------------------------------------------------------------------------------------- failures
 
     def fail_readers(self, task: Task, outcome: int, payload: bytes) -> None:
         """End the tasks that are blocked by a task without a value. They get the same outcome."""
@@ -315,7 +462,9 @@ class Graphs:
             if stored is None:
                 continue
             for reader in stored.blocked_tasks:
-                if reader.state == BLOCKED:  # not over, and not failed by another of its inputs
+                if reader.is_ahead:
+                    self._take_back(reader)
+                if reader.state == BLOCKED:  # not ended, and not failed by another of its inputs
                     reader.transition(GIVE_UP)
                     self._answer(reader, outcome, payload)
                     failing.append(reader)
@@ -332,7 +481,7 @@ class Graphs:
         self.fail_readers(task, effects.OUTCOME_INPUT_LOST, text.encode())
 
     def cancel_blocked(self, task: Task) -> None:
-        """Cancel a task whose inputs are not there yet."""
+        """Cancel a task whose inputs do not all exist yet."""
         task.transition(CANCEL)
         self._answer(task, effects.OUTCOME_CANCELLED, b"")
         self.fail_readers(task, effects.OUTCOME_CANCELLED, b"")
@@ -340,9 +489,12 @@ class Graphs:
     def _record_node_end(self, task: Task, has_failed: bool = False) -> None:
         """Remember the node's shape before its inputs are released."""
         ended, now = self._tables.ended_nodes, self._tables.clock.now
-        # A record costs about a microsecond. Nodes of fast graphs would push out each other, so not all get one.
-        if has_failed or len(ended) < ENDED_NODES or now - ended[0].ended_at >= CROWDED_SECONDS:
+        # A record costs about a microsecond. Nodes of fast graphs would displace one another, so not all of them get a
+        # record.
+        if has_failed or now >= self._next_record_at:
             ended.append(ended_node(task, now, has_failed))
+            if len(ended) == ENDED_NODES:
+                self._next_record_at = ended[0].ended_at + CROWDED_SECONDS
 
     def _release_inputs(self, task: Task) -> None:
         inputs, task.inputs = task.inputs, ()

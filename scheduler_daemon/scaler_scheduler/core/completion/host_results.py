@@ -1,13 +1,13 @@
 """Large kept results that stay on their host, as files.
 
-They are fetched when they are needed on another host, lost when their host is lost, and removed if they do not count.
+They are fetched when another host needs them, lost with their host, and removed if their attempt does not count.
 """
 
-from typing import Iterable
+from collections.abc import Iterable
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.completion.graphs import Graphs
-from scaler_scheduler.core.completion.suspension import AttemptName
+from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import Agent, Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
@@ -34,7 +34,7 @@ class HostResults:
             self._dispatcher.prune(task.client.lane_of(task))
 
     def receive_object(self, agent: Agent, event: events.Object) -> None:
-        """Store the bytes of an object that a host agent was asked for."""
+        """Store the bytes of an object that the scheduler has requested from a host agent."""
         client = self._tables.clients.find(event.client)
         stored = None if client is None else client.objects.get(event.id)
         if stored is not None and stored.home is agent and stored.is_remote:
@@ -42,7 +42,7 @@ class HostResults:
             self._graphs.object_available(stored)
 
     def report_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
-        """Handle the objects that a host agent was asked for and does not have."""
+        """Handle requested objects that the host agent does not have."""
         lost = []
         for name, object_id in zip(event.clients, event.ids):
             client = self._tables.clients.find(name)
@@ -52,7 +52,8 @@ class HostResults:
         self.lose_objects(lost)
 
     def lose_objects(self, lost: Iterable[StoredObject]) -> None:
-        """Fail the waiting readers of objects whose bytes are lost. The client can have them made again.
+        """Fail the waiting readers of objects whose bytes are lost. The client can submit the tasks that make them
+        again.
 
         Tasks on workers go on, because a worker may have a copy.
         """
@@ -75,25 +76,23 @@ class HostResults:
         lane = None
         if task.state == WAITING:
             lane = task.client.lane_of(task)
-            lane.waiting -= 1
-            self._tables.counts.waiting -= 1
+            self._tables.counts.add_waiting(lane, -1, task.options.weight)
         text = f"{task.name}: object {lost.id}, which it reads, is lost with the host that had it"
         self._graphs.fail_input_lost(task, text)
         if lane is not None:
             self._dispatcher.prune(lane)
 
     def discard_file(self, worker: Worker, incarnation: int, task_id: int) -> None:
-        """Have a host agent remove a file of this worker that does not count, or may exist.
-
-        The file is removed once no other attempt can have written the one that is there.
+        """Have a host agent remove a file of this worker that may exist and does not count. The file is removed when no
+        other attempt can have written the present file.
         """
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
             self._discard_file(agent, incarnation, task_id)
 
-    def reconcile_files(self, agent: Agent, names: Iterable[AttemptName]) -> None:
-        """Remove files that do not count on the host of an agent that has joined again. The request to remove them may
-        be lost."""
+    def reconcile_files(self, agent: Agent, names: Iterable[TaskAttempt]) -> None:
+        """Remove files that do not count on the host of an agent that has joined again. The first request to remove
+        them may be lost."""
         for incarnation, task_id, _ in names:
             self._discard_file(agent, incarnation, task_id)
 

@@ -1,6 +1,6 @@
 """Handles a worker's results. The loop over their rows is a hot path."""
 
-from typing import List, Optional
+from __future__ import annotations
 
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.graphs import Graphs
@@ -32,8 +32,10 @@ from scaler_scheduler.core.state.transitions import (
 )
 
 _AGAIN = -1
-"""In place of an outcome: the task waits again (_AGAIN), or it has been answered already (_ANSWERED)."""
+"""In place of an outcome: the task waits again."""
+
 _ANSWERED = -2
+"""In place of an outcome: the task has been answered already."""
 
 
 class ResultHandler:
@@ -48,7 +50,10 @@ class ResultHandler:
 
     def handle(self, event: Results, worker: Worker) -> None:
         """Resolve each row whose task waits for it. The bytes of neighbouring rows for one client are sent as one
-        slice."""
+        slice.
+
+        A row is late, and does not count, if its task is over or another worker or attempt has it.
+        """
         tables, outbox, graphs, host_results = self._tables, self._outbox, self._graphs, self._host_results
         ids, attempts, outcomes = event.ids, event.attempts, event.outcomes
         durations, sizes, payload = event.durations, event.sizes, event.payload
@@ -56,12 +61,12 @@ class ResultHandler:
         is_profiled = len(event.cpu_times) > 0
         clients, functions, counts = tables.clients, tables.functions, tables.counts
         worker_tasks = worker.tasks
-        client: Optional[Client] = None
+        client: Client | None = None
         incarnation = -1
         position = 0  # the offset of this row's bytes
         begin = 0  # the offset of the first bytes that are not in the outbox yet
-        pending: Optional[Resolved] = None  # the client's batch that these bytes go to
-        function: Optional[Function] = None
+        pending: Resolved | None = None  # the client's batch that these bytes go to
+        function: Function | None = None
         name = ""  # the user-given name of the tasks of the present run of rows
         run_ns = 0
         count = 0
@@ -70,7 +75,7 @@ class ResultHandler:
         history = tables.history
         tracebacks = event.tracebacks
         recorded = 0  # rows before this one are in the history; rows in `skipped` do not belong there
-        skipped: List[int] = []
+        skipped: list[int] = []
         for row in range(len(ids)):
             if incarnations[row] != incarnation:
                 incarnation = incarnations[row]
@@ -102,8 +107,13 @@ class ResultHandler:
                 run_ns = count = 0
             run_ns += durations[row]
             count += 1
+            weight = task.options.weight
+            if weight > 1:
+                further = _ended_calls(event, row, weight) - 1
+                count += further
+                worker.done_tasks += further
             if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node:
-                if pending is not None:  # before an answer of the scheduler itself gets into the same batch
+                if pending is not None:  # before the scheduler adds its own answer to the same batch
                     pending.rows.parts.append(payload[begin:position])
                     pending = None
                 outcome = self._process_special(task, event, row, worker)
@@ -125,6 +135,8 @@ class ResultHandler:
                 worker.load_ns -= task.cost
                 worker.payload_bytes -= task.size
                 counts.dispatched -= 1
+                if weight > 1:
+                    counts.further_dispatched -= weight - 1
             # task_end.close_task and Outbox.answer, inline for the same reason.
             del client.tasks[task.id]
             client.returned_bytes += task.size + TASK_OVERHEAD
@@ -134,6 +146,11 @@ class ResultHandler:
                 counts.outcomes[outcome] += 1
                 function.failed_tasks += 1
             functions.remove_task(function)
+            if weight > 1:  # Tables.remove_row, and the answered calls; the client submits the others again
+                client.further_calls -= weight - 1
+                function.further_calls -= weight - 1
+                counts.resolved += further
+                client.answered_tasks += further
             batch = None if client.is_gone else outbox.resolved_batch(client)
             if batch is not pending:
                 if pending is not None:
@@ -187,7 +204,7 @@ class ResultHandler:
             self._attempt_end.end_stopped(task)
             return _ANSWERED
         if outcome == OUTCOME_INPUT_LOST and task.reads_files:
-            # The host had no space for the file, or its agent was gone. The scheduler has the bytes and sends them.
+            # The host had no space for the file, or its agent was lost. The scheduler has the bytes and sends them.
             resend_unread(task.inputs, worker, self._outbox)
             outcome = self._retry(task, worker, outcome, error, duration)
             if task.state == WAITING:
@@ -207,6 +224,11 @@ class ResultHandler:
         task.transition(RETRY)
         self._attempt_end.retry_or_end(task, worker, outcome, error, duration)
         return _AGAIN
+
+
+def _ended_calls(event: Results, row: int, weight: int) -> int:
+    """Return how many calls of a row have ended. The worker's number may be wrong."""
+    return min((event.calls[row] if event.calls else 0) or weight, weight)
 
 
 def drop_unclaimed(tables: Tables, worker: Worker, client: int, task_id: int) -> None:

@@ -1,10 +1,10 @@
-"""Suspended tasks: while a task waits for its own tasks, its slot is free.
+"""Suspended tasks: the slot of a task is free while the task waits for its children.
 
 The nested client reports a suspension on the connection by which it has submitted the children. So the scheduler knows
 the children before it fills the slot.
 """
 
-from typing import List, Optional, Tuple
+from __future__ import annotations
 
 from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import Resumed, Suspended, Tasks
@@ -12,7 +12,7 @@ from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import RESUME, RUNNING, SUSPEND, SUSPENDED
 
-AttemptName = Tuple[int, int, int]
+TaskAttempt = tuple[int, int, int]
 """The name of a dispatched task: client, id, attempt."""
 
 
@@ -33,7 +33,7 @@ def resume(task: Task, now: float) -> None:
     worker = task.worker
     if worker is None or task.state != SUSPENDED:
         return
-    task.cost = cost_ns(task.function)
+    task.cost = cost_ns(task.function, task.options)
     worker.suspended -= 1
     worker.running += 1
     worker.started_at.setdefault(task, now)
@@ -41,7 +41,7 @@ def resume(task: Task, now: float) -> None:
     task.transition(RESUME)
 
 
-def suspend_named(event: Suspended, client: Client, worker: Optional[Worker], tables: Tables) -> None:
+def suspend_named(event: Suspended, client: Client, worker: Worker | None, tables: Tables) -> None:
     """Suspend the named tasks. The client keeps the names, for a worker that joins later."""
     for name in _names(event):
         client.suspended.add(name)
@@ -56,12 +56,12 @@ def suspend_named(event: Suspended, client: Client, worker: Optional[Worker], ta
             worker.unclaimed -= 1
 
 
-def resume_named(event: Resumed, client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
+def resume_named(event: Resumed, client: Client, worker: Worker | None, tables: Tables, now: float) -> None:
     """Resume the named tasks."""
     resume_all(_names(event), client, worker, tables, now)
 
 
-def resume_all(names: List[AttemptName], client: Client, worker: Optional[Worker], tables: Tables, now: float) -> None:
+def resume_all(names: list[TaskAttempt], client: Client, worker: Worker | None, tables: Tables, now: float) -> None:
     """Resume the named tasks on the client's worker, if it has joined."""
     for name in names:
         client.suspended.discard(name)
@@ -76,10 +76,10 @@ def resume_all(names: List[AttemptName], client: Client, worker: Optional[Worker
             worker.unclaimed += 1
 
 
-def is_suspended(tables: Tables, worker: Worker, name: AttemptName) -> bool:
+def is_suspended(tables: Tables, worker: Worker, name: TaskAttempt) -> bool:
     """Whether a nested client of the worker has reported this task as suspended."""
     return any(name in client.suspended for client in tables.clients.nested_in(worker.incarnation))
 
 
-def _names(event: Tasks) -> List[AttemptName]:
+def _names(event: Tasks) -> list[TaskAttempt]:
     return list(zip(event.clients, event.ids, event.attempts))

@@ -1,8 +1,9 @@
 """The steps that every end of a task shares, and the texts of failed tasks."""
 
+from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.effects import OUTCOME_KEPT, OUTCOME_VALUE
+from scaler_scheduler.core.effects import OUTCOME_KEPT, OUTCOME_VALUE, OUTCOME_WORKER_DIED
 from scaler_scheduler.core.state.records import Task
 from scaler_scheduler.core.state.tables import Tables
 
@@ -13,28 +14,45 @@ def close_task(tables: Tables, task: Task) -> None:
     del client.tasks[task.id]
     client.returned_bytes += task.size + TASK_OVERHEAD
     tables.counts.payload_bytes -= task.size
-    tables.functions.remove_task(task.function)
+    tables.remove_row(client, task.function, task.options)
     tables.clients.remove_if_done(client)
+
+
+def detach(core: CoreState, task: Task) -> None:
+    """Take the task from its worker. The worker's later answers about it do not count."""
+    assert task.worker is not None
+    task.worker.release(task)
+    core.tables.timers.cancel(task)
+    task.is_retracting = task.is_stopping = task.is_ahead = False
+    core.writer.makers.pop(task, None)
+    core.tables.counts.add_dispatched(-1, task.options.weight)
 
 
 def end_with_client(tables: Tables, task: Task) -> None:
     """Count and record a task that is cancelled because its client has left."""
-    tables.counts.count_client_left(1)
+    tables.counts.count_client_left(task.options.weight)
     tables.history.record_client_left(task.client, (task.id,), (task.function,), task.options.name, task.attempt)
 
 
 def answer_task(tables: Tables, outbox: Outbox, task: Task, outcome: int, payload: bytes) -> None:
     """Close a task that the scheduler itself answers, and tell its client."""
-    tables.counts.resolved += 1
-    tables.counts.outcomes[outcome] += 1
+    weight = task.options.weight
+    if weight > 1 and outcome == OUTCOME_WORKER_DIED:
+        weight = 0  # the client submits these calls again, each as a row of its own
+    tables.counts.resolved += weight
+    tables.counts.outcomes[outcome] += weight
     if outcome not in (OUTCOME_VALUE, OUTCOME_KEPT):
-        task.function.failed_tasks += 1
+        task.function.failed_tasks += weight
     client = task.client
     if outcome != OUTCOME_KEPT:  # the worker's results recorded the end of a kept task
         tables.history.record_ended(client, task.id, task.attempt, task.function, task.options.name, outcome, payload)
     close_task(tables, task)
     if not client.is_gone:
-        outbox.answer(client, task.id, outcome, payload)
+        client.answered_tasks += weight - 1  # the outbox counts the row
+        if outcome == OUTCOME_KEPT:
+            outbox.answer_kept(client, task.id, tables.clock.now)
+        else:
+            outbox.answer(client, task.id, outcome, payload)
 
 
 def deaths_text(task: Task) -> bytes:

@@ -1,14 +1,12 @@
 """Credit-based flow control: how much memory of the scheduler a client may fill with waiting tasks and unread results.
 
-Both are windows in bytes. Each client has an equal share of the memory limit. A client's objects count with its tasks,
-so that a client which sends an object with each task is slowed down as any other. Objects that it holds for longer do
-not slow its tasks, until objects fill the limit itself.
+Both are windows in bytes. Each client has an equal share of the memory limit. A client's objects count like its tasks,
+so a client that sends an object with each task has the same limit as other clients. Objects that it holds for longer do
+not delay its tasks, until objects fill the memory limit itself.
 
-A client counts what it submits. The scheduler counts what has ended, and tells the client now and then how far it may
-go; nothing is sent per task. The counts are cumulative, so that a lost or repeated message does no harm.
+A client counts what it submits. The scheduler counts what has ended, and sends new credit from time to time; no message
+is sent for each task. The counts are cumulative, so that a lost or repeated message does no harm.
 """
-
-from typing import List, Tuple
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -25,20 +23,20 @@ grows to nearly twice the live bytes before a collection. With a limit of 500 MB
 use at most 570 MB; with windows of twice the size they use 780 MB.
 """
 
-_SMALLEST_WINDOW = 64 * 1024
+_MIN_WINDOW_BYTES = 64 * 1024
 
 _STEPS_PER_WINDOW = 4
-"""A client is told of new credit in this many steps a window."""
+"""New credit is sent when it has grown by a window divided by this number."""
 
 UNLIMITED = 1 << 62
-"""The credit of nested clients. A child that waits for credit might be what frees memory."""
+"""The credit of nested clients: unlimited, because only the end of a waiting child may free memory."""
 
 
 def _unreturnable_bytes(client: Client, window: int) -> int:
-    """Return the bytes of objects in the client's count that the client may hold for as long as it likes.
+    """Return the bytes of objects in the client's count that the client may hold for any time.
 
-    Its tasks must not wait for them. Beside open tasks this is at most a window. Without open tasks it is all objects,
-    because no end of a task might free any.
+    The client's tasks must not wait for these bytes. With open tasks this is at most a window. Without open tasks it is
+    all objects, because no task can end and free an object.
     """
     return client.object_bytes if not client.tasks and not client.waiting else min(client.object_bytes, window)
 
@@ -52,13 +50,13 @@ class Credits:
         self._outbox = core.outbox
         self._memory_limit_bytes = core.limits.memory_limit_bytes
         self._task_limit = core.limits.client_tasks
-        """The most open tasks of a client. Beyond them no more credit is granted."""
+        """The most open tasks of a client. Above this, no more credit is granted."""
 
     def window(self) -> int:
         """The window of each client in bytes, for tasks and for results."""
-        return max(_SMALLEST_WINDOW, self._memory_limit_bytes // _WINDOWS_DIVISOR // max(1, len(self._tables.clients)))
+        return max(_MIN_WINDOW_BYTES, self._memory_limit_bytes // _WINDOWS_DIVISOR // max(1, len(self._tables.clients)))
 
-    def reset(self, client: Client) -> Tuple[int, int]:
+    def reset(self, client: Client) -> tuple[int, int]:
         """Start the count of a client that was just welcomed. Returns its credit and its result window."""
         client.submitted_bytes = client.returned_bytes = client.sent_bytes = client.received_bytes = 0
         client.highest_counted_id = -1
@@ -70,7 +68,7 @@ class Credits:
         return client.granted_bytes, client.result_window
 
     def update_answered(self) -> None:
-        """Update the clients that are about to be sent answers: pause slow ones, and grant credit."""
+        """Update the clients that are about to get answers: pause slow clients, and grant credit."""
         for client in self._outbox.clients:
             if client.sent_bytes - client.received_bytes > client.result_window and not client.is_gone:
                 if not client.pause_reasons & PAUSE_SLOW_CONSUMER:
@@ -78,7 +76,7 @@ class Credits:
         self._grant(self._outbox.clients)
 
     def update_all(self) -> None:
-        """Grant credit to all clients, because others may have left room."""
+        """Grant credit to all clients, because other clients may have left or freed memory."""
         self._grant(list(self._tables.clients))
 
     def update(self, client: Client) -> None:
@@ -89,20 +87,20 @@ class Credits:
         """Whether the object may be kept. If not, its bytes are returned to the client's credit."""
         weight = event.size + TASK_OVERHEAD
         if sum(each.object_bytes for each in self._tables.clients) + weight <= max(
-            _SMALLEST_WINDOW, self._memory_limit_bytes
+            _MIN_WINDOW_BYTES, self._memory_limit_bytes
         ):
             return True
         client.returned_bytes += weight
         return False
 
-    def _grant(self, clients: List[Client]) -> None:
+    def _grant(self, clients: list[Client]) -> None:
         window = self.window() if clients else 0
         step = min(window, self._task_limit * TASK_OVERHEAD) // _STEPS_PER_WINDOW
         for client in clients:
             more_tasks = self._task_limit - client.waiting - len(client.tasks)
             reach = client.returned_bytes + window + _unreturnable_bytes(client, window)
             reach = min(reach, client.submitted_bytes + more_tasks * TASK_OVERHEAD)
-            # In few steps, and never withdrawn: tasks within the granted credit may be on their way.
+            # Grant in few steps, and never withdraw: tasks within the granted credit may be on their way.
             if reach - client.granted_bytes >= step and not client.is_gone:
                 client.granted_bytes = reach
                 self._outbox.add(effects.Credit(client.route, reach))

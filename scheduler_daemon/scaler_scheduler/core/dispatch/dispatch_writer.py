@@ -1,6 +1,4 @@
-"""Assigns tasks to workers: writes rows into a Dispatch, or records that a worker runs a task already."""
-
-from typing import Tuple
+"""Assigns tasks to workers: writes rows into a Dispatch, or records that a worker already runs a task."""
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.input_delivery import deliver_inputs
@@ -9,7 +7,7 @@ from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
 from scaler_scheduler.core.state.counts import Counts
-from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.functions import SMALL, Function
 from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
 from scaler_scheduler.core.state.timers import Clock
@@ -26,69 +24,110 @@ class DispatchWriter:
         self._outbox = outbox
         self._counts = counts
         self._agents = agents
+        self.makers: dict[Task, None] = {}
+        """Tasks on workers whose results are kept. Tasks that read them may be queued behind them."""
+        self.is_ahead_due = False
+        """Whether rows may be queued ahead now: there is a new maker, or a worker has less to do."""
         self._next_serial = 1
         """The serial number of the next task record."""
 
-    def dispatch(self, worker: Worker, lane: Lane, function: Function, count: int) -> None:
-        """Dispatch up to `count` of the lane's next tasks, all of `function`, to the worker."""
+    def dispatch(self, worker: Worker, lane: Lane, function: Function, count: int) -> int:
+        """Dispatch up to `count` of the lane's next tasks, all of `function`, to the worker. Returns their number."""
+        self._send_function(worker, function)
+        outgoing = self._outbox.dispatch_batch(worker)
+        weight = lane.next_options.weight
+        if lane.requeued:
+            taken = self._dispatch_requeued(worker, lane, function, count, outgoing)
+        else:
+            taken = self._dispatch_run(worker, lane.client, function, lane.batches, count, outgoing)
+        worker.sent_tasks += taken * weight
+        self._counts.add_waiting(lane, -taken, weight)
+        self._counts.add_dispatched(taken, weight)
+        return taken
+
+    def dispatch_ahead(self, worker: Worker, task: Task) -> None:
+        """Dispatch a blocked task to the worker, where it waits for its inputs."""
+        self._send_function(worker, task.function)
+        task.is_ahead = True
+        self._dispatch_tasks(worker, task.function, [task], self._outbox.dispatch_batch(worker))
+        weight = task.options.weight
+        worker.sent_tasks += weight
+        self._counts.add_dispatched(1, weight)
+
+    def _send_function(self, worker: Worker, function: Function) -> None:
         if function not in worker.functions:
             worker.functions.add(function)
             self._outbox.add(
                 effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
             )
-        outgoing = self._outbox.dispatch_batch(worker)
-        if lane.requeued:
-            taken = self._dispatch_requeued(worker, lane, function, count, outgoing)
-        else:
-            taken = self._dispatch_run(worker, lane.client, function, lane.batches, count, outgoing)
-        worker.sent_tasks += taken
-        lane.waiting -= taken
-        self._counts.waiting -= taken
-        self._counts.dispatched += taken
 
     def _dispatch_requeued(
         self, worker: Worker, lane: Lane, function: Function, count: int, outgoing: effects.Dispatch
     ) -> int:
-        """Dispatch tasks that have a record of their own. Returns their number."""
-        taken = 0
-        while lane.requeued and taken < count:
+        """Dispatch tasks that have a record of their own and stand for equally many calls. Returns their number."""
+        tasks: list[Task] = []
+        weight = lane.next_options.weight
+        while lane.requeued and len(tasks) < count:
             task = lane.first_requeued
             if task.state == WAITING:
-                if taken and (task.function is not function or _has_holders(task)):
-                    break  # another worker may be a better one
-                self._dispatch_task(worker, task, outgoing)
-                taken += 1
+                if tasks and (task.function is not function or task.options.weight != weight or _has_holders(task)):
+                    break  # another worker may be a better choice, or `count` is wrong for it
+                tasks.append(task)
             lane.pop_requeued()
-        return taken
+        self._dispatch_tasks(worker, function, tasks, outgoing)
+        return len(tasks)
 
-    def _dispatch_task(self, worker: Worker, task: Task, outgoing: effects.Dispatch) -> None:
-        task.transition(DISPATCH)
+    def _dispatch_tasks(
+        self, worker: Worker, function: Function, tasks: list[Task], outgoing: effects.Dispatch
+    ) -> None:
+        """Dispatch tasks of one client and one function. What they have in common is computed once, and neighbours are
+        one run of the history (benchmarks/graph_rate.py)."""
+        client = tasks[0].client
         now = self._clock.now
-        self._counts.dispatch_latencies.add(now - task.since)
-        task.since = now
-        if task.failures:
-            self._counts.retries += 1
-        task.attempt = task.client.next_attempt(task.attempt)
-        task.cost = cost_ns(task.function)
-        worker.hold(task)
-        may_store = task.may_store and self._agents.find(worker.agent) is not None
-        if may_store or task.options is not DEFAULT_OPTIONS:
-            special = _row_options(task.options, effects.FLAG_MAY_STORE if may_store else 0)
-            if any(special):
-                outgoing.row_options[len(outgoing.ids)] = special
-            if task.options.name:
-                outgoing.names[len(outgoing.ids)] = task.options.name
-        if task.inputs:
-            deliver_inputs(task, worker, outgoing, self._agents, self._outbox)
-        elif task.is_large:
-            outgoing.rows.append_large(task.payload)
-        else:
-            outgoing.rows.append_run([task.size], task.payload[task.start : task.start + task.size])
-        outgoing.clients.append(task.client.incarnation)
-        outgoing.ids.append(task.id)
-        outgoing.attempts.append(task.attempt)
-        outgoing.functions.append(task.function.number)
-        self._history.record_dispatched(worker, task.client, task.function, task.options.name, (task.id,), task.attempt)
+        row = len(outgoing.ids)
+        outgoing.clients.extend([client.incarnation] * len(tasks))
+        outgoing.functions.extend([function.number] * len(tasks))
+        may_store = function.kept_size != SMALL and self._agents.find(worker.agent) is not None
+        options = DEFAULT_OPTIONS
+        run: list[int] = []
+        """The ids of the last tasks with equal options and attempts."""
+        attempt = -1
+        for task in tasks:
+            task.transition(DISPATCH)
+            if not task.is_ahead:
+                self._counts.dispatch_latencies.add(now - task.since)
+            task.since = now
+            if task.failures:
+                self._counts.retries += 1
+            task.attempt = client.next_attempt(task.attempt)
+            task.cost = cost_ns(function, task.options)
+            worker.hold(task)
+            if task.options is not options or task.attempt != attempt:
+                if run:
+                    self._history.record_dispatched(worker, client, function, options.name, run, attempt)
+                    run = []
+                options, attempt = task.options, task.attempt
+            flags = effects.FLAG_MAY_STORE if may_store and task.may_store else 0
+            if flags or options is not DEFAULT_OPTIONS:
+                special = _row_options(options, flags)
+                if any(special):
+                    outgoing.row_options[row] = special
+                if options.name:
+                    outgoing.names[row] = options.name
+            if task.keep:
+                self.makers[task] = None
+                self.is_ahead_due = True
+            if task.inputs:
+                deliver_inputs(task, worker, row, outgoing, self._agents, self._outbox)
+            elif task.is_large:
+                outgoing.rows.append_large(task.payload)
+            else:
+                outgoing.rows.append_run([task.size], task.payload[task.start : task.start + task.size])
+            outgoing.ids.append(task.id)
+            outgoing.attempts.append(attempt)
+            run.append(task.id)
+            row += 1
+        self._history.record_dispatched(worker, client, function, options.name, run, attempt)
 
     def _dispatch_run(
         self,
@@ -107,7 +146,7 @@ class DispatchWriter:
         ids = batch.ids[first : first + count]
         sizes = batch.sizes[first : first + count]
         large = batch.large.pop(first, None) if batch.large else None
-        task_cost = cost_ns(function)
+        task_cost = cost_ns(function, batch.options)
         serial = self._next_serial
         position = batch.position
         payload = batch.payload if large is None else large
@@ -117,7 +156,7 @@ class DispatchWriter:
         arrived, now = batch.arrived, self._clock.now
         client_tasks = client.tasks
         worker_tasks = worker.tasks
-        # The loop does for each row what _dispatch_task and Worker.hold do for one task. `make bench ONLY=scheduler`
+        # The loop does for each row what _dispatch_tasks and Worker.hold do for one task. `make bench ONLY=scheduler`
         # pays for it: columns and sums are written once for all rows. Task takes its fields by position for the same
         # reason: PyPy calls it faster than with keywords before the loop is compiled.
         for row in range(count):
@@ -195,7 +234,7 @@ class DispatchWriter:
         task.transition(REATTACH)
         task.attempt = attempt
         task.since = self._clock.now
-        task.cost = cost_ns(task.function)
+        task.cost = cost_ns(task.function, task.options)
         task.reads_files = len(task.inputs) > 0
         self._count_reattached(worker, task, lane)
 
@@ -216,7 +255,7 @@ class DispatchWriter:
             size,
             is_large,
             serial,
-            cost_ns(function),
+            cost_ns(function, batch.options),
             worker,
             attempt,
             batch.arrived,
@@ -231,9 +270,9 @@ class DispatchWriter:
     def _count_reattached(self, worker: Worker, task: Task, lane: Lane) -> None:
         worker.hold(task)
         task.client.newest_attempt = max(task.client.newest_attempt, task.attempt)
-        lane.waiting -= 1
-        self._counts.waiting -= 1
-        self._counts.dispatched += 1
+        weight = task.options.weight
+        self._counts.add_waiting(lane, -1, weight)
+        self._counts.add_dispatched(1, weight)
 
 
 def _has_holders(task: Task) -> bool:
@@ -244,11 +283,13 @@ def _has_holders(task: Task) -> bool:
     return False
 
 
-def _row_options(options: Options, flags: int = 0) -> Tuple[int, int, int]:
+def _row_options(options: Options, flags: int = 0) -> tuple[int, int, int]:
     if options.profiling:
         flags |= effects.FLAG_PROFILE
     if options.timeout_seconds:
         flags |= effects.FLAG_REPORT_START
     if options.stream_output:
         flags |= effects.FLAG_STREAM_OUTPUT
+    if options.calls:
+        flags |= effects.FLAG_CALLS
     return flags, options.depth, options.priority

@@ -1,35 +1,51 @@
 """Chooses which worker gets which waiting tasks.
 
-The highest rank goes first. Within a rank, lanes take turns. Workers get tasks as they have room.
+The highest rank of all clients goes first. Within a rank, lanes take turns. A client has one lane there for each set of
+capabilities and kind of function that its tasks need. Workers get tasks as they have room.
 """
+
+from __future__ import annotations
 
 from bisect import insort
 from collections import OrderedDict, deque
-from typing import Deque, Dict, Iterable, List, Optional, Sequence
+from collections.abc import Iterable, Sequence
 
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.dispatch.prefetch import prefetch_count, wants_work
+from scaler_scheduler.core.dispatch.prefetch import (
+    GRAIN_NS,
+    delay_behind,
+    prefetch_count,
+    takes_more_ahead,
+    wants_work,
+)
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Client, Copies, Lane, StoredObject, Task, Worker
 from scaler_scheduler.core.state.timers import Clock
-from scaler_scheduler.core.state.transitions import UNREADY, WAITING
+from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCHED, NO_INTENT, UNREADY, WAITING
+
+TURN_NS = 2_000_000
+"""The work of one turn of a lane, about a full queue of tasks that do nothing. A lane that dispatches more, for example
+rows of many calls, lets turns pass. So clients of one rank share workers by time."""
+
+MAX_TURN_NS = 32_000_000
+"""A longer turn counts as this: twice what prefetch aims at."""
 
 
 class Dispatcher:
     """The queue of lanes with waiting tasks, and the lists of workers that have room."""
 
     def __init__(self, outbox: Outbox, counts: Counts, writer: DispatchWriter, clock: Clock, queue_size: int) -> None:
-        self.ranks: List[int] = []
+        self.ranks: list[int] = []
         """The ranks in `lanes`, ascending."""
-        self.lanes: Dict[int, Deque[Lane]] = {}
+        self.lanes: dict[int, deque[Lane]] = {}
         """Lanes with waiting tasks, by rank. Lanes of one rank take turns. Lanes of paused clients are not in it."""
-        self.idle: List[Worker] = []
+        self.idle: list[Worker] = []
         """Workers that hold no task."""
         self.partial: OrderedDict[Worker, None] = OrderedDict()
         """Workers that hold a task and have room for more."""
-        self.long_running: Dict[Worker, None] = {}
+        self.long_running: dict[Worker, None] = {}
         """Workers that are known to run a long task, and may have other tasks queued behind it."""
         self._outbox = outbox
         self._counts = counts
@@ -39,10 +55,9 @@ class Dispatcher:
 
     # ------------------------------------------------------------------------------------------ what waits, who is free
 
-    def enqueue(self, lane: Lane, count: int) -> None:
-        """Count `count` more waiting tasks of the lane, and queue the lane."""
-        lane.waiting += count
-        self._counts.waiting += count
+    def enqueue(self, lane: Lane, count: int, weight: int) -> None:
+        """Count `count` more waiting tasks of the lane, each of `weight` calls, and queue the lane."""
+        self._counts.add_waiting(lane, count, weight)
         if not lane.is_queued and not lane.client.pause_reasons:
             lane.is_queued = True
             lanes = self.lanes.get(lane.rank)
@@ -56,10 +71,10 @@ class Dispatcher:
         lane = task.client.lane_of(task)
         lane.requeue(task)
         task.since = self._clock.now
-        self.enqueue(lane, 1)
+        self.enqueue(lane, 1, task.options.weight)
 
     def dequeue(self, lane: Lane) -> None:
-        """Remove the lane from its queue, for now or for good."""
+        """Remove the lane from its queue."""
         if lane.is_queued:
             lane.is_queued = False
             lanes = self.lanes[lane.rank]
@@ -80,7 +95,7 @@ class Dispatcher:
         client.pause_reasons &= ~reason
         for lane in client.lanes.values():
             if lane.waiting:
-                self.enqueue(lane, 0)
+                self.enqueue(lane, 0, 1)
 
     def add_worker(self, worker: Worker) -> None:
         """List a worker that can take more tasks, unless it retires or is unreachable."""
@@ -99,7 +114,7 @@ class Dispatcher:
             self.idle.append(worker)
 
     def mark_busy(self, worker: Worker) -> None:
-        """Note that the worker resumes a suspended task: it is not idle, perhaps for long."""
+        """Note that the worker resumes a suspended task, so it may be busy for long."""
         self.long_running[worker] = None
         if worker.is_ready and worker.task_count and worker not in self.partial:
             self.idle.remove(worker)
@@ -123,7 +138,7 @@ class Dispatcher:
 
     def run(self) -> None:
         """Dispatch waiting tasks to the workers that have room."""
-        declined: List[Worker] = []
+        declined: list[Worker] = []
         for rank in self.ranks[::-1]:
             self._run_rank(self.lanes[rank], declined)
             if not self.lanes[rank]:
@@ -133,11 +148,17 @@ class Dispatcher:
         for worker in declined:
             self.add_worker(worker)
 
-    def _run_rank(self, lanes: Deque[Lane], declined: List[Worker]) -> None:
+    def _run_rank(self, lanes: deque[Lane], declined: list[Worker]) -> None:
         queue_size = self._queue_size
         skipped = 0
         while skipped < len(lanes) and (self.idle or self.partial):
             lane = lanes[0]
+            if lane.debt_ns > 0 and len(lanes) > 1:
+                # Its last turn was longer than a turn: the others have theirs first (deficit round robin).
+                lane.debt_ns -= TURN_NS
+                skipped = 0
+                lanes.rotate(-1)
+                continue
             function = self.next_function(lane)
             if function is None:
                 lane.is_queued = False
@@ -145,7 +166,7 @@ class Dispatcher:
                 continue
             worker = self._worker_with_inputs(lane) or self._next_worker(lane)
             if worker is None:
-                # No free worker can run this lane's tasks. The lanes behind it do not wait for that.
+                # No free worker can run this lane's tasks. The lanes behind it do not wait.
                 skipped += 1
                 lanes.rotate(-1)
                 continue
@@ -153,20 +174,87 @@ class Dispatcher:
                 self.add_worker(worker)
                 continue
             workers = len(self.idle) + len(self.partial) + 1
-            count = prefetch_count(worker, function, self._counts.waiting, workers, queue_size)
+            waiting = self._counts.waiting
+            count = prefetch_count(worker, function, lane.next_options, waiting, workers, queue_size)
             if count == 0:
                 declined.append(worker)
                 continue
-            self._writer.dispatch(worker, lane, function, count)
+            weight = lane.next_options.weight
+            taken = self._writer.dispatch(worker, lane, function, count)
+            if len(lanes) > 1:
+                # Bounded: workers report any run time, and each pass of a lane in debt is a turn of this loop.
+                turn_ns = min(taken * weight * function.mean_ns, MAX_TURN_NS)
+                lane.debt_ns = max(0, lane.debt_ns + turn_ns - TURN_NS)
             lanes.rotate(-1)
             skipped = 0
             if wants_work(worker, queue_size):
                 self.add_worker(worker)
 
-    def _worker_with_inputs(self, lane: Lane) -> Optional[Worker]:
-        """Take the free worker that has most bytes of the next task's inputs out of its list."""
+    # --------------------------------------------------------------------------------------------------- queueing ahead
+
+    def queue_ahead(self) -> None:
+        """Queue readers of tasks on workers behind these tasks, so that they begin without the scheduler.
+
+        Call it when no task waits: tasks that could begin now go first. If one worker has little to do, all get more,
+        so that rows that wait for one another go out together.
+        """
+        makers = self._writer.makers
+        waiting = list(makers)
+        for maker in waiting:  # grows in the loop
+            stored = maker.client.objects.get(maker.id)
+            for reader in stored.blocked_tasks if stored is not None and stored.producer is maker else ():
+                if reader.state != BLOCKED:
+                    continue
+                worker = self._nearest(reader)
+                if worker is None:
+                    continue  # it also waits for a task that no worker has, or an idle worker begins it earlier
+                if not takes_more_ahead(worker, self._queue_size):
+                    break
+                self._writer.dispatch_ahead(worker, reader)
+                if reader in makers:
+                    waiting.append(reader)
+            else:
+                del makers[maker]
+        self._writer.is_ahead_due = False
+
+    def _workers_ahead(self, reader: Task) -> list[Worker]:
+        """Return the workers that make the missing inputs of a blocked task. None if one is made by no worker, or at
+        an unknown time, or cannot be handed over."""
+        if reader.function.mean_ns < 0 or reader.client.pause_reasons:
+            return []
+        workers: dict[Worker, None] = {}
+        for stored in reader.inputs:
+            maker = stored.producer
+            if maker is None:
+                if stored.frames is None:
+                    return []
+                continue
+            worker = maker.worker
+            if worker is None or maker.state != DISPATCHED or maker.intent != NO_INTENT or maker.is_large_result:
+                return []
+            workers[worker] = None
+        wanted, kind = reader.options.capabilities, reader.function.kind
+        return [worker for worker in workers if worker.queues_ahead and worker.can_serve(wanted, kind)]
+
+    def _nearest(self, reader: Task) -> Worker | None:
+        """Choose the worker that has the least work behind the inputs that it makes. None if there is none, or if
+        another worker is idle and would begin the task earlier."""
+        best: Worker | None = None
+        least = 0
+        for worker in self._workers_ahead(reader):
+            delay = delay_behind(worker, reader.inputs)
+            if best is None or delay < least:
+                best, least = worker, delay
+        if best is not None and least > GRAIN_NS:
+            wanted, kind = reader.options.capabilities, reader.function.kind
+            if any(worker.can_serve(wanted, kind) for worker in self.idle):
+                return None
+        return best
+
+    def _worker_with_inputs(self, lane: Lane) -> Worker | None:
+        """Choose the free worker that has the most bytes of the next task's inputs, and remove it from its list."""
         inputs = lane.first_requeued.inputs if lane.requeued else ()
-        best: Optional[Worker] = None
+        best: Worker | None = None
         most = 0
         for stored in inputs:
             if stored.copies is None or stored.size <= most:
@@ -182,7 +270,7 @@ class Dispatcher:
             self.remove_worker(best)
         return best
 
-    def _idle_with(self, copies: Copies, lane: Lane) -> Optional[Worker]:
+    def _idle_with(self, copies: Copies, lane: Lane) -> Worker | None:
         """Return an idle worker that has the object, or whose host has it."""
         for worker in copies.holders:
             if worker.is_ready and not worker.task_count and _can_serve(worker, lane):
@@ -209,8 +297,7 @@ class Dispatcher:
     def block_on_fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
         """Block a waiting task until these inputs are fetched from the hosts that have them."""
         lane = task.client.lane_of(task)
-        lane.waiting -= 1
-        self._counts.waiting -= 1
+        self._counts.add_waiting(lane, -1, task.options.weight)
         task.transition(UNREADY)
         for stored in away:
             assert stored.home is not None
@@ -219,8 +306,8 @@ class Dispatcher:
             stored.block(task)
             task.missing_inputs += 1
 
-    def _next_worker(self, lane: Lane) -> Optional[Worker]:
-        """Take a free worker that can run the lane's tasks out of its list."""
+    def _next_worker(self, lane: Lane) -> Worker | None:
+        """Choose a free worker that can run the lane's tasks, and remove it from its list."""
         idle = self.idle
         for position in range(len(idle) - 1, -1, -1):  # nearly always the last
             if _can_serve(idle[position], lane):
@@ -235,7 +322,7 @@ class Dispatcher:
         worker.is_ready = False
         return worker
 
-    def next_function(self, lane: Lane) -> Optional[Function]:
+    def next_function(self, lane: Lane) -> Function | None:
         """Return the function of the lane's next task. None if no task waits; then the lane is forgotten."""
         while lane.requeued:
             task = lane.first_requeued
@@ -253,7 +340,8 @@ class Dispatcher:
         return None
 
     def prune(self, lane: Lane) -> None:
-        """Drop tasks at the lane's front that no longer wait, because no worker may come to take them."""
+        """Drop tasks at the lane's front that no longer wait. Otherwise they would stay until a worker can take tasks
+        of the lane."""
         if self.next_function(lane) is None:
             self.dequeue(lane)
 
@@ -268,7 +356,7 @@ def _can_serve(worker: Worker, lane: Lane) -> bool:
     return worker.can_serve(lane.capabilities, lane.kind)
 
 
-def _of_agent(workers: Iterable[Worker], agent: int, lane: Lane) -> Optional[Worker]:
+def _of_agent(workers: Iterable[Worker], agent: int, lane: Lane) -> Worker | None:
     """Return the first of these workers that belongs to this host agent and can run the lane's tasks."""
     for worker in workers:
         if worker.agent == agent and _can_serve(worker, lane):

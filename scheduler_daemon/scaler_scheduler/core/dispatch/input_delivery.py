@@ -1,6 +1,10 @@
-"""Delivers the inputs of tasks to workers: inside the row, in a message before it, or as a file of the host."""
+"""Delivers the inputs of tasks to workers: inside the row, in a message before it, or as a file of the host.
 
-from typing import Sequence
+Inputs are objects. Arguments are the payload of their row, whatever their size. `Graphs.drop_unneeded` has the files
+removed.
+"""
+
+from collections.abc import Sequence
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.outbox import Outbox
@@ -12,7 +16,7 @@ SHARED_BYTES = LARGE_BYTES
 """Objects of at least this size go once to the host agent, which shares them as a file with its workers."""
 
 SMALL_BYTES = 256
-"""Objects up to this size go inside every row that reads them, because a message of their own costs more."""
+"""Objects up to this size go inside every row that reads them, because a separate message costs more."""
 
 INLINE_BYTES = 16 * 1024
 """Larger objects also go inside the rows, if the bytes for all remaining readers are at most this."""
@@ -26,30 +30,43 @@ def is_inlined(stored: StoredObject) -> bool:
     return stored.frames is not None and len(stored.frames) == 1
 
 
-def deliver_inputs(task: Task, worker: Worker, outgoing: effects.Dispatch, agents: AgentTable, outbox: Outbox) -> None:
-    """Write the payload and the input columns of the worker's next row, and send inputs that the worker lacks."""
-    inlined = []
+def deliver_inputs(
+    task: Task, worker: Worker, row: int, outgoing: effects.Dispatch, agents: AgentTable, outbox: Outbox
+) -> None:
+    """Write the payload and the input columns of a row, and send inputs that the worker lacks."""
+    parts = outgoing.rows.parts
+    size = 0
+    if task.is_large:
+        outgoing.rows.append_large(task.payload)
+    else:
+        size = task.size
+        parts.append(task.payload[task.start : task.start + size])
     task.reads_files = False
     for stored in task.inputs:
         outgoing.inputs.append(stored.id)
+        maker = stored.producer
+        if maker is not None:
+            outgoing.input_sources.append(
+                effects.INPUT_OF_HELD_TASK if maker.worker is worker else effects.INPUT_AWAITED
+            )
+            outgoing.inline_sizes.append(0)
+            continue
         copies = stored.copies
         is_there = copies is not None and worker in copies.workers
         if not task.is_large and not is_there and is_inlined(stored):
             assert stored.frames is not None
-            inlined.append(stored.frames[0])
-            outgoing.shared.append(0)
-            outgoing.inlined.append(1 + stored.size)
+            parts.append(stored.frames[0])
+            size += stored.size
+            outgoing.input_sources.append(effects.INPUT_IN_MESSAGE)
+            outgoing.inline_sizes.append(1 + stored.size)
         else:
-            shared = _deliver_one(stored, worker, agents, outbox)
-            task.reads_files = task.reads_files or shared != effects.IN_MESSAGE
-            outgoing.shared.append(shared)
-            outgoing.inlined.append(0)
-    outgoing.input_counts[len(outgoing.ids)] = len(task.inputs)
-    if task.is_large:
-        outgoing.rows.append_large(task.payload)
-    else:
-        payload = task.payload[task.start : task.start + task.size] + b"".join(inlined)
-        outgoing.rows.append_run([len(payload)], payload)
+            source = _deliver_one(stored, worker, agents, outbox)
+            task.reads_files = task.reads_files or source != effects.INPUT_IN_MESSAGE
+            outgoing.input_sources.append(source)
+            outgoing.inline_sizes.append(0)
+    outgoing.input_counts[row] = len(task.inputs)
+    if not task.is_large:
+        outgoing.rows.sizes.append(size)
 
 
 def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbox: Outbox) -> int:
@@ -60,7 +77,7 @@ def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbo
     if stored.home is not None and stored.home.incarnation == worker.agent and worker not in copies.workers:
         copies.file_readers.add(worker)
         worker.objects.add(stored)
-        return effects.FILE_OF_WORKER
+        return effects.INPUT_IN_WORKER_FILE
     agent = agents.find(worker.agent) if stored.size >= SHARED_BYTES else None
     if agent is not None and worker not in copies.workers:
         if agent not in copies.agents:
@@ -71,14 +88,14 @@ def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbo
         if worker not in copies.file_readers:
             copies.file_readers.add(worker)
             worker.objects.add(stored)
-        return effects.FILE_TO_COME
+        return effects.INPUT_IN_AGENT_FILE
     if worker not in copies.workers:
         _send_to_worker(stored, copies, worker, outbox)
-    return effects.IN_MESSAGE
+    return effects.INPUT_IN_MESSAGE
 
 
 def resend_unread(inputs: Sequence[StoredObject], worker: Worker, outbox: Outbox) -> None:
-    """Send the bytes of inputs that the worker was told to read as files and could not read."""
+    """Send the bytes of inputs that the worker should read as files but could not read."""
     for stored in inputs:
         copies = stored.copies
         if copies is not None and worker in copies.file_readers and stored.frames is not None:

@@ -1,11 +1,15 @@
 """Adaptive prefetch: how much work a worker gets. Reads state, returns choices.
 
-A worker holds about as much queued work as covers one round trip to it. Work is measured in run time and not in tasks:
-hundreds of no-ops, one spare task of 10 ms, none behind a task of 10 s (see the decision about prefetch).
+A worker holds about as much queued work as covers one round trip to it. Work is measured in run time and not in tasks.
+So a worker gets hundreds of tasks that do nothing, one more task behind a task of 10 ms, and none behind a task of 10 s
+(see decision 10).
 """
 
+from collections.abc import Sequence
+
+from scaler_scheduler.core.events import Options
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import Worker
+from scaler_scheduler.core.state.records import StoredObject, Worker
 
 TARGET_NS = 15_000_000
 """A worker with more work than this gets no more."""
@@ -18,23 +22,26 @@ batch of at most 2^28 bytes.
 """
 
 GRAIN_NS = 200_000
-"""The least work that is worth a message. Fewer tasks are not spread over more workers."""
+"""The least work that is worth a message. Less work is not split among several workers."""
 
 UNKNOWN_COST_NS = TARGET_NS + 1
 """The load of a task whose function has not returned yet. Nothing is queued behind it."""
 
 
-def cost_ns(function: Function) -> int:
-    """Nanoseconds that one task of this function adds to a worker's load."""
-    return UNKNOWN_COST_NS if function.mean_ns < 0 else function.mean_ns
+def cost_ns(function: Function, options: Options) -> int:
+    """Nanoseconds that one row with this function and these options adds to a worker's load."""
+    return UNKNOWN_COST_NS if function.mean_ns < 0 else function.mean_ns * options.weight
 
 
-def prefetch_count(worker: Worker, function: Function, waiting: int, workers: int, queue_size: int) -> int:
-    """Return how many tasks of `function` this worker gets now.
+def prefetch_count(
+    worker: Worker, function: Function, options: Options, waiting: int, workers: int, queue_size: int
+) -> int:
+    """Return how many rows of `function` this worker gets now.
 
     Args:
         worker: a worker with room.
-        function: the function of the next tasks.
+        function: the function of the next rows.
+        options: the options of the next row.
         waiting: the number of waiting tasks, of which it gets at most its share.
         workers: the number of workers that share them, with this one.
         queue_size: the most tasks that a worker may hold.
@@ -46,8 +53,9 @@ def prefetch_count(worker: Worker, function: Function, waiting: int, workers: in
         return 0
     if worker.running or worker.unclaimed:
         return 0  # it takes longer than its function's mean, for an unknown time
-    by_time = max(0, TARGET_NS - worker.load_ns) // function.mean_ns + 1
-    share = max(-(-waiting // workers), GRAIN_NS // function.mean_ns)
+    cost = function.mean_ns * options.weight
+    by_time = max(0, TARGET_NS - worker.load_ns) // cost + 1
+    share = max(-(-waiting // workers), GRAIN_NS // cost)
     return max(0, min(by_time, share, queue_size - held))
 
 
@@ -57,3 +65,21 @@ def wants_work(worker: Worker, queue_size: int) -> bool:
     if worker.payload_bytes > TARGET_BYTES:
         return not held
     return held <= 1 or (held * 2 <= queue_size and worker.load_ns * 2 <= TARGET_NS)
+
+
+def takes_more_ahead(worker: Worker, queue_size: int) -> bool:
+    """Whether one more row may be queued ahead at this worker."""
+    if worker.running or worker.unclaimed or worker.is_retiring or worker.is_unreachable:
+        return False
+    return worker.load_ns <= TARGET_NS and worker.payload_bytes <= TARGET_BYTES and worker.task_count < queue_size
+
+
+def delay_behind(worker: Worker, inputs: Sequence[StoredObject]) -> int:
+    """Nanoseconds of work that was queued at the worker behind the last of these inputs that it makes."""
+    makers = {stored.producer for stored in inputs}
+    delay = 0
+    for task in reversed(worker.tasks.values()):
+        if task in makers or delay > GRAIN_NS:
+            break
+        delay += task.cost
+    return delay

@@ -1,11 +1,11 @@
 """Work stealing: which queued tasks to take back when workers are idle and no task waits. Reads state, returns choices.
 
-Prefetch leaves little to balance: tasks queued behind one that runs longer than its function's mean. The workers that
-reported a long task have such queues. A worker cannot report it if its task holds the GIL, or if its process is
+Prefetch leaves little to balance: only tasks queued behind a task that runs longer than its function's mean. Workers
+that reported a long task have such queues. A worker cannot report it if its task holds the GIL, or if its process is
 stopped, and then it cannot give tasks back either. In this case its agent reports, and the tasks are reassigned.
 """
 
-from typing import Iterable, List
+from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.state.records import Task, Worker
@@ -18,13 +18,13 @@ and its running task stays."""
 
 QUIET_CHECKS = 5
 """Checks in a row without any message from a worker, which sends a heartbeat every second or two. Its task may block
-it, or its connection may be gone. ZeroMQ notices a lost connection only when a message is sent, so the worker is sent
-an echo."""
+it, or its connection may be lost. ZeroMQ notices a lost connection only when a message is sent, so the scheduler sends
+the worker an echo."""
 
 
-def tasks_to_steal(dispatcher: Dispatcher) -> List[Task]:
+def tasks_to_steal(dispatcher: Dispatcher) -> list[Task]:
     """Return tasks that idle workers should get."""
-    chosen: List[Task] = []
+    chosen: list[Task] = []
     for worker in list(dispatcher.long_running):
         queue_length = len(worker.tasks) - worker.running - worker.suspended
         if not (worker.running or worker.unclaimed) or not queue_length:
@@ -35,7 +35,7 @@ def tasks_to_steal(dispatcher: Dispatcher) -> List[Task]:
     return chosen
 
 
-def tasks_of_silent_workers(workers: Iterable[Worker], idle: List[Worker]) -> List[List[Task]]:
+def tasks_of_silent_workers(workers: Iterable[Worker], idle: list[Worker]) -> list[list[Task]]:
     """Return tasks, by worker, that idle workers should get and their own workers cannot give back.
 
     Call it once a second.
@@ -43,7 +43,7 @@ def tasks_of_silent_workers(workers: Iterable[Worker], idle: List[Worker]) -> Li
     chosen = []
     for worker in workers:
         is_busy = worker.running or worker.unclaimed
-        queued = [task for task in worker.tasks.values() if task.state == DISPATCHED] if is_busy else []
+        queued = _queued(worker) if is_busy else []
         is_silent = worker.message_count == worker.checked_message_count and any(task.is_retracting for task in queued)
         worker.silent_checks = worker.silent_checks + 1 if is_silent else 0
         worker.quiet_checks = worker.quiet_checks + 1 if worker.message_count == worker.checked_message_count else 0
@@ -61,15 +61,15 @@ def needs_probe(worker: Worker) -> bool:
 
 
 def is_unresponsive(worker: Worker) -> bool:
-    """Whether it was asked to give tasks back and has not answered."""
+    """Whether the worker has not answered a Retract."""
     return worker.silent_checks >= SILENT_CHECKS
 
 
-def _share(busy: Worker, idle: List[Worker]) -> List[Task]:
+def _share(busy: Worker, idle: list[Worker]) -> list[Task]:
     """Return tasks from the end of the busy worker's queue, so that all workers get the same number."""
-    queued = [task for task in busy.tasks.values() if task.state == DISPATCHED]
+    queued = _queued(busy)
     if any(task.is_retracting for task in queued):
-        return []  # It has been asked, and the number of tasks that it gives back is not known yet.
+        return []  # A Retract is open, and the number of tasks that it gives back is unknown.
     # The running task blocks its worker for an unknown time. With one idle worker half of the queue goes, with seven
     # idle workers seven eighths.
     count = -(-len(queued) * len(idle) // (len(idle) + 1))
@@ -77,6 +77,11 @@ def _share(busy: Worker, idle: List[Worker]) -> List[Task]:
     return servable[:count]
 
 
-def _is_servable(task: Task, idle: List[Worker]) -> bool:
+def _is_servable(task: Task, idle: list[Worker]) -> bool:
     wanted, kind = task.options.capabilities, task.function.kind
     return any(worker.can_serve(wanted, kind) for worker in idle)
+
+
+def _queued(worker: Worker) -> list[Task]:
+    """Return the tasks that another worker could begin now."""
+    return [task for task in worker.tasks.values() if task.state == DISPATCHED and not task.is_ahead]

@@ -1,10 +1,9 @@
-"""Which peers may join: what a key allows, and which user an incarnation belongs to.
-
-With keys, a hello has its connection's user, `role:key`, which the peer did not choose. Everything else in the hello is
-the peer's own claim. Without keys all users are empty, and no peer is refused here.
+"""Which peers may join: which roles a key allows, and which user an incarnation belongs to. With keys, a hello has the
+user of its connection, `role:key`, which the peer cannot choose. All other fields of the hello are claims of the peer.
+Without keys all users are empty, and this module refuses no peer.
 """
 
-from typing import Optional, Union
+from __future__ import annotations
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -45,20 +44,20 @@ class Admission:
         if not 0 < event.incarnation < INCARNATION_LIMIT:
             text = f"incarnation {event.incarnation} is not between 1 and 2^63"
             raise NotAdmittedError(text, effects.REFUSED_MALFORMED_HELLO)
-        text = _objection(event, self._tables)
+        text = _refusal_text(event, self._tables)
         if text:
             raise NotAdmittedError(text, effects.REFUSED_NOT_AUTHORIZED)
 
 
-def _objection(event: events.Hello, tables: Tables) -> str:
+def _refusal_text(event: events.Hello, tables: Tables) -> str:
     """Return why this peer may not join in its role. Empty if it may."""
-    return (_wrong_role(event) if event.user else "") or _anothers(event, tables)
+    return (_wrong_role(event) if event.user else "") or _foreign_incarnation(event, tables)
 
 
 def _wrong_role(event: events.Hello) -> str:
     role = events.ROLE_NAMES[event.role]
     if event.user.startswith(WORKER_USER):
-        # The client of a task that submits tasks lives in a worker and has only the worker's key.
+        # A nested client lives in a worker and has only the worker's key.
         if event.role == events.CLIENT and not event.worker:
             return "this is a worker's key: clients outside of tasks need a client's key (authorize --as client)"
         return ""
@@ -69,7 +68,7 @@ def _wrong_role(event: events.Hello) -> str:
     return "this is a client's key: a client inside a worker has the worker's key" if event.worker else ""
 
 
-def _anothers(event: events.Hello, tables: Tables) -> str:
+def _foreign_incarnation(event: events.Hello, tables: Tables) -> str:
     """Return why this user may not use an incarnation. It belongs to the first key that used it, as worker, agent or
     client."""
     named = [("worker", _user(tables.workers.find(event.worker))), ("agent", _user(tables.agents.find(event.agent)))]
@@ -85,5 +84,5 @@ def _anothers(event: events.Hello, tables: Tables) -> str:
     return ""
 
 
-def _user(peer: Optional[Union[Client, Worker, Agent]]) -> Optional[str]:
+def _user(peer: Client | Worker | Agent | None) -> str | None:
     return None if peer is None else peer.user

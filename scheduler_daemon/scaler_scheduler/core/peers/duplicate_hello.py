@@ -1,21 +1,24 @@
-"""A hello with the incarnation of a peer that has another connection: the same peer again, or another one.
+"""A hello with the incarnation of a peer that has another connection. It comes from the same peer, or from another
+peer.
 
-A peer that reconnects has lost its old connection, and its hello is accepted at once. If the old connection still
-exists, the peer may be unable to reach the scheduler by it (a cut cable), so the hello waits for some seconds. If the
-old connection sends a message meanwhile, its peer is alive: the new one is rejected, and nothing changes.
+A peer that reconnects has lost its old connection, and its hello is accepted at once. The old connection may exist
+although its peer cannot reach the scheduler by it (a cut cable). So the hello waits for some seconds. If the old
+connection sends a message meanwhile, its peer is alive: the new one is rejected, and nothing changes.
 """
 
-from typing import Callable, Dict, List, Optional
+from __future__ import annotations
+
+from typing import Callable
 
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import AGENT, CLIENT, Hello
 from scaler_scheduler.core.state.tables import Tables
 
 READ_DELAY_SECONDS = 1.0
-"""Messages of the old connection may be read this much later than they were sent. Such messages prove nothing."""
+"""The scheduler may read a message of the old connection this long after it was sent. Such messages prove nothing."""
 
 _CHECK_SECONDS = 0.25
-"""The time between two checks whether the old connections still exist."""
+"""The time between two probes of the old connections."""
 
 WAIT_SECONDS = 4.0
 """How long a hello waits for a message of the old connection. Heartbeats come every two seconds."""
@@ -39,17 +42,17 @@ class DuplicateHellos:
     def __init__(self, tables: Tables, is_connected: Callable[[bytes], bool]) -> None:
         self._tables = tables
         self._is_connected = is_connected
-        self._waiting: Dict[int, DuplicateHello] = {}
+        self._waiting: dict[int, DuplicateHello] = {}
         """Waiting hellos by their incarnation."""
-        self.contested: Dict[bytes, List[DuplicateHello]] = {}
+        self.contested: dict[bytes, list[DuplicateHello]] = {}
         """Waiting hellos by the old connection. A connection that changes its incarnation may have several."""
         self._next_check = 0.0
 
     def defer(self, event: Hello, now: float) -> bool:
-        """Whether the hello must wait.
+        """Whether the hello must wait for a decision.
 
         Raises:
-            ProtocolError: another hello of this incarnation waits already.
+            ProtocolError: another hello with this incarnation already waits.
         """
         old_route = self._route_of(event)
         if old_route is None or old_route == event.route or not self._is_connected(old_route):
@@ -68,7 +71,7 @@ class DuplicateHellos:
             if now >= duplicate.since + READ_DELAY_SECONDS:
                 duplicate.is_old_alive = True
 
-    def pop_decided(self, now: float) -> "List[DuplicateHello]":
+    def pop_decided(self, now: float) -> list[DuplicateHello]:
         """Remove and return the hellos that are decided."""
         if now < self._next_check:
             return []
@@ -87,7 +90,7 @@ class DuplicateHellos:
             return True
         return self._route_of(duplicate.event) != duplicate.old_route or not self._is_connected(duplicate.old_route)
 
-    def _route_of(self, event: Hello) -> Optional[bytes]:
+    def _route_of(self, event: Hello) -> bytes | None:
         """Return the connection of the peer with this incarnation."""
         tables = self._tables
         if event.role == CLIENT:

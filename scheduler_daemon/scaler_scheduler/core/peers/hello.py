@@ -29,7 +29,8 @@ class Hellos:
         self._welcomes = welcomes
 
     def hello(self, event: events.Hello, now: float) -> None:
-        """Handle a hello: check it, keep it if its incarnation has another connection, else welcome the peer."""
+        """Handle a hello: check it, and welcome the peer. If its incarnation has another connection, the hello
+        waits."""
         self._tables.counts.wasted_us += WASTED_HELLO_US
         self._admission.check(event, now)
         if not self._duplicate_hellos.defer(event, now):
@@ -57,7 +58,7 @@ class Hellos:
             self._welcomes.welcome_agent(event, now)
 
     def _leave_route(self, event: events.Hello, now: float) -> None:
-        """Remove other peers that spoke on this connection before."""
+        """Remove other peers that used this connection before."""
         tables, route = self._tables, event.route
         client = tables.clients.by_route.get(route)
         if client is not None and (client.incarnation != event.incarnation or event.role != events.CLIENT):

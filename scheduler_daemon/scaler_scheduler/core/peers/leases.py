@@ -1,11 +1,13 @@
-"""Leases: heartbeats renew them, and peers whose lease runs out are given up.
+"""Leases: heartbeats renew them, and peers whose lease runs out are removed.
 
 Peers also leave by a goodbye, by a revoked key, or because their host agent retires. Workers of a retiring agent finish
-their running tasks, queued tasks go to other workers, and the scheduler fetches the kept results that only this agent's
-host has.
+their running tasks, and their queued tasks go to other workers. The scheduler fetches the kept results that only this
+agent's host has.
 """
 
-from typing import Container, Iterator, List, Union
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
@@ -51,7 +53,7 @@ class Leases:
             client.deadline = now + self._limits.client_timeout_seconds
         elif agent is not None:
             agent.deadline = worker_deadline
-            agent.last_message_at = now
+            agent.last_heartbeat_at = now
             agent.usage = event.usage
             agent.lag_us = event.lag_microseconds
             for row, incarnation in enumerate(event.workers):
@@ -73,14 +75,15 @@ class Leases:
             self._outbox.add(effects.HelloWanted(event.route))
             return
         if agent is None or not agent.is_retiring:
-            self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence))
+            workers = 0 if client is None else len(tables.workers)
+            self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence, workers=workers))
         else:
-            # Behind all requests to the agent: an agent that ends waits for this echo, and for nothing after it.
+            # Behind all requests to the agent: a retiring agent waits for this echo, and for no later message.
             echo = effects.HeartbeatEcho(event.route, event.sequence, _is_drained(agent, tables))
             self._outbox.add_last(echo)
 
     def goodbye(self, event: events.Goodbye, now: float) -> None:
-        """Remove the peer that leaves, and with a host agent its workers."""
+        """Remove the peer that leaves. If it is a host agent, remove its workers too."""
         tables = self._tables
         client = tables.clients.by_route.get(event.route)
         if client is not None:
@@ -99,9 +102,13 @@ class Leases:
                     self._peer_loss.worker_left(worker, now)
 
     def revoke(self, users: Container[str], now: float) -> int:
-        """Remove the peers of these users, with all that they hold. Returns their number."""
+        """Remove the peers of these users, and refuse them. Returns their number.
+
+        The tasks and objects of a client end with it. The tasks that a worker holds wait again, and none counts a
+        failed attempt.
+        """
         tables = self._tables
-        peers: List[Union[Client, Worker, Agent]] = [*tables.agents, *tables.workers, *tables.clients]
+        peers: list[Client | Worker | Agent] = [*tables.agents, *tables.workers, *tables.clients]
         routes = [peer.route for peer in peers if peer.user in users]
         for route in routes:
             client = tables.clients.by_route.get(route)
@@ -117,12 +124,12 @@ class Leases:
         return len(routes)
 
     def expire(self, now: float, stall: float) -> None:
-        """Give up peers whose lease has run out.
+        """Remove peers whose lease has run out.
 
         Args:
             now: seconds of the monotonic clock.
-            stall: seconds that the scheduler itself was stopped. Messages from that time may still be unread, so leases
-                are extended.
+            stall: seconds for which the scheduler's process was stopped. Messages from this time may still be unread,
+            so leases are extended.
         """
         tables = self._tables
         for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
@@ -136,7 +143,7 @@ class Leases:
         for agent in tables.agents.expired(now):
             given_up.add(agent.incarnation)
             workers = sum(worker.agent == agent.incarnation for worker in tables.workers)
-            text = f"agent {agent.name} on {agent.host} sent no heartbeat within its lease and is given up"
+            text = f"agent {agent.name} on {agent.host} sent no heartbeat within its lease and is removed"
             self._operator_log.warning(f"{text} ({workers} worker(s))")
             self._peer_loss.agent_left(agent)
         for worker in tables.workers.expired(now):
@@ -147,7 +154,8 @@ class Leases:
         self._reattach.expire(now)
 
     def _retire(self, agent: Agent) -> None:
-        """Retract the queued tasks of its workers, give them no more, and fetch the results that only its host has."""
+        """Retract the queued tasks of its workers, dispatch no more to them, and fetch the results that only its host
+        has."""
         agent.is_retiring = True
         for worker in _workers_of(agent, self._tables):
             self._dispatcher.remove_worker(worker)

@@ -1,12 +1,14 @@
-"""What follows when a worker, a client or a host agent is lost."""
+"""Handles the loss of a worker, a client or a host agent."""
 
-from typing import Dict, Optional, Sequence, Set
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
-from scaler_scheduler.core.completion.suspension import AttemptName
+from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.completion.task_end import end_with_client
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.effects import OUTCOME_WORKER_DIED
@@ -54,11 +56,12 @@ class PeerLoss:
         cause: str,
         *,
         now: float,
-        running: Optional[Task],
+        running: Task | None,
         peak_bytes: int = 0,
         is_logged: bool = True,
     ) -> None:
-        """Handle a worker whose process has ended or was given up. Only its running task counts a failed attempt."""
+        """Handle a worker whose process has ended or whose lease ran out. Only its running task counts a failed
+        attempt."""
         self._tables.counts.count_death(cause)
         peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
         if running is not None and running.intent != INTENT_RERUN:  # the death of the worker was requested
@@ -69,8 +72,9 @@ class PeerLoss:
             self._log_death(worker, f"{cause}{peak}", running)
         self.worker_left(worker, now, cause)
 
-    def _log_death(self, worker: Worker, cause: str, running: Optional[Task]) -> None:
-        """Log the one warning of a worker's death. Only this method knows the function that it ran and what follows."""
+    def _log_death(self, worker: Worker, cause: str, running: Task | None) -> None:
+        """Log one warning about a worker's death. Only this method knows the task that it ran and the task's next
+        state."""
         text = f"worker {worker.name} on {worker.host} (process {worker.pid}) was lost: {cause}. It ran "
         others = len(worker.tasks)
         log = self._operator_log.warning
@@ -92,13 +96,13 @@ class PeerLoss:
         log(text)
 
     def worker_left(self, worker: Worker, now: float, cause: str = "it has left") -> None:
-        """Handle a worker that is gone, with the nested clients of its tasks."""
+        """Handle a worker that has left, with the nested clients of its tasks."""
         for client in self._tables.clients.nested_in(worker.incarnation):
             self.client_left(client, now)
-        self.connection_lost(worker, cause=cause)
+        self.remove_worker(worker, cause=cause)
 
     def agent_left(self, agent: Agent) -> None:
-        """Handle a host agent that is gone, with the objects that only its host had."""
+        """Handle a host agent that has left, with the objects that only its host had."""
         self._tables.agents.remove(agent)
         lost = self._tables.objects.remove_agent(agent)
         if not lost:
@@ -109,29 +113,29 @@ class PeerLoss:
             if worker.agent == agent.incarnation:
                 self._end_readers(worker, gone)
 
-    def _end_readers(self, worker: Worker, gone: Set[StoredObject]) -> None:
-        """Take the readers of lost objects from a worker whose host agent is gone.
-
-        The worker's own lease may run for longer. This way the client is told of all lost tasks at once.
+    def _end_readers(self, worker: Worker, gone: set[StoredObject]) -> None:
+        """Take the readers of lost objects from a worker whose host agent is lost. The worker's own lease may run for
+        longer. So the client learns of all lost tasks at once.
         """
-        for serial in sorted(worker.tasks):
-            task = worker.tasks[serial]
-            if not gone.isdisjoint(task.inputs):
+        for task in sorted(worker.tasks.values(), key=_serial):
+            if task.worker is worker and not gone.isdisjoint(task.inputs):
                 self._attempt_end.detach(task)
                 task.transition(WORKER_LOST)
-                self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, "its host is gone")
+                self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, "its host is lost")
         if not worker.task_count:
             self._dispatcher.add_worker(worker)
 
-    def connection_lost(
-        self, worker: Worker, running: Sequence[AttemptName] = (), cause: str = "its connection was lost"
-    ) -> Dict[Task, int]:
-        """Handle a worker whose connection is lost: the tasks that it holds wait again.
+    def remove_worker(
+        self, worker: Worker, running: Sequence[TaskAttempt] = (), cause: str = "its connection was lost"
+    ) -> dict[Task, int]:
+        """Remove a worker that has left, has died or has a new connection.
+
+        The tasks that it holds wait again, or end if their intents say so.
 
         Args:
             worker: the worker.
-            running: the tasks that it runs, as it said in its new hello.
-            cause: why the tasks come back.
+            running: the tasks that it runs, from the hello on its new connection; empty: it has left or died.
+            cause: why the tasks are returned.
 
         Returns:
             The intents of its running tasks. These intents are not applied yet.
@@ -143,9 +147,8 @@ class PeerLoss:
         self._reattach.remove_worker(worker)
         self._tables.objects.remove_worker(worker)
         names = set(running)
-        intents: Dict[Task, int] = {}
-        for serial in sorted(worker.tasks):
-            task = worker.tasks[serial]
+        intents: dict[Task, int] = {}
+        for task in sorted(worker.tasks.values(), key=_serial):
             name = (task.client.incarnation, task.id, task.attempt)
             if task.intent and name in names:
                 intents[task] = task.intent
@@ -158,10 +161,10 @@ class PeerLoss:
         return intents
 
     def client_left(self, client: Client, now: float) -> None:
-        """Handle a client that is gone: drop its waiting tasks, retract or stop those that workers hold."""
+        """Handle a client that has left: drop its waiting tasks, and retract or stop the tasks that workers hold."""
         self._tables.clients.mark_gone(client)
         client.outgoing = None
-        functions = self._tables.functions
+        functions, counts = self._tables.functions, self._tables.counts
         for lane in client.lanes.values():
             for batch in lane.batches:
                 rows = batch.waiting_rows()
@@ -170,11 +173,12 @@ class PeerLoss:
                         client, [batch.ids[row] for row in rows], list(map(batch.function_at, rows)), batch.options.name
                     )
                 for row in rows:
-                    functions.remove_task(batch.function_at(row))
-                    self._tables.counts.payload_bytes -= batch.size_of(row)
-            self._tables.counts.count_client_left(lane.waiting)
+                    self._tables.remove_row(client, batch.function_at(row), batch.options)
+                    counts.payload_bytes -= batch.size_of(row)
+                counts.count_client_left(len(rows) * batch.options.weight)
             self._dispatcher.dequeue(lane)
-            self._tables.counts.waiting -= lane.waiting
+            counts.waiting -= lane.waiting
+            counts.further_waiting -= lane.further_calls
         client.lanes = {}
         self._graphs.remove_client(client)
         for task in list(client.tasks.values()):
@@ -182,8 +186,8 @@ class PeerLoss:
                 task.transition(CANCEL)
                 end_with_client(self._tables, task)
                 del client.tasks[task.id]
-                functions.remove_task(task.function)
-                self._tables.counts.payload_bytes -= task.size
+                self._tables.remove_row(client, task.function, task.options)
+                counts.payload_bytes -= task.size
         self._cancellation.abandon(client, now)
         for function in client.functions.values():
             functions.remove_client(function, client.incarnation)
@@ -193,9 +197,14 @@ class PeerLoss:
         self._tables.clients.remove_if_done(client)
 
 
-def likely_running(worker: Worker) -> Optional[Task]:
-    """Return the task that a lost worker probably ran: one that it reported as begun, else its oldest."""
-    # In the order of the worker's own table. Serial numbers give the order of dispatches to any worker.
+def _serial(task: Task) -> int:
+    return task.serial
+
+
+def likely_running(worker: Worker) -> Task | None:
+    """Return the task that a lost worker probably ran: a task that it reported as begun, or else its oldest task."""
+    # The worker's own table has the order of its tasks. Serial numbers only give the order of dispatches to all
+    # workers.
     begun = [task for task in worker.tasks.values() if task.state == RUNNING]
     queued = [task for task in worker.tasks.values() if task.state == DISPATCHED]
     return next(iter(begun or queued), None)

@@ -1,6 +1,6 @@
 """The connected peers, found by the connection of a message."""
 
-from typing import Optional
+from __future__ import annotations
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -16,28 +16,28 @@ class Peers:
         self._tables = core.tables
         self._outbox = core.outbox
 
-    def client(self, route: bytes) -> Optional[Client]:
+    def client(self, route: bytes) -> Client | None:
         """Return the client on this connection. None if it must say hello first."""
         client = self._tables.clients.by_route.get(route)
         if client is None:
-            self._check_stranger(route, "client")
+            self._check_unknown(route, "client")
         return client
 
-    def worker(self, route: bytes) -> Optional[Worker]:
+    def worker(self, route: bytes) -> Worker | None:
         """Return the worker on this connection. None if it must say hello first."""
         worker = self._tables.workers.by_route.get(route)
         if worker is None:
-            self._check_stranger(route, "worker")
+            self._check_unknown(route, "worker")
         return worker
 
-    def agent(self, route: bytes) -> Optional[Agent]:
+    def agent(self, route: bytes) -> Agent | None:
         """Return the host agent on this connection. None if it must say hello first."""
         agent = self._tables.agents.by_route.get(route)
         if agent is None:
-            self._check_stranger(route, "host agent")
+            self._check_unknown(route, "host agent")
         return agent
 
-    def _check_stranger(self, route: bytes, wanted: str) -> None:
+    def _check_unknown(self, route: bytes, wanted: str) -> None:
         if self.is_known(route):
             raise ProtocolError(f"only a {wanted} may send this message")
         self._tables.counts.wasted_us += WASTED_MESSAGE_US

@@ -1,4 +1,4 @@
-"""Quotas of one peer. A message beyond a quota is rejected with an error that names the limit."""
+"""Quotas of one peer. A message that exceeds a quota is rejected with an error that names the limit."""
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
@@ -8,10 +8,11 @@ from scaler_scheduler.core.state.records import Client
 from scaler_scheduler.core.state.tables import Tables
 
 SUBMIT_EXCESS_BYTES = 64 << 20
-"""Bytes that a client may submit beyond its credit. A client that counts stays below, except after lost results."""
+"""Bytes that a client may submit in excess of its credit. A client that counts stays below this, except after lost
+results."""
 
 NESTED_FACTOR = 4
-"""A nested client may have this many times the memory limit open, because its credit is unlimited."""
+"""A nested client may have open tasks of this many times the memory limit, because its credit is unlimited."""
 
 REMEMBERED_FUNCTIONS = 64
 """The number of rejected functions whose names are kept for a client, for the errors of their tasks."""
@@ -54,14 +55,14 @@ class Quotas:
         """Count a submit.
 
         Raises:
-            ProtocolError: the submit is far beyond the client's credit, or the client has too many open tasks.
+            ProtocolError: the submit exceeds the client's credit by far, or the client has too many open tasks.
         """
         rows = len(event.ids)
         weight = len(event.payload) + TASK_OVERHEAD * rows
         for payload in event.large.values():
             weight += len(payload)
         which = f"tasks {event.ids[0]} to {event.ids[-1]} are rejected"
-        # At the limit itself one more batch is accepted: the client's last grant may have allowed for it.
+        # At the limit itself one more batch is accepted, because the client's last credit may have allowed it.
         if client.waiting + len(client.tasks) >= self._limits.client_tasks + self._limits.batch_rows:
             most_tasks = f"{_plural(self._limits.client_tasks, 'open task')} (--client-task-limit)"
             raise ProtocolError(f"{which}: a client may have {most_tasks}", event.ids)
@@ -77,7 +78,7 @@ class Quotas:
     def check_object(self, client: Client, event: events.Object) -> None:
         """Check the number and the bytes of the client's objects. Raises ProtocolError."""
         limits = self._limits
-        if len(client.objects) >= limits.client_objects:
+        if len(client.objects) >= limits.client_objects and event.id not in client.objects:
             most = f"{_plural(limits.client_objects, 'object')} (--client-object-limit)"
             raise ProtocolError(f"{_object(event)} is rejected: a client may have {most}")
         if client.object_bytes + event.size > limits.client_object_bytes:

@@ -1,15 +1,17 @@
 """Workers that join again with running tasks: their tasks are reattached and not run again.
 
-After a restart of the scheduler, or a broken connection, clients submit their open tasks again and workers say what
-they run. The first of the two waits for the other. A waiting task leaves its lane when a worker says that it runs the
-task. A running task that no client has submitted is kept as unclaimed. A task that is over, or that another worker got
-meanwhile, is stopped, and its worker goes on as a new one.
+After a restart of the scheduler or a lost connection, clients submit their open tasks again, and workers report their
+running tasks. Either may come first. A waiting task leaves its lane when a worker reports that it runs the task. A
+running task that no client has submitted is kept as unclaimed. A task that has ended, or that another worker got
+meanwhile, is stopped; its worker continues like a new worker.
 """
 
-from typing import Iterable, Optional
+from __future__ import annotations
+
+from collections.abc import Iterable
 
 from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS, Cancellation
-from scaler_scheduler.core.completion.suspension import AttemptName, is_suspended, suspend
+from scaler_scheduler.core.completion.suspension import TaskAttempt, is_suspended, suspend
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.state.batches import Batch
@@ -28,7 +30,7 @@ class Reattach:
         self._cancellation = cancellation
         self._client_timeout_seconds = core.limits.client_timeout_seconds
 
-    def attach(self, worker: Worker, name: AttemptName, now: float) -> None:
+    def attach(self, worker: Worker, name: TaskAttempt, now: float) -> None:
         """Attach a task that a worker runs or has suspended, as its hello says."""
         incarnation, task_id, attempt = name
         client = self._tables.clients.find(incarnation)
@@ -40,7 +42,8 @@ class Reattach:
         if task is not None:
             self._resume(task, suspended, now)
             return
-        # Clients submit in the order of their ids, also after a restart. A lower id that is not here is over.
+        # Clients submit in the order of their ids, also after a restart. So a task with a lower id that is not here has
+        # ended.
         is_over = client is not None and task_id <= client.highest_id and not self._is_blocked(client, task_id)
         self._add_unclaimed(worker, name, suspended, is_over, now)
         if client is not None and is_over:
@@ -64,7 +67,7 @@ class Reattach:
         self._dispatcher.prune(lane)
 
     def match_ready(self, tasks: Iterable[Task], now: float) -> None:
-        """Attach those of these newly ready tasks that workers already run."""
+        """Attach the newly ready tasks that workers already run."""
         for task in tasks:
             unclaimed = self._tables.unclaimed.get((task.client.incarnation, task.id))
             if unclaimed is None or task.state != WAITING:
@@ -78,7 +81,7 @@ class Reattach:
             self._resume(task, unclaimed.is_suspended, now)
 
     def expire(self, now: float) -> None:
-        """Stop unclaimed tasks whose clients have not come in time."""
+        """Stop unclaimed tasks that no client has submitted in time."""
         for (client, task_id), unclaimed in self._tables.unclaimed.items():
             if unclaimed.deadline > now:
                 continue
@@ -91,20 +94,20 @@ class Reattach:
             unclaimed.deadline = now + GRACE_SECONDS
 
     def remove_worker(self, worker: Worker) -> None:
-        """Forget the unclaimed tasks of a worker that is gone."""
+        """Forget the unclaimed tasks of a lost worker."""
         gone = [key for key, unclaimed in self._tables.unclaimed.items() if unclaimed.worker is worker]
         for key in gone:
             del self._tables.unclaimed[key]
 
-    def _add_unclaimed(self, worker: Worker, name: AttemptName, suspended: bool, is_over: bool, now: float) -> None:
+    def _add_unclaimed(self, worker: Worker, name: TaskAttempt, suspended: bool, is_over: bool, now: float) -> None:
         """Keep an unclaimed task. It occupies a slot of its worker."""
         if name[:2] not in self._tables.unclaimed:
             deadline = now + (GRACE_SECONDS if is_over else self._client_timeout_seconds)
             self._tables.unclaimed[name[:2]] = UnclaimedTask(worker, name[2], suspended, is_over, deadline)
             worker.unclaimed += not suspended
 
-    def _attach_waiting(self, client: Client, worker: Worker, name: AttemptName) -> Optional[Task]:
-        """Take the client's task from where it waits and attach it. Returns None if it does not wait."""
+    def _attach_waiting(self, client: Client, worker: Worker, name: TaskAttempt) -> Task | None:
+        """Take the client's waiting task out of its lane or batch, and attach it. Returns None if it does not wait."""
         _, task_id, attempt = name
         task = client.tasks.get(task_id)
         if task is not None:

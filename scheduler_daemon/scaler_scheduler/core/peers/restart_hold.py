@@ -1,17 +1,15 @@
-"""After a restart, resubmitted tasks are held for a moment, until workers have had the time to come back.
-
-Some of these tasks run on workers, which name them in their hello. Without the hold, a free worker that comes back
-first would get such a task and run it a second time. Only clients that another scheduler has welcomed can have such
-tasks; tasks of other clients are not held.
+"""After a restart, resubmitted tasks are held for a moment, so that workers have time to reconnect. Some of these tasks
+run on workers, which name them in their hello. Without the hold, an idle worker that reconnects first would get such a
+task and run it a second time. Only clients that another scheduler has welcomed can have such tasks; tasks of other
+clients are not held.
 """
-
-from typing import List
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client
 
 HOLD_SECONDS = 1.0
-"""Counted from the first client that comes back. Workers try to connect every 250 ms, and check it every 200 ms."""
+"""Seconds from the first client that reconnects. Workers try to connect every 250 ms, and check for a connection every
+200 ms."""
 
 
 class RestartHold:
@@ -23,7 +21,7 @@ class RestartHold:
         self._incarnation = incarnation
         self._end = float("inf")
         """When the hold ends."""
-        self._held: List[Client] = []
+        self._held: list[Client] = []
 
     @property
     def deadline(self) -> float:
@@ -31,7 +29,7 @@ class RestartHold:
         return self._end if self._held else float("inf")
 
     def hold(self, client: Client, scheduler: int, now: float) -> None:
-        """Hold the tasks of a new client if another scheduler welcomed it last. `scheduler` 0: none did."""
+        """Hold the tasks of a new client if another scheduler welcomed it last. `scheduler` 0: no scheduler did."""
         if scheduler in (0, self._incarnation):
             return
         self._end = min(self._end, now + HOLD_SECONDS)

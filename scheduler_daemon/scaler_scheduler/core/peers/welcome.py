@@ -1,4 +1,4 @@
-"""Welcomes admitted peers: makes their records, and restores what is known of peers that join again."""
+"""Welcomes admitted peers: makes their records, and restores the state of peers that join again."""
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
@@ -75,7 +75,7 @@ class Welcomes:
         return event.name or f"client[{event.pid}]@{event.host}"
 
     def _resume_all(self, client: Client, now: float) -> None:
-        """Resume a nested client's tasks. Its new connection reports again which tasks are suspended, as the last
+        """Resume a nested client's tasks. Its new connection reports again which tasks are suspended, because the last
         report may be lost."""
         worker = self._tables.workers.find(client.worker)
         resume_all(list(client.suspended), client, worker, self._tables, now)
@@ -88,9 +88,9 @@ class Welcomes:
         for client in self._tables.clients.nested_in(event.incarnation):
             if client.user != event.user:  # it joined before the worker and named the worker as its own
                 self._remove_client(client, "it is not a client of the worker that it named", now)
-        # A known worker has a new connection. Messages on their way to it are lost, and nothing says which ones
-        # arrived.
-        intents = {} if known is None else self._peer_loss.connection_lost(known, event.running)
+        # A known worker has a new connection. Messages on their way to it are lost, and the scheduler does not know
+        # which ones arrived.
+        intents = {} if known is None else self._peer_loss.remove_worker(known, event.running)
         worker = Worker(
             event.incarnation,
             event.agent,
@@ -102,6 +102,7 @@ class Welcomes:
             kinds=event.kinds,
             deadline=now + self._limits.worker_timeout_seconds,
             user=event.user,
+            queues_ahead=event.queues_ahead,
         )
         worker.language, worker.version = event.language, event.version
         if known is not None:
@@ -125,7 +126,7 @@ class Welcomes:
             agent = Agent(
                 event.incarnation, event.route, name=event.name, host=event.host, deadline=deadline, user=event.user
             )
-            agent.pid, agent.language, agent.version, agent.last_message_at = (
+            agent.pid, agent.language, agent.version, agent.last_heartbeat_at = (
                 event.pid,
                 event.language,
                 event.version,
@@ -139,8 +140,8 @@ class Welcomes:
                 if stored.is_remote and (stored.blocked_tasks or stored in agent.evacuated):
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
-        # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, because
-        # the agent then drops its other files.
+        # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, at
+        # which the agent drops its other files.
         for stored in self._tables.objects.shared_files(agent, self._tables.workers):
             self._tables.objects.add_agent_copy(stored, agent)
             send_object(stored, agent.route, self._outbox)
@@ -148,7 +149,8 @@ class Welcomes:
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
         limit = self._limits.message_size
-        self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window, limit))
+        workers = len(self._tables.workers) if credit else 0
+        self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window, limit, workers))
 
     def _remove_client(self, client: Client, text: str, now: float) -> None:
         self._operator_log.warning(f"client {client.name} is removed: {text}")

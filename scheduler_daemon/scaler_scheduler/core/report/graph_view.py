@@ -1,7 +1,8 @@
 """Nodes of graphs that are open or ended recently, for monitors that draw the graphs."""
 
+from collections.abc import Sequence
 from itertools import islice
-from typing import List, NamedTuple, Sequence, Set, Tuple
+from typing import NamedTuple
 
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.state.records import Client, Task
@@ -26,7 +27,7 @@ SCAN_LIMIT = 100_000
 ENDED_SECONDS = 30.0
 """A node is shown for this long after its end, and longer while its graph is shown."""
 
-TaskName = Tuple[int, int]
+TaskKey = tuple[int, int]
 """Client and id."""
 
 
@@ -44,24 +45,24 @@ class Node(NamedTuple):
     """When it was submitted, in seconds of the monotonic clock."""
 
 
-def graph_nodes(tables: Tables, limit: int = NODE_LIMIT) -> Tuple[int, List[Node]]:
+def graph_nodes(tables: Tables, limit: int = NODE_LIMIT) -> tuple[int, list[Node]]:
     """Return the number of all nodes, and at most `limit` of them: running nodes, then a share of each other state.
 
     If a client has more than SCAN_LIMIT tasks, every further task is counted as a node. The same holds for objects.
     """
-    found: List[List[Node]] = [[], [], [], [], []]
-    names: Set[TaskName] = set()
+    found: list[list[Node]] = [[], [], [], [], []]
+    names: set[TaskKey] = set()
     total = sum([_find_tasks(client, found, names, limit) for client in tables.clients])
     total += _find_ended(tables, found, names)
     total += sum([_find_objects(client, found, names, limit) for client in tables.clients])
     return total, _chosen(found, limit)
 
 
-def _find_tasks(client: Client, found: List[List[Node]], names: Set[TaskName], limit: int) -> int:
+def _find_tasks(client: Client, found: list[list[Node]], names: set[TaskKey], limit: int) -> int:
     """Add the client's open nodes by state, at most `limit` of each. Returns the number of its open nodes."""
     incarnation, tasks = client.incarnation, client.tasks
     total = max(0, len(tasks) - SCAN_LIMIT)
-    # The newest first: a graph's rows come in the order in which they are to run.
+    # The newest first: the rows of a graph are submitted in the order in which they should run.
     for task in islice(reversed(tasks.values()), SCAN_LIMIT):
         if task.is_node:
             total += 1
@@ -75,7 +76,7 @@ def _find_tasks(client: Client, found: List[List[Node]], names: Set[TaskName], l
     return total
 
 
-def _find_ended(tables: Tables, found: List[List[Node]], names: Set[TaskName]) -> int:
+def _find_ended(tables: Tables, found: list[list[Node]], names: set[TaskKey]) -> int:
     """Add nodes that ended recently, or whose graph has other shown nodes. So a graph keeps its shape."""
     now = tables.clock.now
     shown = {(node.client, node.options.graph) for nodes in found for node in nodes}
@@ -93,7 +94,7 @@ def _find_ended(tables: Tables, found: List[List[Node]], names: Set[TaskName]) -
     return total
 
 
-def _graph_of(node: EndedNode) -> Tuple[int, int]:
+def _graph_of(node: EndedNode) -> tuple[int, int]:
     """The graph of a node: its client, and the client's number of the graph."""
     return node.client, node.options.graph
 
@@ -102,8 +103,8 @@ def _is_recent(node: EndedNode, now: float) -> bool:
     return now - node.ended_at <= ENDED_SECONDS
 
 
-def _find_objects(client: Client, found: List[List[Node]], names: Set[TaskName], limit: int) -> int:
-    """Add kept results whose tasks have no record any more. Returns their number."""
+def _find_objects(client: Client, found: list[list[Node]], names: set[TaskKey], limit: int) -> int:
+    """Add kept results whose tasks no longer have a record. Returns their number."""
     objects = client.objects
     total = max(0, len(objects) - SCAN_LIMIT)
     for stored in islice(reversed(objects.values()), SCAN_LIMIT):
@@ -115,7 +116,7 @@ def _find_objects(client: Client, found: List[List[Node]], names: Set[TaskName],
     return total
 
 
-def _chosen(found: List[List[Node]], limit: int) -> List[Node]:
+def _chosen(found: list[list[Node]], limit: int) -> list[Node]:
     """Return running nodes first. The other states share the remaining room."""
     chosen = found[NODE_RUNNING][:limit]
     others = [found[NODE_WAITING], found[NODE_FAILED], found[NODE_DONE], found[NODE_BLOCKED]]
@@ -130,7 +131,7 @@ def _state_of(task: Task) -> int:
     return NODE_WAITING if task.state == WAITING else NODE_RUNNING
 
 
-def _inputs_of(task: Task) -> List[int]:
+def _inputs_of(task: Task) -> list[int]:
     return [stored.id for stored in task.inputs[:INPUT_LIMIT]]
 
 

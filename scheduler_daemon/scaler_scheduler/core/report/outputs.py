@@ -1,10 +1,8 @@
 """Printed output on its way from workers to clients: forwarded at once or dropped, never kept.
 
-Output counts in the client's result window and may fill a part of it. A client that acknowledges nothing still gets its
-results, and a task that prints without end costs the scheduler no more memory than this part.
+Output counts in the client's result window and may fill a part of it. So output does not block results, even if a
+client acknowledges nothing. A task that prints without end costs the scheduler at most the memory of this part.
 """
-
-from typing import Dict
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch.outbox import Outbox
@@ -16,8 +14,8 @@ _WINDOW_DIVISOR = 2
 
 
 def forward_output(event: events.Output, tables: Tables, outbox: Outbox) -> None:
-    """Send each client the output of its tasks, as far as its window has room."""
-    batches: Dict[Client, effects.Output] = {}
+    """Send each client the output of its tasks, as far as its result window has room."""
+    batches: dict[Client, effects.Output] = {}
     position = 0
     for row, size in enumerate(event.sizes):
         begin = position
@@ -44,7 +42,7 @@ def forward_output(event: events.Output, tables: Tables, outbox: Outbox) -> None
 
 
 def report_dropped(client: Client, outbox: Outbox) -> None:
-    """Tell a client that output was dropped, once its window has room again."""
+    """Report dropped output to a client when its window has room again."""
     if client.dropped_output_bytes and _has_room(client, 0):
         outbox.add(_new_batch(client))
 

@@ -1,17 +1,15 @@
-"""Slow consumers: clients that were sent a window of results and do not acknowledge them.
-
-Their tasks wait, so the client and the operator are told why. A client program that never sends `received` would
-otherwise wait for ever without a reason.
+"""Slow consumers: clients that got a window of results and do not acknowledge them. Their tasks wait, so the client and
+the operator get a message with the reason. Otherwise a client program that never sends `received` would wait for ever
+without an explanation.
 """
-
-from typing import Dict, Tuple
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
 
 SLOW_SECONDS = 10.0
-"""A client that acknowledges nothing for this long is told. A slow reader acknowledges now and then."""
+"""A client that acknowledges nothing for this long gets a notice. A slow reader still acknowledges from time to
+time."""
 
 _REPORTED = float("inf")
 
@@ -23,11 +21,11 @@ class SlowConsumer:
         self._tables = core.tables
         self._outbox = core.outbox
         self._operator_log = core.operator_log
-        self._since: Dict[int, Tuple[int, float]] = {}
-        """By client: the acknowledged bytes, and since when they have not changed."""
+        self._since: dict[int, tuple[int, float]] = {}
+        """By client: the acknowledged bytes, and the time of their last change."""
 
     def check(self, now: float) -> None:
-        """Tell paused clients that acknowledge nothing, once until they go on."""
+        """Send a notice to paused clients that acknowledge nothing, once until they acknowledge again."""
         known, self._since = self._since, {}
         for client in self._tables.clients:
             if not client.pause_reasons & PAUSE_SLOW_CONSUMER or not client.waiting:
@@ -43,7 +41,7 @@ class SlowConsumer:
     def _report(self, client: Client) -> None:
         text = (
             f"client {client.name} has acknowledged (`received`) {client.received_bytes} of {client.sent_bytes} bytes "
-            f"of results: its {client.waiting} waiting task(s) are dispatched when it acknowledges more"
+            f"of results: its {client.waiting_calls} waiting task(s) are dispatched when it acknowledges more"
         )
         self._operator_log.warning(text)
         self._outbox.add(effects.Notice(client.route, text))

@@ -1,6 +1,8 @@
-"""The story of one task: its kept history, and for an open task what the tables say of it."""
+"""The story of one task: its kept history, and for an open task also rows from the tables."""
 
-from typing import Iterable, List, Optional, Tuple
+from __future__ import annotations
+
+from collections.abc import Iterable
 
 from scaler_scheduler.core.state.history import (
     ANY_CLIENT,
@@ -20,8 +22,8 @@ ROW_LIMIT = 10_000
 """The most rows of a story, of which the newest are kept. Thousands of clients may have a task of the same id."""
 
 
-def story(tables: Tables, incarnation: int, task_id: int) -> List[Rows]:
-    """Return the history rows of this task, one by one, the oldest first. Empty if the task is not known.
+def story(tables: Tables, incarnation: int, task_id: int) -> list[Rows]:
+    """Return the history rows of this task, one by one, the oldest first. Empty if the task is unknown.
 
     ANY_CLIENT: rows of the tasks with this id of all clients.
     """
@@ -30,7 +32,7 @@ def story(tables: Tables, incarnation: int, task_id: int) -> List[Rows]:
     for client in _clients(tables, incarnation):
         for row in _of_tables(client, task_id):
             whose, kind, attempt = client.incarnation, row.kinds[0], row.attempts[0]
-            # A worker that joined again has begun the task at an unknown time.
+            # A worker that joined again had begun the task at an unknown time.
             if (whose, kind, attempt) not in known and (kind == SUBMITTED or (whose, REATTACHED, attempt) not in known):
                 rows.append(row)
     return sorted(rows, key=lambda row: row.seconds[0])[-ROW_LIMIT:]
@@ -43,8 +45,9 @@ def _clients(tables: Tables, name: int) -> Iterable[Client]:
     return () if client is None else (client,)
 
 
-def story_tracebacks(tables: Tables, task_id: int, rows: List[Rows]) -> List[str]:
-    """Return the traceback for each row that ends a failed attempt. Empty for other rows, and if none is known."""
+def story_tracebacks(tables: Tables, task_id: int, rows: list[Rows]) -> list[str]:
+    """Return the traceback for each row that ends a failed attempt. Empty for other rows, and if the traceback is
+    unknown."""
     of = tables.history.tracebacks.find
     return [
         of(row.clients[0], task_id, row.attempts[0]) if row.kinds[0] in (ENDED, RETURNED) and row.outcomes[0] else ""
@@ -52,7 +55,7 @@ def story_tracebacks(tables: Tables, task_id: int, rows: List[Rows]) -> List[str
     ]
 
 
-def _of_tables(client: Client, task_id: int) -> List[Rows]:
+def _of_tables(client: Client, task_id: int) -> list[Rows]:
     """Return rows of an open task that the tables imply."""
     task = client.tasks.get(task_id)
     if task is None:
@@ -68,7 +71,7 @@ def _of_tables(client: Client, task_id: int) -> List[Rows]:
     return rows
 
 
-def _waiting(client: Client, task_id: int) -> Optional[Tuple[float, str, str]]:
+def _waiting(client: Client, task_id: int) -> tuple[float, str, str] | None:
     """Return the arrival, the task's name and the function's name of a task that waits as a row of a batch."""
     for lane in client.lanes.values():
         found = lane.batches.find(task_id)

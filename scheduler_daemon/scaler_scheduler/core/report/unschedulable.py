@@ -1,6 +1,7 @@
-"""Waiting tasks that no connected worker can run. The operator log and the client are told once, until a worker can."""
+"""Waiting tasks that no connected worker can run. They are reported once to the operator log and to the client, until a
+worker can run them."""
 
-from typing import Dict, List, Optional, Set, Tuple
+from __future__ import annotations
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -8,9 +9,9 @@ from scaler_scheduler.core.events import Capabilities
 from scaler_scheduler.core.state.records import Lane, Worker
 
 NO_WORKER_SECONDS = 5.0
-"""If tasks wait for this long without any worker, the log says so. Before that, a cluster may be starting."""
+"""If tasks wait for this long without any worker, the log reports it. Before that, a cluster may be starting."""
 
-Requirement = Tuple[int, Capabilities, str]
+Requirement = tuple[int, Capabilities, str]
 """A client, and the capabilities and the kind of functions that its tasks need."""
 
 
@@ -24,10 +25,11 @@ class Unschedulable:
         self._operator_log = core.operator_log
         self.task_count = 0
         """The number of waiting tasks that no worker could run at the last check, while there were workers."""
-        self._reported: Set[Requirement] = set()
+        self._reported: set[Requirement] = set()
         """The requirements that were reported."""
-        self._no_worker_since: Optional[float] = None
-        """When tasks began to wait without any worker. None: they do not. Infinity: it was reported."""
+        self._no_worker_since: float | None = None
+        """When tasks began to wait without any worker. None: there is a worker, or no task waits. Infinity: this was
+        reported."""
 
     def check(self, now: float) -> None:
         """Report waiting tasks that no worker can run, once until a worker can."""
@@ -38,12 +40,12 @@ class Unschedulable:
             self._no_worker_since = now
         elif 0 <= self._no_worker_since <= now - NO_WORKER_SECONDS:
             reason = "all workers retire" if len(self._tables.workers) else "no worker is connected"
-            self._operator_log.warning(f"{self._tables.counts.waiting} task(s) wait: {reason}")
+            self._operator_log.warning(f"{self._tables.counts.waiting_calls} task(s) wait: {reason}")
             self._no_worker_since = float("inf")
-        lacking: Dict[Requirement, int] = {}
+        lacking: dict[Requirement, int] = {}
         for lane in self._unservable_lanes(workers) if workers else ():
             key = lane.client.incarnation, lane.capabilities, lane.kind
-            lacking[key] = lacking.get(key, 0) + lane.waiting
+            lacking[key] = lacking.get(key, 0) + lane.waiting + lane.further_calls
         for key, waiting in lacking.items():
             if key not in self._reported:
                 self._report(key[0], f"{waiting} task(s) wait: no connected worker {_described(*key[1:], workers)}")
@@ -51,13 +53,13 @@ class Unschedulable:
         self.task_count = sum(lacking.values())
 
     def _report(self, incarnation: int, text: str) -> None:
-        """Tell the operator and the client."""
+        """Report to the operator and to the client."""
         self._operator_log.warning(text)
         client = self._tables.clients.find(incarnation)
         if client is not None:
             self._outbox.add(effects.Notice(client.route, text))
 
-    def _unservable_lanes(self, workers: List[Worker]) -> List[Lane]:
+    def _unservable_lanes(self, workers: list[Worker]) -> list[Lane]:
         """Return lanes with waiting tasks that none of these workers can run."""
         return [
             lane
@@ -67,11 +69,19 @@ class Unschedulable:
         ]
 
 
-def _described(capabilities: Capabilities, kind: str, workers: List[Worker]) -> str:
+def _described(capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
     """Describe the missing worker."""
     parts = []
     if capabilities:
         parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
     if not any(worker.can_serve(frozenset(), kind) for worker in workers):
-        parts.append(f"can run functions of kind {kind or '(none)'}")
+        parts.append(_described_kind(kind))
     return " and ".join(parts)
+
+
+def _described_kind(kind: str) -> str:
+    """Describe a worker that can run functions of this kind. Python's kinds are `cloudpickle 3.11`."""
+    name, _, version = kind.partition(" ")
+    if name == "cloudpickle":
+        return f"has Python {version}, as the program has"
+    return f"can run functions of kind {kind or '(none)'}"

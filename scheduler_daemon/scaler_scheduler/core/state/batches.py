@@ -1,13 +1,15 @@
 """Waiting tasks, kept as the columns of their message.
 
 A million waiting tasks must not be a million objects. A `Batch` keeps a Submit's columns as they are (12 bytes a task
-beyond the payload) and hands out rows from its front.
+in addition to the payload). Rows are taken from its front.
 """
+
+from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
 from collections import deque
-from typing import Deque, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from collections.abc import Iterable, Iterator
 
 from scaler_scheduler.core.events import Options
 from scaler_scheduler.core.state.functions import Function
@@ -23,11 +25,11 @@ class Batch:
 
     def __init__(
         self,
-        ids: "array[int]",
-        functions: List[Function],
-        sizes: "array[int]",
+        ids: array[int],
+        functions: list[Function],
+        sizes: array[int],
         payload: bytes,
-        large: Dict[int, bytes],
+        large: dict[int, bytes],
         options: Options,
         arrived: float,
     ) -> None:
@@ -44,7 +46,7 @@ class Batch:
         """The first row that has not been taken."""
         self.position = 0
         """The offset of that row's bytes in `payload`."""
-        self.cancelled: Set[int] = set()
+        self.cancelled: set[int] = set()
         """Rows that must not be taken. Rows before `next` are removed from it."""
 
     def leave_out(self, rows: Iterable[int]) -> None:
@@ -101,9 +103,9 @@ class Batch:
         large = self.large.get(row)
         return self.sizes[row] if large is None else len(large)
 
-    def take_row(self, row: int) -> Tuple[bytes, int, int, bool]:
-        """Take a row out of turn. Returns the buffer with its bytes, their offset, their number, and whether they have
-        a frame of their own."""
+    def take_row(self, row: int) -> tuple[bytes, int, int, bool]:
+        """Take any row. Returns the buffer with its bytes, their offset, their number, and whether they have a frame of
+        their own."""
         self.cancelled.add(row)
         large = self.large.pop(row, None)
         if large is not None:
@@ -117,7 +119,7 @@ class Batch:
     def is_empty(self) -> bool:
         return self.next >= len(self.ids)
 
-    def waiting_rows(self) -> List[int]:
+    def waiting_rows(self) -> list[int]:
         """Return the rows that were neither taken nor cancelled."""
         return [row for row in range(self.next, len(self.ids)) if row not in self.cancelled]
 
@@ -126,8 +128,8 @@ class BatchQueue:
     """A lane's batches in the order of their arrival, with an index by task id."""
 
     def __init__(self) -> None:
-        self._queue: Deque[Batch] = deque()
-        self._blocks: Dict[int, List[Batch]] = {}
+        self._queue: deque[Batch] = deque()
+        self._blocks: dict[int, list[Batch]] = {}
         """Batches by block of ids. Without it, each id of a cancel or a resubmission would scan all batches (20,000
         single-row batches: 8 s)."""
 
@@ -158,7 +160,7 @@ class BatchQueue:
         self._queue.clear()
         self._blocks.clear()
 
-    def find(self, task_id: int) -> Optional[Tuple[Batch, int]]:
+    def find(self, task_id: int) -> tuple[Batch, int] | None:
         """Return the batch in which this task waits, and its row."""
         for batch in self._blocks.get(task_id >> _BLOCK_BITS, ()):
             row = -1 if batch.is_empty else batch.row_of(task_id)
@@ -167,7 +169,7 @@ class BatchQueue:
         return None
 
 
-def _blocks_of(batch: Batch) -> List[int]:
+def _blocks_of(batch: Batch) -> list[int]:
     first, last = batch.ids[0], batch.ids[-1]
     if last - first == len(batch.ids) - 1:
         return list(range(first >> _BLOCK_BITS, (last >> _BLOCK_BITS) + 1))

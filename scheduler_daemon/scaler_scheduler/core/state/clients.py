@@ -1,6 +1,8 @@
 """The table of clients."""
 
-from typing import Dict, Iterator, List, Optional
+from __future__ import annotations
+
+from collections.abc import Iterator
 
 from scaler_scheduler.core.state.records import Client
 
@@ -9,11 +11,11 @@ class ClientTable:
     """The clients by incarnation, by connection, and by the worker that they live in."""
 
     def __init__(self) -> None:
-        self.by_incarnation: Dict[int, Client] = {}
-        """All clients, with those that have left and still have tasks on workers."""
-        self.by_route: Dict[bytes, Client] = {}
-        self._nested: Dict[int, Dict[int, Client]] = {}
-        """Nested clients by the incarnation of their worker, then by their own."""
+        self.by_incarnation: dict[int, Client] = {}
+        """All clients, including clients that have left and still have tasks on workers."""
+        self.by_route: dict[bytes, Client] = {}
+        self._nested: dict[int, dict[int, Client]] = {}
+        """Nested clients by the incarnation of their worker, then by their own incarnation."""
 
     def __iter__(self) -> Iterator[Client]:
         return iter(list(self.by_route.values()))
@@ -21,10 +23,10 @@ class ClientTable:
     def __len__(self) -> int:
         return len(self.by_route)
 
-    def find(self, incarnation: int) -> Optional[Client]:
+    def find(self, incarnation: int) -> Client | None:
         return self.by_incarnation.get(incarnation)
 
-    def nested_in(self, worker: int) -> List[Client]:
+    def nested_in(self, worker: int) -> list[Client]:
         """The nested clients of this worker's tasks."""
         return list(self._nested.get(worker, {}).values())
 
@@ -33,7 +35,7 @@ class ClientTable:
         self._connect(client)
 
     def reconnect(self, client: Client, route: bytes) -> None:
-        """Move the client to a new connection. It may have been gone."""
+        """Move the client to a new connection. It may have been marked as gone."""
         if client.is_gone:
             client.is_gone = False
         else:
@@ -61,6 +63,6 @@ class ClientTable:
         if client.is_gone and not client.tasks:
             del self.by_incarnation[client.incarnation]
 
-    def expired(self, now: float) -> List[Client]:
+    def expired(self, now: float) -> list[Client]:
         """Return the clients whose lease has run out."""
         return [client for client in self.by_route.values() if client.deadline <= now]

@@ -1,8 +1,7 @@
-"""Counters of all clients' tasks: where they are, and how they ended."""
-
-from typing import Dict, List
+"""Counters of all clients' tasks, by place and by outcome."""
 
 from scaler_scheduler.core.effects import OUTCOME_CANCELLED, OUTCOMES
+from scaler_scheduler.core.state.records import Lane
 
 # Estimated cost of messages and rows that change nothing, in microseconds.
 WASTED_MESSAGE_US = 50
@@ -10,7 +9,7 @@ WASTED_HELLO_US = 500
 WASTED_ROW_US = 1
 
 _BUCKETS = 32
-"""Buckets of a histogram by powers of two in microseconds. The last one has all longer durations."""
+"""Buckets of a histogram by powers of two in microseconds. The last bucket has all longer durations."""
 
 _CAUSE_LIMIT = 100
 """The most distinct causes of worker deaths. Agents send the causes, so their number must be bounded."""
@@ -28,7 +27,7 @@ class Durations:
         self.total_us = 0
         """The sum of all durations."""
         self.buckets = [0] * _BUCKETS
-        """Element k counts durations below 2^k microseconds, and not below 2^(k - 1)."""
+        """Element k counts durations of less than 2^k microseconds and at least 2^(k - 1)."""
 
     def add(self, seconds: float, times: int = 1) -> None:
         """Add a duration, `times` times."""
@@ -39,7 +38,11 @@ class Durations:
 
 
 class Counts:
-    """The counters of one scheduler."""
+    """The counters of one scheduler.
+
+    A task is a row. A row that stands for several calls counts as one in `waiting` and `dispatched`, which the
+    dispatcher shares out. It counts as its calls in `resolved`, `outcomes`, `waiting_calls` and `dispatched_calls`.
+    """
 
     __slots__ = (
         "deaths",
@@ -48,6 +51,8 @@ class Counts:
         "late_results",
         "outcomes",
         "dropped_output_rows",
+        "further_dispatched",
+        "further_waiting",
         "payload_bytes",
         "rejected_messages",
         "resolved",
@@ -63,30 +68,58 @@ class Counts:
         """Tasks that no worker holds."""
         self.dispatched = 0
         """Tasks that a worker holds."""
+        self.further_waiting = 0
+        """Calls of waiting tasks, beyond one a task. Only rows that stand for several calls have such."""
+        self.further_dispatched = 0
+        """The same calls of tasks that a worker holds."""
         self.resolved = 0
         """Tasks that were answered since the start, or cancelled because their client left."""
         self.outcomes = [0] * OUTCOMES
         """Resolved tasks by Outcome's ordinal. Element 0 is not kept: values are the remainder of `resolved`."""
         self.late_results = 0
-        """Results that no task waits for: the attempt, the worker or the client was given up."""
+        """Results that no task waits for, because the attempt is old, or the worker or client was lost."""
         self.dropped_output_rows = 0
-        """Rows of output that were not sent: their client has no room for them, or is gone."""
+        """Rows of output that were not sent, because their client has no room for them or has left."""
         self.rejected_messages = 0
         """Legal messages that were wrong or exceeded a limit."""
         self.wasted_us = 0
-        """The estimated cost of messages that changed nothing. Some of these are in order, as heartbeats are."""
+        """The estimated cost of messages that changed nothing. Some of them are legitimate, for example heartbeats."""
         self.retracted = 0
         """Tasks that workers gave back."""
         self.stopped = 0
-        """Tasks that workers were told to stop."""
+        """Tasks for which workers got a Stop."""
         self.payload_bytes = 0
         """Bytes of the payloads of all open tasks."""
-        self.deaths: Dict[str, int] = {}
+        self.deaths: dict[str, int] = {}
         """Deaths of workers, by cause."""
         self.retries = 0
         """Dispatches of tasks that had failed before."""
         self.dispatch_latencies = Durations()
         """How long tasks waited for their dispatch, since their batch arrived or their inputs were there."""
+
+    @property
+    def waiting_calls(self) -> int:
+        """Calls that no worker holds."""
+        return self.waiting + self.further_waiting
+
+    @property
+    def dispatched_calls(self) -> int:
+        """Calls that a worker holds."""
+        return self.dispatched + self.further_dispatched
+
+    def add_waiting(self, lane: Lane, rows: int, weight: int) -> None:
+        """Count `rows` more tasks that wait in this lane, or fewer if negative. Each stands for `weight` calls."""
+        lane.waiting += rows
+        self.waiting += rows
+        if weight > 1:
+            lane.further_calls += rows * (weight - 1)
+            self.further_waiting += rows * (weight - 1)
+
+    def add_dispatched(self, rows: int, weight: int) -> None:
+        """Count `rows` more tasks that workers hold, or fewer if negative. Each stands for `weight` calls."""
+        self.dispatched += rows
+        if weight > 1:
+            self.further_dispatched += rows * (weight - 1)
 
     def count_death(self, cause: str) -> None:
         """Count the death of a worker, by the cause that its agent or the scheduler gives."""
@@ -100,7 +133,7 @@ class Counts:
         self.resolved += tasks
         self.outcomes[OUTCOME_CANCELLED] += tasks
 
-    def by_outcome(self) -> List[int]:
+    def by_outcome(self) -> list[int]:
         """The number of resolved tasks by Outcome's ordinal, since the start."""
         return [self.resolved - sum(self.outcomes[1:]), *self.outcomes[1:]]
 

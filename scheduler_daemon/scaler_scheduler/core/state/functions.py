@@ -1,12 +1,13 @@
-"""Functions and their table. Each function is kept once, under the digest of its bytes, whichever client sent it."""
+"""Functions and their table. Each function is kept once, under the digest of its bytes, even if several clients send
+it."""
 
-from typing import Dict, Iterator, List, Tuple
+from collections.abc import Iterator
 
 UNKNOWN_NS = -1
 """The mean run time of a function that has not returned yet."""
 
 MINIMUM_NS = 500
-"""The least cost of a task for a worker, whatever its clock measured."""
+"""The least cost of a task for a worker, even if its clock measured less."""
 
 UNKNOWN_SIZE = 0
 SMALL = 1
@@ -20,7 +21,7 @@ KEPT_TASK_NAMES = 4
 """The number of user-given task names that a function remembers."""
 
 _SAMPLE_LIMIT = 64
-"""The weight limit of the mean. A run time may drift, and one odd task must not distort the mean for long."""
+"""The weight limit of the mean. Run times may drift, and one unusual task must not distort the mean for long."""
 
 
 class Function:
@@ -32,6 +33,7 @@ class Function:
         "failed_tasks",
         "task_names",
         "clients",
+        "further_calls",
         "kept_size",
         "kind",
         "mean_ns",
@@ -50,18 +52,20 @@ class Function:
         self.kind = kind
         """The kind of function. Workers that list this kind can run it, and workers that list none."""
         self.payload = payload
-        self.clients: Dict[int, int] = {}
-        """Clients that may still submit tasks of it, by incarnation, with the number of their function numbers that
-        name it."""
+        self.clients: dict[int, int] = {}
+        """The clients that may still submit tasks of it, by incarnation. The value counts the client's numbers for this
+        function."""
         self.tasks = 0
         """Its open tasks."""
+        self.further_calls = 0
+        """Calls of its open tasks, beyond one a task."""
         self.done_tasks = 0
-        """Its results that a task waited for."""
+        """The number of its results that a task waited for."""
         self.run_ns = 0
         """The total run time of these results in nanoseconds."""
         self.failed_tasks = 0
         """Its tasks that ended without a value."""
-        self.task_names: Tuple[str, ...] = ()
+        self.task_names: tuple[str, ...] = ()
         """User-given names of its tasks, the newest first."""
         self.mean_ns = UNKNOWN_NS
         self.sample_count = 0
@@ -107,9 +111,9 @@ class FunctionTable:
     """The functions by digest."""
 
     def __init__(self) -> None:
-        self._by_digest: Dict[bytes, Function] = {}
+        self._by_digest: dict[bytes, Function] = {}
         self._next_number = 1
-        self._unused: List[Function] = []
+        self._unused: list[Function] = []
 
     def __iter__(self) -> Iterator[Function]:
         return iter(list(self._by_digest.values()))
@@ -118,7 +122,7 @@ class FunctionTable:
         return len(self._by_digest)
 
     def add(self, digest: bytes, name: str, kind: str, payload: bytes) -> Function:
-        """Return the function of this digest, and keep it from now on."""
+        """Return the function with this digest. It is added if it is new."""
         function = self._by_digest.get(digest)
         if function is None:
             function = Function(self._next_number, digest, name, kind, payload)
@@ -139,12 +143,12 @@ class FunctionTable:
             self._unused.append(function)
 
     def remove_task(self, function: Function) -> None:
-        """Note that one of its tasks is over."""
+        """Note that one of its tasks has ended."""
         function.tasks -= 1
         if function.is_unused:
             self._unused.append(function)
 
-    def remove_unused(self) -> List[Function]:
+    def remove_unused(self) -> list[Function]:
         """Drop and return the functions that no client holds and no open task names."""
         if not self._unused:
             return []

@@ -1,11 +1,13 @@
-"""The newest rows of what happened to tasks, for monitors and for questions about one task.
+"""The newest history rows of tasks, for monitors and for requests about one task.
 
 History is recorded in runs: the rows of one message or dispatch that have the same function. A run refers to columns
-that exist anyway, so a task in a long batch costs next to nothing. Short runs are packed.
+that exist anyway, so a task in a long batch costs almost nothing. Short runs are packed.
 """
 
+from __future__ import annotations
+
 from collections import deque
-from typing import Deque, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 from scaler_scheduler.core.effects import (
     OUTCOME_CANCELLED,
@@ -26,8 +28,8 @@ SUBMITTED = 0
 DISPATCHED = 1
 STARTED = 2  # it is known to run
 ENDED = 3
-RETURNED = 4  # it has left its worker without an end
-REATTACHED = 5  # a worker that joined again has it already
+RETURNED = 4  # it has left its worker and has not ended
+REATTACHED = 5  # a worker that joined again still holds it
 
 NO_WORKER = 0
 ANY_CLIENT = 0
@@ -39,7 +41,7 @@ SHORT_RUN = 16
 """Runs with fewer rows are packed."""
 
 _RUN_LIMIT = 10_000
-"""The most runs that are kept, however short. A run is up to ten objects."""
+"""The most runs that are kept, even if they are short. A run is up to ten objects."""
 
 _ZERO = (0,)
 
@@ -68,7 +70,7 @@ class History:
 
         Args:
             clock: the time that rows get.
-            limit: at least so many of the newest rows are kept, in long runs.
+            limit: at least this many of the newest rows are kept, in long runs.
         """
         self._clock = clock
         self.first_row = 0
@@ -76,21 +78,21 @@ class History:
         self.next_row = 0
         """The number of the next row."""
         self.limit = limit
-        """The publisher raises it while a monitor listens."""
-        self._runs: Deque[Rows] = deque()
+        """The publisher raises it while a monitor subscribes."""
+        self._runs: deque[Rows] = deque()
         self.tracebacks = Tracebacks()
         """The tracebacks of failed attempts. They are published only in the story of one task."""
-        self._packed: Optional[PackedRows] = None
+        self._packed: PackedRows | None = None
         """The packed rows to which the next short run is added, unless a long run came since."""
 
-    def rows(self, begin: int, limit: int) -> Tuple[int, List[Rows]]:
+    def rows(self, begin: int, limit: int) -> tuple[int, list[Rows]]:
         """Return at most `limit` rows, beginning with row number `begin`, and the number of the first one returned.
 
         Rows that are no longer kept are left out.
         """
         begin = max(begin, self.first_row)
         end = min(begin + limit, self.next_row)
-        found: List[Rows] = []
+        found: list[Rows] = []
         at = self.first_row
         for run in self._runs:
             if at >= end:
@@ -101,9 +103,9 @@ class History:
             at = following
         return begin, found
 
-    def rows_of_task(self, client: int, task_id: int) -> List[Rows]:
-        """Return the rows of one task, one by one. ANY_CLIENT: of this id's tasks of all clients."""
-        found: List[Rows] = []
+    def rows_of_task(self, client: int, task_id: int) -> list[Rows]:
+        """Return the rows of one task, one by one. With ANY_CLIENT: of the tasks of all clients with this id."""
+        found: list[Rows] = []
         is_any = client == ANY_CLIENT
         for run in self._runs:
             ids, clients = run.ids, run.clients
@@ -157,8 +159,8 @@ class History:
         self._add_task(REATTACHED, worker, task)
 
     def record_returned(self, task: Task, worker: Worker, outcome: int, duration: int, error: str) -> None:
-        """Record that a task left its worker without an end, after `duration` nanoseconds. `error` says why the attempt
-        failed."""
+        """Record that a task left its worker after `duration` nanoseconds and has not ended. `error` is the error line
+        of the attempt."""
         self._add_task(RETURNED, worker, task, (outcome,), (duration,), (error,))
 
     def record_ended(
@@ -197,7 +199,7 @@ class History:
                 begin = row
 
     def record_results(
-        self, event: Results, worker: Worker, function: Function, name: str, begin: int, end: int, skipped: List[int]
+        self, event: Results, worker: Worker, function: Function, name: str, begin: int, end: int, skipped: list[int]
     ) -> None:
         """Record results of one function and one task name, in the rows from `begin` up to `end`.
 

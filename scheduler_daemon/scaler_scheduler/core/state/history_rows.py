@@ -4,7 +4,8 @@ Short runs are packed into growing columns. An object for each would be ten time
 """
 
 from array import array
-from typing import List, Sequence, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 PACKED_ROWS = 1024
 """The most rows that are packed together."""
@@ -108,9 +109,9 @@ class PackedRows:
         self._kinds, self._seconds, self._workers = array("B"), array("d"), array("q")
         self._clients, self._ids, self._attempts = array("q"), array("q"), array("I")
         self._outcomes, self._durations = array("B"), array("q")
-        self._names: List[str] = []
-        self._functions: List[str] = []
-        self._errors: List[str] = []
+        self._names: list[str] = []
+        self._functions: list[str] = []
+        self._errors: list[str] = []
         self.rows = Rows(
             self._kinds,
             self._seconds,
@@ -141,7 +142,7 @@ class PackedRows:
     ) -> None:
         """Append a short run. Its columns have one element, or one a row."""
         if self._names and self._names[-1] == name:
-            name = self._names[-1]  # a name arrives anew with each submit: keep one object
+            name = self._names[-1]  # each submit brings a new object for the same name: keep one of them
         for row in range(len(ids)):
             self._kinds.append(kind)
             self._seconds.append(seconds)

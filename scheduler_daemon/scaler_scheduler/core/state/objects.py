@@ -1,10 +1,12 @@
 """The table of objects: bytes that clients sent, and results that are kept for tasks that read them.
 
-An object lives while its client refers to it, or while an open task reads it. Its bytes go once to each host agent or
+An object lives while its client needs it, or while an open task reads it. Its bytes go once to each host agent or
 worker that needs them.
 """
 
-from typing import Iterable, List, Optional, Set, Tuple
+from __future__ import annotations
+
+from collections.abc import Iterable
 
 from scaler_scheduler.core.state.records import Agent, Client, Copies, StoredObject, Worker
 
@@ -20,20 +22,20 @@ class ObjectTable:
     def __len__(self) -> int:
         return self._count
 
-    def find(self, client: Client, object_id: int) -> Optional[StoredObject]:
+    def find(self, client: Client, object_id: int) -> StoredObject | None:
         return client.objects.get(object_id)
 
     def add(self, stored: StoredObject) -> None:
         stored.client.objects[stored.id] = stored
         self._count += 1
 
-    def fill(self, stored: StoredObject, frames: List[bytes]) -> None:
+    def fill(self, stored: StoredObject, frames: list[bytes]) -> None:
         """Store the bytes of an object, which is in the table or about to be added."""
         stored.fill(frames)
         self.bytes += stored.size
 
     def remove(self, stored: StoredObject) -> None:
-        """Remove an object and all notes of its copies."""
+        """Remove an object and the records of its copies."""
         del stored.client.objects[stored.id]
         self._count -= 1
         if stored.frames is not None:
@@ -44,9 +46,9 @@ class ObjectTable:
             for agent in stored.copies.agents | stored.copies.stale_agents:
                 agent.objects.discard(stored)
 
-    def shared_files(self, agent: Agent, workers: Iterable[Worker]) -> List[StoredObject]:
+    def shared_files(self, agent: Agent, workers: Iterable[Worker]) -> list[StoredObject]:
         """Return the objects that this agent's workers expect as files that the agent writes."""
-        found: Set[StoredObject] = set()
+        found: set[StoredObject] = set()
         for worker in workers:
             if worker.agent == agent.incarnation:
                 found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
@@ -59,14 +61,14 @@ class ObjectTable:
         agent.objects.add(stored)
 
     def remove_worker(self, worker: Worker) -> None:
-        """Forget the copies of a worker that is gone."""
+        """Forget the copies of a lost worker."""
         for stored in worker.objects:
             _copies_of(stored).workers.discard(worker)
             _copies_of(stored).file_readers.discard(worker)
         worker.objects = set()
 
-    def remove_agent(self, agent: Agent) -> List[StoredObject]:
-        """Forget the copies of a host agent that is gone. Returns the objects that no other peer has."""
+    def remove_agent(self, agent: Agent) -> list[StoredObject]:
+        """Forget the copies of a lost host agent. Returns the objects that no other peer has."""
         for stored in agent.objects:
             _copies_of(stored).agents.discard(agent)
             _copies_of(stored).stale_agents.discard(agent)
@@ -77,10 +79,10 @@ class ObjectTable:
         agent.objects = set()
         return sorted(lost, key=_name)
 
-    def reconnect_agent(self, agent: Agent) -> List[StoredObject]:
+    def reconnect_agent(self, agent: Agent) -> list[StoredObject]:
         """Note that a host agent has a new connection. Objects on their way to it may be lost.
 
-        Returns the objects whose files its workers made, which it still has.
+        Returns the objects whose files its workers made: the agent still has these.
         """
         for stored in agent.objects:
             if stored.home is not agent:
@@ -90,11 +92,11 @@ class ObjectTable:
         return sorted(made, key=_name)
 
 
-def _name(stored: StoredObject) -> Tuple[int, int]:
+def _name(stored: StoredObject) -> tuple[int, int]:
     return stored.client.incarnation, stored.id
 
 
 def _copies_of(stored: StoredObject) -> Copies:
-    """The copies of an object that some peer was sent."""
+    """The copies of an object that was sent to a peer."""
     assert stored.copies is not None
     return stored.copies

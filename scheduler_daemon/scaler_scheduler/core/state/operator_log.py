@@ -1,13 +1,11 @@
 """Log lines of the core, for operators."""
 
-from typing import List, Tuple
-
 
 class OperatorLog:
     """Lines that the daemon writes to the log after each step."""
 
     def __init__(self) -> None:
-        self._texts: List[Tuple[bool, str]] = []
+        self._texts: list[tuple[bool, str]] = []
 
     def info(self, text: str) -> None:
         self._texts.append((False, text))
@@ -15,7 +13,7 @@ class OperatorLog:
     def warning(self, text: str) -> None:
         self._texts.append((True, text))
 
-    def drain(self) -> List[Tuple[bool, str]]:
+    def drain(self) -> list[tuple[bool, str]]:
         """Return the lines since the last call: whether each is a warning, and its text."""
         texts, self._texts = self._texts, []
         return texts

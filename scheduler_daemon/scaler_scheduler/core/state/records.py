@@ -1,17 +1,19 @@
 """One record for each task, object, client, worker and host agent.
 
-They stand in one module because they refer to one another: a task to its client, its worker and its inputs, and these
-to their tasks. Several modules would be a circle of imports.
+They are in one module because they refer to one another. A task refers to its client, its worker and its inputs, and
+these refer to their tasks. Several modules would import each other in a circle.
 """
 
+from __future__ import annotations
+
 from collections import deque
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Deque, Dict, List, Optional, Sequence, Set, Tuple
 
 from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options
 from scaler_scheduler.core.state.batches import BatchQueue
-from scaler_scheduler.core.state.functions import SMALL, Function
+from scaler_scheduler.core.state.functions import LARGE, SMALL, Function
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
 
 _GONE_WORKERS = 1000
@@ -29,6 +31,7 @@ class Task:
         "function",
         "id",
         "inputs",
+        "is_ahead",
         "is_large",
         "is_retracting",
         "is_stopping",
@@ -51,7 +54,7 @@ class Task:
     def __init__(
         self,
         task_id: int,
-        client: "Client",
+        client: Client,
         function: Function,
         options: Options,
         payload: bytes,
@@ -60,7 +63,7 @@ class Task:
         is_large: bool,
         serial: int,
         cost: int,
-        worker: "Optional[Worker]",
+        worker: Worker | None,
         attempt: int,
         submitted: float,
         since: float,
@@ -75,45 +78,52 @@ class Task:
         self.size = size
         self.is_large = is_large
         self.serial = serial
-        """The key in its worker's table: a number that no other task of this scheduler has."""
+        """The key in its worker's table: a number that is unique in this scheduler."""
         self.cost = cost
         """Nanoseconds that it adds to its worker's load."""
         self.attempt = attempt
-        """The number of its last dispatch. 0: it was not dispatched."""
+        """The attempt number of its last dispatch. 0: it was not dispatched."""
         self.submitted_at = submitted
         """When its batch arrived, in seconds of the monotonic clock."""
         self.since = since
         """When it was dispatched, or began to wait for its dispatch."""
         self.state = DISPATCHED
-        self.worker: Optional[Worker] = worker
+        self.worker: Worker | None = worker
         self.intent = NO_INTENT
         self.is_retracting = False
         """Whether the worker still has to answer a Retract."""
         self.is_stopping = False
-        """Whether the worker was told to stop it."""
-        self.timer: Optional[Timer] = None
+        """Whether the worker got a Stop for it."""
+        self.timer: Timer | None = None
         self.failures = 0
         """Attempts that count against its retries."""
-        self.deaths: Optional[List[str]] = None
+        self.deaths: list[str] | None = None
         """The causes of death of workers that ran it."""
         self.inputs: Sequence[StoredObject] = ()
-        """The objects that it reads. One may be there twice."""
+        """The objects that it reads. An object may occur twice."""
         self.reads_files = False
-        """Whether its worker was told to find some inputs in files of its host."""
+        """Whether its worker must read some inputs from files of its host."""
         self.missing_inputs = 0
-        """The number of inputs that are not there yet. An input that it reads twice counts twice."""
+        """The number of inputs that do not exist yet. An input that it reads twice counts twice."""
+        self.is_ahead = False
+        """Whether its worker got it before all of its inputs, and some of them are missing."""
         self.keep = 0
         """Whether its result is kept: one of the KEEP_ constants of events."""
 
     @property
     def may_store(self) -> bool:
-        """Whether a large result is to stay on its worker's host. False if the function's results are small, because
-        the flag costs a column."""
+        """Whether a large result may stay on its worker's host. False if the function's results are small, because the
+        flag costs a column."""
         return self.keep == KEEP_YES and self.function.kept_size != SMALL
 
     @property
+    def is_large_result(self) -> bool:
+        """Whether its result is probably large, as other results of its function."""
+        return self.function.kept_size == LARGE
+
+    @property
     def is_node(self) -> bool:
-        """Whether it reads objects or its result becomes one."""
+        """Whether it reads objects or its result becomes an object."""
         return self.keep != 0 or len(self.inputs) > 0
 
     def transition(self, action: int) -> None:
@@ -131,27 +141,27 @@ class Timer:
 
     __slots__ = ("task",)
 
-    def __init__(self, task: "Task") -> None:
-        self.task: Optional[Task] = task
+    def __init__(self, task: Task) -> None:
+        self.task: Task | None = task
 
 
 class Copies:
-    """The peers that have a copy of an object, and must be told when it is no longer needed."""
+    """The peers that have a copy of an object. They get a ForgetObjects when it is no longer needed."""
 
     __slots__ = ("agents", "file_readers", "stale_agents", "workers")
 
     def __init__(self) -> None:
-        self.workers: Set[Worker] = set()
-        """Workers that were sent its bytes."""
-        self.agents: Set[Agent] = set()
+        self.workers: set[Worker] = set()
+        """Workers that got its bytes."""
+        self.agents: set[Agent] = set()
         """Host agents with a file that all workers of the host read. The agent or a worker wrote it."""
-        self.file_readers: Set[Worker] = set()
-        """Workers that were given a task that reads this file."""
-        self.stale_agents: Set[Agent] = set()
+        self.file_readers: set[Worker] = set()
+        """Workers that got a task that reads this file."""
+        self.stale_agents: set[Agent] = set()
         """Host agents that may have a file of an attempt that does not count. It is removed with the object."""
 
     @property
-    def holders(self) -> "Set[Worker]":
+    def holders(self) -> set[Worker]:
         """Workers that have a copy."""
         return self.workers | self.file_readers
 
@@ -166,35 +176,38 @@ class StoredObject:
         "frames",
         "home",
         "id",
-        "is_referenced",
+        "is_awaited",
         "is_from_client",
+        "is_referenced",
         "name",
         "producer",
         "readers",
         "size",
     )
 
-    def __init__(self, client: "Client", object_id: int, name: str, producer: Optional["Task"]) -> None:
+    def __init__(self, client: Client, object_id: int, name: str, producer: Task | None) -> None:
         self.client = client
         self.id = object_id
         self.name = name
         self.producer = producer
         """The task that produces it. None once the object exists."""
-        self.home: Optional[Agent] = None
+        self.home: Agent | None = None
         """The host agent whose worker wrote a file of it."""
         self.is_from_client = producer is None
         """Whether the client sent it. Then its bytes count in the client's credit."""
-        self.frames: Optional[List[bytes]] = None
+        self.is_awaited = False
+        """Whether the client is going to send it: the result of a task that had ended before its reader came."""
+        self.frames: list[bytes] | None = None
         """The bytes. None until the object exists, and while only its home has the bytes."""
         self.size = 0
         self.is_referenced = True
-        """Whether its client refers to it."""
+        """Whether its client needs it: the client has not forgotten it."""
         self.readers = 0
         """The number of open tasks that read it."""
         self.blocked_tasks: Sequence[Task] = ()
-        """Tasks that wait for it, once for each time that they read it. Some may be over. An object with a home has
-        some while its bytes are being fetched."""
-        self.copies: Optional[Copies] = None
+        """Tasks that wait for it, once for each time that they read it. Some may have ended. Tasks wait for an object
+        with a home while its bytes are being fetched."""
+        self.copies: Copies | None = None
         """The peers that have a copy. None: its bytes were only sent inside rows."""
 
     def block(self, task: Task) -> None:
@@ -206,24 +219,30 @@ class StoredObject:
 
     @property
     def is_needed(self) -> bool:
-        """Whether its client refers to it, or an open task reads it."""
+        """Whether its client needs it, or an open task reads it."""
         return self.is_referenced or self.readers > 0
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether its bytes do not exist yet, or only its client has them."""
+        return self.producer is not None or self.is_awaited
 
     @property
     def is_remote(self) -> bool:
         """Whether only its home has the bytes."""
         return self.frames is None and self.home is not None
 
-    def fill(self, frames: List[bytes]) -> None:
+    def fill(self, frames: list[bytes]) -> None:
         """Store its bytes."""
         self.frames = frames
         self.producer = None
+        self.is_awaited = False
         size = 0
         for frame in frames:
             size += len(frame)
         self.size = size
 
-    def store_at(self, agent: "Agent", size: int) -> None:
+    def store_at(self, agent: Agent, size: int) -> None:
         """Note that a worker of this agent's host has written it as a file of `size` bytes."""
         self.producer = None
         self.home = agent
@@ -235,31 +254,47 @@ class StoredObject:
         agent.objects.add(self)
 
 
-LaneKey = Tuple[int, Capabilities, str]
+LaneKey = tuple[int, Capabilities, str]
 
 
 class Lane:
     """The waiting tasks of one client that have the same rank, need the same capabilities, and have functions of one
     kind."""
 
-    __slots__ = ("_order", "batches", "capabilities", "client", "is_queued", "kind", "rank", "requeued", "waiting")
+    __slots__ = (
+        "_order",
+        "batches",
+        "capabilities",
+        "client",
+        "debt_ns",
+        "further_calls",
+        "is_queued",
+        "kind",
+        "rank",
+        "requeued",
+        "waiting",
+    )
 
-    def __init__(self, client: "Client", rank: int, capabilities: Capabilities, kind: str) -> None:
+    def __init__(self, client: Client, rank: int, capabilities: Capabilities, kind: str) -> None:
         self.client = client
         self.rank = rank
         self.capabilities = capabilities
         self.kind = kind
         self.batches = BatchQueue()
-        self.requeued: Dict[int, Task] = {}
-        """Tasks by id that came back from a worker or became ready. They go before the batches. Some may no longer
+        self.requeued: dict[int, Task] = {}
+        """Tasks by id that were returned by a worker or became ready. They go before the batches. Some may no longer
         wait."""
-        self._order: List[int] = []
-        """A heap of their ids: the ids of a graph ascend in an order that frees results early. PyPy compares numbers
-        five times as fast as tuples that begin with them."""
+        self._order: list[int] = []
+        """A heap of their ids. The ids of a graph ascend in an order that frees results early. PyPy compares numbers
+        five times as fast as tuples that begin with numbers."""
         self.waiting = 0
         """The number of tasks that wait, in `batches` and `requeued`."""
+        self.further_calls = 0
+        """The calls that they stand for, beyond one a task."""
+        self.debt_ns = 0
+        """Run time in nanoseconds by which its turns were too long. Counted while other lanes of its rank wait."""
         self.is_queued = False
-        """Whether the lane stands in the dispatcher's queue."""
+        """Whether the lane is in the dispatcher's queue."""
 
     def requeue(self, task: Task) -> None:
         """Add a task that goes before the batches."""
@@ -271,6 +306,11 @@ class Lane:
     def key(self) -> LaneKey:
         """The key in its client's table of lanes."""
         return self.rank, self.capabilities, self.kind
+
+    @property
+    def next_options(self) -> Options:
+        """The options of the next task. A task must wait."""
+        return self.first_requeued.options if self.requeued else self.batches.first.options
 
     @property
     def first_requeued(self) -> Task:
@@ -286,7 +326,7 @@ PAUSE_SLOW_CONSUMER = 1
 """A reason to pause a client: too many bytes of results are on their way to it."""
 
 PAUSE_RESTART_HOLD = 2
-"""A reason to pause a client: some of its tasks may run on workers that have not rejoined yet."""
+"""A reason to pause a client: some of its tasks may run on workers that have not joined again yet."""
 
 
 class Client:
@@ -297,6 +337,7 @@ class Client:
         "deadline",
         "answered_tasks",
         "functions",
+        "further_calls",
         "granted_bytes",
         "object_bytes",
         "highest_id",
@@ -330,37 +371,39 @@ class Client:
         self.route = route
         self.name = name
         self.user = user
-        """The user of its first hello. Empty where peers have no keys."""
+        """The user of its first hello. Empty if peers have no keys."""
         self.worker = worker
         """The incarnation of the worker that a nested client lives in. 0: it is not nested."""
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
-        self.functions: Dict[int, Function] = {}
+        self.functions: dict[int, Function] = {}
         """Its functions, by the client's own numbers."""
-        self.rejected_functions: Dict[int, str] = {}
+        self.rejected_functions: dict[int, str] = {}
         """Names of some functions that were not accepted, by the client's own numbers."""
-        self.tasks: Dict[int, Task] = {}
-        """Its tasks that have a record: those that a worker holds, those that wait for another attempt, and graph
+        self.tasks: dict[int, Task] = {}
+        """Its tasks that have a record: tasks that a worker holds, tasks that wait for another attempt, and graph
         tasks."""
-        self.lanes: Dict[LaneKey, Lane] = {}
+        self.lanes: dict[LaneKey, Lane] = {}
         """The lanes with waiting tasks."""
-        self.objects: Dict[int, StoredObject] = {}
+        self.objects: dict[int, StoredObject] = {}
         """Its objects, by id."""
         self.answered_tasks = 0
-        """Tasks that it was sent an answer to."""
+        """The number of its tasks that were answered. A row of several calls counts as its calls."""
+        self.further_calls = 0
+        """Calls of its open tasks, beyond one a task. Only rows that stand for several calls have such."""
         self.highest_id = -1
         self.newest_attempt = 0
-        """The highest attempt number of any of its tasks, here or as told by workers."""
+        """The highest attempt number of any of its tasks, from this scheduler or from a worker's hello."""
         self.stale_attempt = 0
-        """Attempts up to this number may belong to earlier lives of tasks. New dispatches get higher numbers, so that
-        late messages about the earlier ones are ignored."""
+        """Attempts up to this number may belong to earlier submissions of tasks. New dispatches get higher numbers, so
+        late messages about earlier attempts are ignored."""
         self.is_gone = False
         """It has left. The record stays while a worker holds a task of it."""
-        self.outgoing: Optional[Resolved] = None
+        self.outgoing: Resolved | None = None
         self.dropped_output_bytes = 0
-        """Bytes of its tasks' output that were dropped, and that it was not told of."""
+        """Bytes of its tasks' output that were dropped and not reported to it yet."""
         self.granted_bytes = 0
-        """Bytes that it may submit since its welcome, in total, as it was told last."""
+        """The last credit that it got: bytes that it may submit since its welcome, in total."""
         self.submitted_bytes = 0
         """Bytes that it has submitted since its welcome and that were accepted."""
         self.returned_bytes = 0
@@ -370,20 +413,25 @@ class Client:
         self.object_bytes = 0
         """Bytes of the objects that it sent and that are kept."""
         self.sent_bytes = 0
-        """Bytes of results and output that it was sent since its welcome."""
+        """Bytes of results and output that were sent to it since its welcome."""
         self.received_bytes = 0
-        """Bytes of these that it has acknowledged."""
+        """How many of these bytes it has acknowledged."""
         self.result_window = 0
         """Bytes that may be on their way to it. 0: no limit."""
         self.pause_reasons = 0
         """Why none of its tasks is dispatched: PAUSE_SLOW_CONSUMER, PAUSE_RESTART_HOLD or both. 0: no reason."""
-        self.suspended: Set[Tuple[int, int, int]] = set()
+        self.suspended: set[tuple[int, int, int]] = set()
         """Suspended tasks of a nested client's worker, by client, id and attempt. They wait for this client's tasks."""
 
     @property
     def waiting(self) -> int:
         """The number of its waiting tasks."""
         return sum(lane.waiting for lane in self.lanes.values())
+
+    @property
+    def waiting_calls(self) -> int:
+        """The number of calls that its waiting tasks stand for."""
+        return sum(lane.waiting + lane.further_calls for lane in self.lanes.values())
 
     def next_attempt(self, last: int) -> int:
         """Return the number of a task's next dispatch. `last` is the number of its last one."""
@@ -393,16 +441,17 @@ class Client:
         return attempt
 
     def skip_attempts(self, attempt: int) -> None:
-        """Number later dispatches above this attempt, which does not count and which a worker may still run."""
+        """Give later dispatches higher numbers than this attempt, which does not count but may still run on a
+        worker."""
         self.stale_attempt = max(self.stale_attempt, attempt)
         self.newest_attempt = max(self.newest_attempt, attempt)
 
     def lane_of(self, task: Task) -> Lane:
-        """Return the lane for this task of the client. It is made if there is none."""
+        """Return the lane for this task of the client. It is made if it does not exist."""
         return self.lane(task.options, task.function.kind)
 
     def lane(self, options: Options, kind: str) -> Lane:
-        """Return the lane for these options and this kind of functions. It is made if there is none."""
+        """Return the lane for these options and this kind of functions. It is made if it does not exist."""
         key = options.rank, options.capabilities, kind
         lane = self.lanes.get(key)
         if lane is None:
@@ -433,6 +482,7 @@ class Worker:
         "objects",
         "outgoing",
         "pid",
+        "queues_ahead",
         "quiet_checks",
         "route",
         "running",
@@ -461,6 +511,7 @@ class Worker:
         kinds: Kinds,
         deadline: float,
         user: str = "",
+        queues_ahead: bool = False,
     ) -> None:
         self.incarnation = incarnation
         self.agent = agent
@@ -471,20 +522,22 @@ class Worker:
         self.capabilities = dict(capabilities)
         self.user = user
         self.kinds = kinds
+        self.queues_ahead = queues_ahead
+        """Whether it takes rows whose inputs are not there yet."""
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
-        self.tasks: Dict[int, Task] = {}
+        self.tasks: dict[int, Task] = {}
         """The tasks that it holds, by serial number."""
         self.running = 0
         """How many of these are known to run."""
-        self.started_at: Dict[Task, float] = {}
+        self.started_at: dict[Task, float] = {}
         """The tasks that are known to have begun, with suspended ones, and when they began."""
         self.suspended = 0
         """How many tasks are suspended."""
         self.unclaimed = 0
         """Running tasks that no client has submitted since it joined again."""
         self.message_count = 0
-        """Messages that came from it."""
+        """The number of messages from it."""
         self.checked_message_count = 0
         """`message_count` at the last check. `silent_checks` counts checks in a row without an answer to a Retract."""
         self.silent_checks = 0
@@ -494,26 +547,26 @@ class Worker:
         """Nanoseconds of work that it holds, by the functions' mean run times at dispatch. Suspended tasks count 0."""
         self.payload_bytes = 0
         """Payload bytes of the tasks that it holds."""
-        self.functions: Set[Function] = set()
-        """Functions that it was sent and not told to forget."""
-        self.objects: Set[StoredObject] = set()
-        """Objects that it was sent or told to read, and not told to forget."""
+        self.functions: set[Function] = set()
+        """Functions that were sent to it and that it has not been told to forget."""
+        self.objects: set[StoredObject] = set()
+        """Objects that were sent to it or that its tasks read as files, and that it has not been told to forget."""
         self.is_ready = False
-        """Whether it stands in one of the dispatcher's lists."""
+        """Whether it is in one of the dispatcher's lists."""
         self.is_retiring = False
         """Whether it gets no new tasks because its agent is about to end."""
         self.is_unreachable = False
-        """Whether its connection is known to be gone. It gets nothing before it joins again, and its agent's heartbeats
-        do not renew its lease."""
-        self.outgoing: Optional[Dispatch] = None
+        """Whether its connection is known to be lost. It gets no messages until it joins again, and its agent's
+        heartbeats do not renew its lease."""
+        self.outgoing: Dispatch | None = None
         self.sent_tasks = 0
-        """Tasks that it was sent since it joined."""
+        """The number of tasks that were sent to it since it joined."""
         self.done_tasks = 0
-        """Its results that a task waited for."""
+        """The number of its results that a task waited for."""
         self.language = ""
         self.version = ""
         self.usage = (0, 0)
-        """Resident bytes, and milliseconds of processor time, as its agent told last."""
+        """Resident bytes, and milliseconds of processor time, from its agent's last heartbeat."""
 
     @property
     def task_count(self) -> int:
@@ -558,7 +611,7 @@ class Agent:
         "deadline",
         "dead_workers",
         "evacuated",
-        "last_message_at",
+        "last_heartbeat_at",
         "host",
         "incarnation",
         "is_retiring",
@@ -582,20 +635,21 @@ class Agent:
         self.host = host
         self.deadline = deadline
         self.user = user
-        self.objects: Set[StoredObject] = set()
+        self.objects: set[StoredObject] = set()
         """Objects that it has for all workers of its host, sent by the scheduler or written by a worker."""
-        self.dead_workers: Deque[int] = deque(maxlen=_GONE_WORKERS)
-        """Workers whose death came before their hello. Two connections have no common order."""
+        self.dead_workers: deque[int] = deque(maxlen=_GONE_WORKERS)
+        """Workers whose death was reported before their hello came. Messages of two connections have no common
+        order."""
         self.pid = 0
         self.language = ""
         self.version = ""
         self.usage = (0, 0)
-        """Resident bytes, and milliseconds of processor time, of the agent's own process, as it told last."""
+        """Resident bytes, and milliseconds of processor time, of the agent's own process, from its last heartbeat."""
         self.lag_us = 0
         """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
-        self.last_message_at = 0.0
-        """When its last heartbeat or its hello came, in seconds of the monotonic clock."""
+        self.last_heartbeat_at = 0.0
+        """When its last heartbeat came, or its hello if there was none, in seconds of the monotonic clock."""
         self.is_retiring = False
         """Whether it is about to end. Its workers get no new tasks."""
-        self.evacuated: Set[StoredObject] = set()
-        """Objects that it was asked for because it retires. Some may have arrived or be gone."""
+        self.evacuated: set[StoredObject] = set()
+        """Objects that were requested from it because it retires. Some may have arrived or may be dropped."""

@@ -1,15 +1,18 @@
 """All tables together, for parts of the core that keep several of them in step."""
 
+from __future__ import annotations
+
 from collections import deque
-from typing import Deque, Dict, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from scaler_scheduler.core.events import Options
 from scaler_scheduler.core.state.clients import ClientTable
 from scaler_scheduler.core.state.counts import Counts
-from scaler_scheduler.core.state.functions import FunctionTable
+from scaler_scheduler.core.state.functions import Function, FunctionTable
 from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.objects import ObjectTable
-from scaler_scheduler.core.state.records import Task, Worker
+from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.timers import Clock, TimerQueue
 from scaler_scheduler.core.state.workers import AgentTable, WorkerTable
 
@@ -37,7 +40,7 @@ class EndedNode(NamedTuple):
 class UnclaimedTask:
     """A task that a worker runs and that is not in the worker's table.
 
-    Its client has not submitted it again yet, or the task is over, or another worker has it.
+    Its client has not submitted it again yet, or the task has ended, or another worker has it.
     """
 
     __slots__ = ("attempt", "deadline", "is_over", "is_suspended", "worker")
@@ -47,9 +50,10 @@ class UnclaimedTask:
         self.attempt = attempt
         self.is_suspended = is_suspended
         self.is_over = is_over
-        """Whether the task is no longer wanted. Its worker was told to stop it."""
+        """Whether the task is no longer needed. Its worker got a Stop for it."""
         self.deadline = deadline
-        """When its client must have come, or the stopped task must have ended, in seconds of the monotonic clock."""
+        """The deadline for its client to submit it, or for the stopped task to end, in seconds of the monotonic
+        clock."""
 
 
 class Tables:
@@ -79,18 +83,25 @@ class Tables:
         self.timers = TimerQueue()
         self.counts = Counts()
         self.history = History(clock, HISTORY_ROWS)
-        self.ended_nodes: Deque[EndedNode] = deque(maxlen=ENDED_NODES)
+        self.ended_nodes: deque[EndedNode] = deque(maxlen=ENDED_NODES)
         """The newest ended nodes of graphs."""
-        self.unclaimed: Dict[Tuple[int, int], UnclaimedTask] = {}
+        self.unclaimed: dict[tuple[int, int], UnclaimedTask] = {}
         """Unclaimed tasks, by client and id."""
 
-    def find_held(self, worker: Worker, client: int, task_id: int, attempt: int) -> Optional[Task]:
+    def remove_row(self, client: Client, function: Function, options: Options) -> None:
+        """Note that a task of this client and function has ended."""
+        self.functions.remove_task(function)
+        if options.weight > 1:
+            client.further_calls -= options.weight - 1
+            function.further_calls -= options.weight - 1
+
+    def find_held(self, worker: Worker, client: int, task_id: int, attempt: int) -> Task | None:
         """Return the task with this name that this worker holds."""
         task = self.find_task(client, task_id, attempt)
         return task if task is not None and task.worker is worker else None
 
-    def find_task(self, client: int, task_id: int, attempt: int) -> Optional[Task]:
-        """Return the task with this name, on any worker or none."""
+    def find_task(self, client: int, task_id: int, attempt: int) -> Task | None:
+        """Return the task with this name. A worker may hold it, or none."""
         found = self.clients.by_incarnation.get(client)
         task = None if found is None else found.tasks.get(task_id)
         return task if task is not None and task.attempt == attempt else None

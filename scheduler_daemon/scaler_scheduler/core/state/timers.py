@@ -1,7 +1,6 @@
 """The core's clock, the check of leases, and the timers of tasks."""
 
 from heapq import heapify, heappop, heappush
-from typing import List, Tuple
 
 from scaler_scheduler.core.state.records import Task, Timer
 
@@ -10,14 +9,14 @@ LEASE_CHECK_SECONDS = 1.0
 
 
 STALL_SECONDS = 3.0
-"""If a check is late by more than this, the scheduler was stopped. Then leases are extended."""
+"""If a check is late by more than this, the scheduler's process was stopped. Then leases are extended."""
 
-_FEWEST_STALE = 1000
+_MIN_STALE_ENTRIES = 1000
 """Cancelled timers stay in the heap up to this number, before the heap is rebuilt."""
 
 
 class Clock:
-    """The core's time: when the event or tick that is being handled came in.
+    """The core's time: the arrival of the event or tick that is being handled.
 
     Only the scheduler sets `now`. All parts of the core that handle one event read the same time.
     """
@@ -45,7 +44,8 @@ class LeaseTimer:
         return True
 
     def stall_seconds(self) -> float:
-        """Return how long the scheduler was stopped before the check that is due, in seconds. 0: it was not."""
+        """Return how long the scheduler's process was stopped before the due check, in seconds. 0: it was not
+        stopped."""
         return self._lateness if self._lateness > STALL_SECONDS else 0.0
 
 
@@ -53,7 +53,7 @@ class TimerQueue:
     """Timers of tasks by deadline. A cancelled timer drops its task at once and leaves the heap later."""
 
     def __init__(self) -> None:
-        self._heap: List[Tuple[float, int, Timer]] = []
+        self._heap: list[tuple[float, int, Timer]] = []
         self._number = 0
         self._stale = 0
 
@@ -79,12 +79,12 @@ class TimerQueue:
             return
         timer.task = task.timer = None
         self._stale += 1
-        if self._stale > _FEWEST_STALE and self._stale * 2 > len(self._heap):
+        if self._stale > _MIN_STALE_ENTRIES and self._stale * 2 > len(self._heap):
             self._heap = [entry for entry in self._heap if entry[2].task is not None]
             heapify(self._heap)
             self._stale = 0
 
-    def pop_due(self, now: float) -> List[Task]:
+    def pop_due(self, now: float) -> list[Task]:
         """Remove and return the tasks whose deadline has passed."""
         due = []
         while self._heap and self._heap[0][0] <= now:

@@ -1,7 +1,6 @@
 """The newest tracebacks of failed attempts, as their workers sent them, up to a limit in bytes."""
 
 from collections import OrderedDict
-from typing import Tuple
 
 from scaler_scheduler.core.lines import TRACEBACK_BYTES, printable_text
 
@@ -11,7 +10,7 @@ KEPT_BYTES = 4 << 20
 ENTRY_BYTES = 200
 """The size of an entry without its text."""
 
-AttemptName = Tuple[int, int, int]
+TaskAttempt = tuple[int, int, int]
 """Client, id, attempt."""
 
 
@@ -25,7 +24,7 @@ class Tracebacks:
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self.bytes = 0
         self._kept_bytes = kept_bytes
-        self._texts: "OrderedDict[AttemptName, bytes]" = OrderedDict()
+        self._texts: OrderedDict[TaskAttempt, bytes] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._texts)

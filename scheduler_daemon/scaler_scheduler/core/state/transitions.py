@@ -1,6 +1,6 @@
-"""The states of a task, the actions that lead from one to the next (the whole table), and the intents.
-
-An intent is what the scheduler wants of a task that a worker holds. It is no state: the worker's answer decides.
+"""The states of a task, the table of all actions that lead from one state to the next, and the intents. An intent is
+the scheduler's plan for a task that a worker holds. It is not a state, because the worker's answer decides the next
+state.
 """
 
 from scaler_scheduler.core.errors import InvariantError
@@ -27,7 +27,7 @@ WORKER_LOST = 8
 GIVE_UP = 9
 REATTACH = 10  # a worker that joins again runs it already
 READY = 11  # all inputs are there
-UNREADY = 12  # an input is being made again, or fetched from the only host that has it
+UNREADY = 12  # an input is computed again, or fetched from the only host that has it
 ACTION_NAMES = (
     "dispatch",
     "start",
@@ -46,6 +46,7 @@ ACTION_NAMES = (
 
 TRANSITIONS = {
     (BLOCKED, READY): WAITING,
+    (BLOCKED, DISPATCH): DISPATCHED,  # queued ahead of its inputs
     (BLOCKED, CANCEL): CANCELLED,
     (BLOCKED, GIVE_UP): RESOLVED,
     (WAITING, UNREADY): BLOCKED,
@@ -62,7 +63,7 @@ TRANSITIONS = {
     (RUNNING, START): RUNNING,
     (RUNNING, SUSPEND): SUSPENDED,
     (RUNNING, RESUME): RUNNING,
-    (RUNNING, RETRACT): WAITING,  # the worker contradicts itself: it gave back a task that it had begun
+    (RUNNING, RETRACT): WAITING,  # a bad worker: it gave back a task that it had begun
     (RUNNING, RESULT): RESOLVED,
     (RUNNING, RETRY): WAITING,
     (RUNNING, WORKER_LOST): WAITING,
@@ -82,8 +83,8 @@ INTENT_BALANCE = 1  # retract it, to run it on another worker
 INTENT_CANCEL = 2  # the user's cancel: retract it if it has not begun
 INTENT_FORCE = 3  # the user's cancel by force: retract or stop it
 INTENT_TIME_LIMIT = 4  # its time limit is over: stop it
-INTENT_ABANDON = 5  # its client is gone: retract or stop it, and answer nobody
-INTENT_RERUN = 6  # its client was gone and is back: it waits again when it has stopped
+INTENT_ABANDON = 5  # its client has left: retract or stop it, without an answer
+INTENT_RERUN = 6  # its client had left and came back: the task waits again when it has stopped
 
 # TRANSITIONS as a tuple of tuples. Two look-ups without hashing on the hot path (`make bench ONLY=scheduler`).
 _NEXT = tuple(

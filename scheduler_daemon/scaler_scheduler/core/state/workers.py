@@ -1,6 +1,8 @@
 """The tables of workers and host agents."""
 
-from typing import Dict, Iterator, List, Optional
+from __future__ import annotations
+
+from collections.abc import Iterator
 
 from scaler_scheduler.core.state.records import Agent, Worker
 
@@ -9,8 +11,8 @@ class WorkerTable:
     """Workers by incarnation and by connection."""
 
     def __init__(self) -> None:
-        self.by_route: Dict[bytes, Worker] = {}
-        self._by_incarnation: Dict[int, Worker] = {}
+        self.by_route: dict[bytes, Worker] = {}
+        self._by_incarnation: dict[int, Worker] = {}
 
     def __iter__(self) -> Iterator[Worker]:
         return iter(list(self.by_route.values()))
@@ -18,7 +20,7 @@ class WorkerTable:
     def __len__(self) -> int:
         return len(self.by_route)
 
-    def find(self, incarnation: int) -> Optional[Worker]:
+    def find(self, incarnation: int) -> Worker | None:
         return self._by_incarnation.get(incarnation)
 
     def add(self, worker: Worker) -> None:
@@ -29,7 +31,7 @@ class WorkerTable:
         del self.by_route[worker.route]
         del self._by_incarnation[worker.incarnation]
 
-    def expired(self, now: float) -> List[Worker]:
+    def expired(self, now: float) -> list[Worker]:
         """Return the workers whose lease has run out."""
         return [worker for worker in self.by_route.values() if worker.deadline <= now]
 
@@ -38,8 +40,8 @@ class AgentTable:
     """Host agents by incarnation and by connection."""
 
     def __init__(self) -> None:
-        self.by_route: Dict[bytes, Agent] = {}
-        self._by_incarnation: Dict[int, Agent] = {}
+        self.by_route: dict[bytes, Agent] = {}
+        self._by_incarnation: dict[int, Agent] = {}
 
     def __iter__(self) -> Iterator[Agent]:
         return iter(list(self.by_route.values()))
@@ -47,7 +49,7 @@ class AgentTable:
     def __len__(self) -> int:
         return len(self.by_route)
 
-    def find(self, incarnation: int) -> Optional[Agent]:
+    def find(self, incarnation: int) -> Agent | None:
         return self._by_incarnation.get(incarnation)
 
     def add(self, agent: Agent) -> None:
@@ -64,6 +66,6 @@ class AgentTable:
         del self.by_route[agent.route]
         del self._by_incarnation[agent.incarnation]
 
-    def expired(self, now: float) -> List[Agent]:
+    def expired(self, now: float) -> list[Agent]:
         """Return the host agents whose lease has run out."""
         return [agent for agent in self.by_route.values() if agent.deadline <= now]
