@@ -1,4 +1,4 @@
-"""The exceptions of the client library, beside those of the standard library."""
+"""The exceptions that the client library defines. It also raises exceptions of the standard library."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class TaskRefusedError(ScalerError):
 
 
 class RemoteError(ScalerError):
-    """A function that a worker offers by name raised an error; the text is the worker's."""
+    """A function that a worker offers by name raised an error. The text comes from the worker."""
 
 
 class SerializerError(ScalerError, TypeError):
-    """A custom serializer raised.
+    """A custom serializer raised an exception.
 
     The text names the value that the serializer was given, and whether the client or a worker called it.
     """
@@ -83,7 +83,7 @@ class RemoteTraceback(Exception):
 
 
 class SchedulerLostError(ScalerError, BrokenExecutor):
-    """The scheduler was gone for longer than the client's `timeout_seconds`, or it refuses the client."""
+    """The client had no scheduler for longer than its `timeout_seconds`, or the scheduler rejects it."""
 
 
 class UnauthorizedError(ScalerError, ConnectionError):
@@ -95,14 +95,16 @@ class ClientClosedError(ScalerError, RuntimeError):
 
 
 class ObjectNotFoundError(ScalerError, LookupError):
-    """An object that a task reads is gone: its last reference is gone, or its client was cleared."""
+    """An object that a task reads was freed or refused: its last reference was deleted, `clear` was called, or it
+    exceeds a limit.
+    """
 
 
 class GraphCycleError(ScalerError, graphlib.CycleError):
-    """Nodes of a graph need one another in a circle.
+    """The graph has a cycle: some of its nodes depend on each other.
 
-    It is also a `graphlib.CycleError`, and so a `ValueError`. `args[1]` is the list of the keys in the circle, in
-    order; the first key comes again at the end.
+    It is also a `graphlib.CycleError`, and so a `ValueError`. `args[1]` is the list of the keys of the cycle, in order;
+    the first key is repeated at the end.
     """
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Sends large arrays in the arguments of joblib calls as objects, to each host once.
+"""Sends large arrays in the arguments of joblib calls as objects, once to each host.
 
 joblib itself maps such arrays into the memory of its processes, from the same size on (`max_nbytes`). In both cases the
 calls cannot write to them.
@@ -27,7 +27,10 @@ class SharedArrays:
         self._least_bytes = float("inf") if least_bytes is None else least_bytes
         self._lock = threading.Lock()
         self._shared: dict[int, tuple[Any, ObjectRef]] = {}
-        """Arrays and their references by the identity of the array. Keeping the array keeps the identity unique."""
+        """Arrays and their references by the identity of the array.
+
+        The identity is unique as long as the array is kept.
+        """
 
     def share(self, batch: Any) -> None:
         """Replace large arrays by references in the arguments of a batch.
@@ -35,7 +38,7 @@ class SharedArrays:
         Raises:
             ClientClosedError: the client is disconnected.
         """
-        # Custom serializers do not know references.
+        # Custom serializers cannot serialize references.
         if "numpy" in sys.modules and not self._client._has_custom_serializer:
             batch.items = [(fn, self._share_all(args), self._share_keywords(named)) for fn, args, named in batch.items]
 

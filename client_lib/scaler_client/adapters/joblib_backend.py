@@ -21,7 +21,7 @@ from .joblib_calls import Initializer, ParallelCall
 NAME = "scaler"
 
 SNAPSHOT_SECONDS = 2.0
-"""How long to wait for a snapshot, which tells the number of workers. The scheduler publishes one a second."""
+"""How long to wait for a snapshot, which has the number of workers. The scheduler publishes one a second."""
 
 JOIN_SECONDS = 10.0
 """How long to wait for the first worker."""
@@ -47,18 +47,18 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
     """The backend of `joblib.parallel_config(backend="scaler", ...)`, after `register_joblib()`.
 
     By default it uses all workers (`n_jobs=-1`). joblib calls inside its tasks run on the same cluster if they ask for
-    more than one job; a task that waits for them gives up its slot.
+    more than one job. The calling task gives up its slot while it waits for them.
 
     Args:
         address: the address of the scheduler, for a new client of the backend; None: as for `Client`.
-        client: a client to use instead; or a view of one, whose options the tasks then have.
+        client: a client to use instead, or a view of a client; tasks have the options of the view.
         n_workers: the number of workers; None: the number that the scheduler publishes, if it runs on
             this machine.
         inner_max_num_threads: the most threads that BLAS and OpenMP may start in a task; needs threadpoolctl on the
             workers.
         nesting_level: the number of joblib calls around the calls of this backend.
-        initializer: a function that each worker process calls before its first batch of this backend. If it raises,
-            the joblib call raises the same. `Parallel` accepts it too.
+        initializer: a function that each worker process calls before its first batch of this backend. If it raises an
+            exception, the joblib call raises the same exception. `Parallel` accepts this argument too.
         initargs: the arguments of `initializer`.
 
     Raises:
@@ -96,7 +96,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """Return how many batches run at once: `n_jobs`; -1 stands for all workers, -2 for one less, and so on.
 
-        The result for a negative number is at least 2, because joblib runs a single job in this process.
+        For a negative number the result is at least 2, because joblib runs a single job in this process.
         """
         if n_jobs is None:
             n_jobs = self.default_n_jobs
@@ -147,7 +147,7 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
 
     @contextlib.contextmanager
     def retrieval_context(self) -> Iterator[None]:
-        # joblib polls for results in this context, and a task would keep its slot meanwhile.
+        # joblib polls for results in this context; a task would keep its slot during the polling.
         assert self._call is not None
         self._call.wait_in_task()
         yield
@@ -247,5 +247,6 @@ def _check_arguments(address: Any, client: Any, n_workers: Any) -> None:
 
 
 def _disconnect_in_thread(client: Client) -> None:
-    # In another thread: the garbage collector calls this in any thread, maybe in one that the client waits for.
+    # Disconnect in another thread: the garbage collector calls this in any thread, maybe in one that the client waits
+    # for.
     threading.Thread(target=client.disconnect, name="scaler-joblib-leaves", daemon=True).start()

@@ -44,8 +44,9 @@ class Initializer:
         Raises:
             BaseException: the exception of the function. The next batch calls the function again.
         """
-        # No lock: a worker runs one task at a time. If the function waits for tasks of its own, the next batch on this
-        # worker calls it too. Waiting for the first call would keep the slot that these tasks need.
+        # No lock is needed, because a worker runs one task at a time. If the function waits for tasks that it has
+        # submitted, the next batch on this worker calls the function too. To wait for the first call would keep the
+        # slot that these tasks need.
         if self._name in _initialized:
             _initialized.move_to_end(self._name)
             return
@@ -56,13 +57,11 @@ class Initializer:
 
 
 _initialized: collections.OrderedDict[str, None] = collections.OrderedDict()
-"""The initializers that this process has called, the last used one at the end."""
+"""The initializers that this process has called; the most recently used one is at the end."""
 
 
 class ParallelCall:
-    """One call of joblib.Parallel.
-
-    The thread of the call makes it. That thread and the client's callback thread submit the batches.
+    """One call of joblib.Parallel. The calling thread and the client's callback thread submit its batches.
 
     Args:
         client: the client that submits the batches.
@@ -94,7 +93,7 @@ class ParallelCall:
             threads: the most threads that BLAS and OpenMP may start; None: no limit.
             callback: called with the future when it is done.
         """
-        # An error would surprise joblib: in a callback, joblib would wait for the batch forever.
+        # joblib does not expect an error here: after an error in a callback, joblib would wait for the batch for ever.
         try:
             self._arrays.share(batch)
             future = self._client.submit(self._run, batch, threads)

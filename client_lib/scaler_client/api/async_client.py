@@ -23,7 +23,8 @@ from .client_settings import checked_settings
 from .event_loop import LoopEvent, run_in_thread
 from .graph import submit_graph
 from .local_cluster import LocalCluster
-from .map import Arguments, MapRun, check_one_iterable
+from .map import check_one_iterable, checked_count, result_parts, start_async_results, submit_buffer
+from .map_run import Arguments, MapRun
 from .progress import REFRESH_SECONDS, progress_bar
 from .submit import NOT_GIVEN, split_profiling_argument
 from .wait import checked_futures
@@ -197,7 +198,7 @@ class AsyncClient:
 
         Args:
             fn: the function; any callable, or a function by name (`named`).
-            args: the positional arguments. An `ObjectRef` among them stands for its object.
+            args: the positional arguments. An `ObjectRef` among them stands for its object, a future for its result.
             profiling: whether this task is measured, True or False; as for `Client.submit`.
             kwargs: the keyword arguments.
 
@@ -243,16 +244,82 @@ class AsyncClient:
         plan = self._connected._map_plan(fn, iterable, progress)
         changed = LoopEvent(io_thread)
         with progress_bar(progress, iterable) as bar:
-            run = MapRun(io_thread, plan, changed, bar)
+            run = MapRun(io_thread, plan, changed, True, bar)
+            seconds = REFRESH_SECONDS if progress else None
+            results: list[T] = []
             try:
-                for _ in run.submit():
-                    await asyncio.sleep(0)  # other coroutines get their turn
-                for _ in run.collect():
-                    await changed.wait(REFRESH_SECONDS if progress else None)
-                return run.results
+                for must_wait in run.submit():
+                    if must_wait:
+                        await changed.wait(seconds)
+                    else:
+                        await asyncio.sleep(0)  # other coroutines get their turn
+                while not run.is_over:
+                    changed.clear()
+                    values = run.poll()
+                    if values is None:
+                        await changed.wait(seconds)
+                        run.show()
+                    else:
+                        results += values
+                run.show()
+                return results
             except BaseException:
                 run.cancel_rest()
                 raise
+
+    def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> AsyncIterator[T]:
+        """Call `fn(*arguments)` on the workers for each tuple of arguments; return an iterator of the results.
+
+        Unlike `map`, it reads the iterable as its results are read. So memory stays flat for any number of calls.
+
+        Args:
+            fn: the function.
+            iterable: one tuple or list of arguments for each call, as for `map`. It may be endless.
+            buffer: the most calls that are submitted before their results are read.
+
+        Returns:
+            An iterator for `async for`, in the order of the arguments. It raises the exception of a call at the place
+            of its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed.
+
+        Raises:
+            TypeError: as for `map`; items that are read later raise in the iterator. Or `buffer` is no whole number.
+            ValueError: `buffer` is below 1.
+            RuntimeError: the client is not connected.
+        """
+        return self._iterate_map(fn, iterable, buffer, is_ordered=True)
+
+    def imap_unordered(
+        self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000
+    ) -> AsyncIterator[T]:
+        """As `imap`, with the results in the order in which they come.
+
+        Args:
+            fn: the function.
+            iterable: one tuple or list of arguments for each call.
+            buffer: the most calls that are submitted before their results are read.
+
+        Returns:
+            An iterator for `async for`. It raises the exception of a call that fails, and ends.
+
+        Raises:
+            TypeError: as for `imap`.
+            ValueError: `buffer` is below 1.
+            RuntimeError: the client is not connected.
+        """
+        return self._iterate_map(fn, iterable, buffer, is_ordered=False)
+
+    def _iterate_map(
+        self, fn: Callable[..., T], iterable: Iterable[Arguments], buffer: int, is_ordered: bool
+    ) -> AsyncIterator[T]:
+        checked_count("buffer", buffer)
+        io_thread = self._connected._io_thread
+        plan = self._connected._map_plan(fn, iterable, False)
+        changed = LoopEvent(io_thread)
+        run: MapRun[T] = MapRun(io_thread, plan, changed, fails_fast=False)
+        if not is_ordered:
+            run.feed.ready = deque()
+        submit_buffer(run, buffer, 0)
+        return start_async_results(run, result_parts(run, buffer, is_ordered), changed)
 
     async def gather(self, futures: Iterable[asyncio.Future[T]]) -> list[T]:
         """Wait for futures and return their results. If this coroutine is cancelled, all the futures are cancelled.

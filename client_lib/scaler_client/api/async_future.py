@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ClientClosedError
 from ..futures.profiling import NOT_DONE, ProfilingInfo
+from ..futures.result_references import reference_to
 from ..nested import slot_await, task_host
+from ..pickling.references import STAND_INS, reduced
 from .event_loop import call_in_loop
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ T = TypeVar("T")
 
 
 class CompletionQueue:
-    """Passes finished tasks to an event loop, many at a time: each call from another thread wakes the loop."""
+    """Passes finished tasks to an event loop, in batches, because each call from another thread wakes the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -79,7 +81,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
             The durations and the peak memory of the last attempt.
 
         Raises:
-            ValueError: the task is not done, was submitted without profiling, or did not end on a worker.
+            ValueError: the task is not done, was submitted without profiling, or ended without a worker's answer.
             asyncio.CancelledError: the task was cancelled.
         """
         if not self.done():
@@ -94,6 +96,9 @@ class AsyncTaskFuture(asyncio.Future[T]):
         return slot_await.await_without_slot(self._io_thread, self)
 
     __iter__ = __await__
+
+    def __reduce__(self) -> Any:
+        return reduced(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._task!r}>"
@@ -122,3 +127,6 @@ class AsyncTaskFuture(asyncio.Future[T]):
             self.set_result(self._task.result())
         else:
             self.set_exception(error)
+
+
+STAND_INS[AsyncTaskFuture] = lambda future: reference_to(future._task)

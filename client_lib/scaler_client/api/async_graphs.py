@@ -27,7 +27,7 @@ async def send_object(client: Client, first: Any, second: Any, name: str) -> Obj
 
 async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
     """Do what `Client.get` does; if cancelled, cancel the nodes that have not begun."""
-    task = client._current_task()  # read here: the thread below runs no task
+    task = client._current_task()  # read in this thread, because the thread below runs no task
     plan = await asyncio.wrap_future(run_in_thread(lambda: GraphPlan(client, graph, keys, task)))
     changed = LoopEvent(client._io_thread)
     plan.submit(changed.set)

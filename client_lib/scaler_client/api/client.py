@@ -31,26 +31,24 @@ class Client(DataApi):
     Use it in a `with` statement, or call `disconnect` at the end.
 
     A client can be passed to tasks. An instance of a subclass keeps its class and its attributes; its `__init__` is not
-    called on the worker. Inside a task, all clients of one scheduler share one connection. Tasks that are submitted
-    there are children of the submitting task. The submitting task gives up its slot while it waits for them, and
-    `disconnect` ends this client only.
+    called on the worker. Inside a task, all clients of one scheduler share one connection. A task that submits tasks is
+    their parent. The parent gives up its slot while it waits for its children. `disconnect` ends this client only.
 
     Args:
-        address: the address of the scheduler, such as `tcp://127.0.0.1:2345`, or a `LocalCluster`. If it is None, the
-            environment variable `SCALER_ADDRESS` counts; inside a task, the scheduler of the task. If there is no
-            address at all, a local cluster is started, which ends with the client.
+        address: the address of the scheduler, such as `tcp://127.0.0.1:2345`, or a `LocalCluster`. If it is None, a
+            client inside a task connects to the scheduler of the task; another client takes the environment variable
+            `SCALER_ADDRESS`. Without that variable, the client starts a local cluster, and ends it when it disconnects.
         profiling: whether every task is measured; see `TaskFuture.profiling_info`.
-        timeout_seconds: how many seconds to wait for the scheduler, at the start and whenever it is gone. After that
-            time, futures raise `SchedulerLostError`.
-        heartbeat_interval_seconds: the number of seconds between two messages that tell the scheduler that the client
-            is alive.
+        timeout_seconds: how many seconds to wait for the scheduler, at the start and when the connection is lost. After
+            that time, futures raise `SchedulerLostError`.
+        heartbeat_interval_seconds: the number of seconds between two heartbeats to the scheduler.
         serializer: the class that turns functions, arguments and results into bytes; None: cloudpickle.
         graph_backend: the library that analyses graphs before they are submitted: `"python"`, or `"graphblas"` for very
             large graphs. Results are the same. `"graphblas"` needs the extra `scaler-client[graphblas]`.
-        stream_output: whether to show here what the tasks print, each line with its host, process and task.
+        stream_output: whether to show the output of tasks in this process, each line with its host, process and task.
         keys: the folder of keys (made by `scaler_scheduler keygen`), for a scheduler that requires keys. If it is None,
-            the local cluster's folder counts, or the environment variable `SCALER_KEYS`; inside a task, the worker's
-            keys. An empty string means no keys.
+            the client takes the folder of the local cluster, or the environment variable `SCALER_KEYS`; inside a task,
+            the worker's keys. An empty string means no keys.
 
     Raises:
         TypeError: an argument has a wrong type; the text names it.
@@ -60,8 +58,8 @@ class Client(DataApi):
         ImportError: the library of the graph backend is not installed.
         ConnectionError: no scheduler answers at the address in time, or the scheduler refuses the client.
         UnauthorizedError: the key is missing or not authorized. It is a `ConnectionError`.
-        OSError: the process may open too few files; the text names the limit.
-        RuntimeError: the local cluster is shut down, or cannot be started.
+        OSError: the limit of open files of this process is too low; the text names the limit.
+        RuntimeError: the local cluster is shut down, or cannot start.
         ModuleNotFoundError: a package that a local cluster needs is not installed; the text names it.
 
     Example:
@@ -97,7 +95,7 @@ class Client(DataApi):
         self._set_up(settings)
 
     def _set_up(self, settings: ClientSettings, scheduler: int = 0) -> None:
-        """Connect, with settings that are checked.
+        """Connect with checked settings.
 
         Args:
             scheduler: the incarnation of the scheduler of a pickled client; 0 for a new client.
@@ -153,10 +151,10 @@ class Client(DataApi):
         return self._connection.address
 
     def clear(self) -> None:
-        """Cancel all tasks of this client that have not begun, and forget all its objects.
+        """Cancel all tasks of this client that have not begun, and free all its objects.
 
-        Waits until the scheduler has confirmed it. Tasks that run go on, and the client stays usable. Inside a task,
-        this concerns only tasks and objects of the calling task. On a view, this concerns the whole client.
+        Waits until the scheduler has confirmed it. Running tasks continue, and the client stays usable. Inside a task,
+        only the tasks and objects of the calling task are concerned. On a view, the whole client is concerned.
 
         Raises:
             ClientClosedError: the client is disconnected.
@@ -188,14 +186,14 @@ class Client(DataApi):
             keys: a key of the graph, or a list of keys, nested to any depth.
 
         Returns:
-            The value of the key. For a list of keys a tuple of values, nested in the same way.
+            The value of the key; for a list of keys a tuple of values, nested like the list.
 
         Raises:
             ImportError: dask is not installed, or older than 2024.12.
             TypeError: `dsk` is no dask graph, or a node cannot be pickled.
             KeyError: a requested key is not in the graph.
             ValueError: a key that another node needs is not in the graph; the text names both.
-            RuntimeError: keys need one another in a circle.
+            RuntimeError: the graph has a cycle.
             BaseException: the exception of the first node that failed.
 
         Example:
@@ -213,8 +211,8 @@ class Client(DataApi):
     def disconnect(self) -> None:
         """Leave the scheduler, and cancel all tasks that are not done. A second call does nothing.
 
-        On a view, this disconnects the whole client. Inside a task, it ends this client only, and its tasks go on. A
-        local cluster that the client started ends too.
+        On a view, this disconnects the whole client. Inside a task, it ends this client only, and the client's tasks
+        continue. A local cluster that the client started ends too.
         """
         if self._nested_handle is None:
             self._connection.close(DISCONNECTED)
@@ -275,7 +273,7 @@ CONNECTION_ATTRIBUTES = frozenset({
     "_connection", "_dump_call", "_functions", "_io_thread", "_nested_handle", "_options", "_own_cluster",
     "_sends_no_options", "_serializer", "_settings",
 })  # fmt: skip
-"""The attributes that are made anew when a client is unpickled. All others belong to a subclass and are pickled."""
+"""The attributes that unpickling creates again. All other attributes belong to a subclass and are pickled."""
 
 
 def _restore(kind: type[C], settings: ClientSettings, scheduler: int, attributes: dict[str, Any]) -> C:

@@ -18,7 +18,7 @@ _DEFAULT_OPTIONS = TaskOptions()
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """The arguments of a client, checked. They are enough to make the same client elsewhere."""
+    """The checked arguments of a client. They are enough to make the same client in another process."""
 
     address: str | None
     """The address of the scheduler; None: it was not given."""
@@ -30,7 +30,7 @@ class ClientSettings:
     options: TaskOptions = _DEFAULT_OPTIONS
 
     def __reduce__(self) -> Any:
-        # The path of the folder is pickled, not the keys: another host has its own keys there, or none.
+        # The path of the folder is pickled, not the keys: on another host the same path may hold other keys, or none.
         parts = self.address, self.timeout_seconds, self.heartbeat_interval_seconds, self.serializer, self.keys
         return ClientSettings, parts if self.options == _DEFAULT_OPTIONS else (*parts, self.options)
 

@@ -29,20 +29,18 @@ class DataApi(Submitter):
     def send_object(self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "") -> ObjectRef:
         """Send an object to the scheduler once, so that many tasks can read it.
 
-        Call it as `send_object(obj)`, `send_object("name", obj)` or `send_object(obj, name="name")`. The object goes to
-        the scheduler once, and once to each host with tasks that read it.
-
-        Arrays, and other objects that pickle to buffers, are not copied: do not change them while the reference exists.
-        In tasks they are read-only.
+        Call it as `send_object(obj)`, `send_object("name", obj)` or `send_object(obj, name="name")`. The object is sent
+        once to the scheduler, and once to each host with tasks that read it. Arrays, and other objects that pickle to
+        buffers, are not copied: do not change them while the reference exists. In tasks they are read-only.
 
         Args:
             first: the object; or its name, if a second argument is given.
             second: the object, if the first argument is its name.
-            name: the name that people see.
+            name: the object's name in `repr` and monitors.
 
         Returns:
-            The reference. Pass it in the arguments of `submit`, `map` and graphs: tasks receive the object. When the
-            last reference is gone, and no task reads the object, it is freed everywhere.
+            The reference. Pass it in the arguments of `submit`, `map` and graphs: tasks receive the object. The object
+            is freed everywhere when its last reference is deleted and no open task reads it.
 
         Raises:
             TypeError: the object cannot be pickled, or the name is not a string.
@@ -78,8 +76,8 @@ class DataApi(Submitter):
         Raises:
             TypeError: the graph is not a dict, or a node cannot be pickled; the text names the node.
             ValueError: a requested key is not in the graph; the text names it.
-            GraphCycleError: nodes need one another in a circle; the text names them. It is a `ValueError`.
-            ObjectNotFoundError: a node reads an object that is gone.
+            GraphCycleError: the graph has a cycle; the text names its nodes. It is a `ValueError`.
+            ObjectNotFoundError: a node reads an object that was freed.
             ClientClosedError: the client is disconnected.
 
         Example:

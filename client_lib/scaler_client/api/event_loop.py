@@ -1,4 +1,4 @@
-"""Between an event loop and other threads: events, calls into the loop, blocking calls in a thread."""
+"""Connects an event loop with other threads: events, calls into the loop, blocking calls in a thread."""
 
 from __future__ import annotations
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import concurrent.futures
-import functools
-import itertools
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.future import TaskFuture
 from ..io.io_thread import IoThread
-from ..pickling.load_failures import add_note
+from .map import checked_count, iterate_map
+from .map_run import MapPlan, MapRun
 from .wait import checked_timeout
 
 P = ParamSpec("P")
@@ -29,6 +27,10 @@ class CallSubmitter(Protocol):
     def _io_thread(self) -> IoThread: ...
 
     def _submit_call(self, fn: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TaskFuture[T]: ...
+
+    def _map_plan(
+        self, fn: Callable[..., T], iterable: Iterable[Any], progress: bool, row_calls: int | None = None
+    ) -> MapPlan[T]: ...
 
 
 class ClusterExecutor(concurrent.futures.Executor):
@@ -50,8 +52,10 @@ class ClusterExecutor(concurrent.futures.Executor):
         self._loss = self._io_thread.loss
         self._submit_lock = threading.RLock()  # reentrant: pickling arguments runs user code, which may submit
         self._is_shut_down = False
-        # The futures that `shutdown` waits for. Weak: a future that no one keeps is dropped when it is done.
+        # The futures that `shutdown` waits for. The references are weak, so a future without other references is
+        # dropped when it is done.
         self._futures: weakref.WeakSet[TaskFuture[Any]] = weakref.WeakSet()
+        self._runs: weakref.WeakSet[MapRun[Any]] = weakref.WeakSet()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> TaskFuture[T]:
         """Call `fn(*args, **kwargs)` on a worker. Returns at once.
@@ -70,10 +74,7 @@ class ClusterExecutor(concurrent.futures.Executor):
             TypeError: the function or an argument cannot be pickled, or `fn` is not callable.
         """
         with self._submit_lock:
-            if self._is_shut_down:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            if self._io_thread.loss is not self._loss:
-                raise SchedulerLostError(str(self._io_thread.loss))
+            self._check_open()
             future = self._client._submit_call(fn, args, kwargs)
             self._futures.add(future)
         return future
@@ -88,36 +89,37 @@ class ClusterExecutor(concurrent.futures.Executor):
     ) -> Iterator[T]:
         """Call `fn` with the first items of all iterables, then with the second items, and so on.
 
-        Tasks are submitted in this call. If a call fails, or if the iterator is closed, tasks that have not begun are
+        Calls are submitted in this call. If a call fails, or if the iterator is closed, calls that have not begun are
         cancelled.
 
         Args:
             fn: the function.
             iterables: the iterables; the shortest one ends the map.
             timeout: seconds from this call until the iterator raises `TimeoutError` instead of waiting; None: no limit.
-            chunksize: how many calls make one task.
-            buffersize: how many tasks may be submitted before their results are read; None: all.
+            chunksize: how many calls a worker gets together; 1: as many as run for a few milliseconds.
+            buffersize: how many calls may be submitted before their results are read; None: all.
 
         Returns:
-            An iterator of the results, in order. It raises the exception of a call at the place of its result.
+            An iterator of the results, in order. If a call failed, the iterator raises its exception in place of its
+            result.
 
         Raises:
-            TypeError: `chunksize`, `buffersize` or `timeout` has a wrong type; or as for `submit`.
+            TypeError: `chunksize`, `buffersize` or `timeout` has a wrong type, the function or an argument cannot be
+                pickled, or `fn` is not callable.
             ValueError: `chunksize` or `buffersize` is below 1.
             RuntimeError: the executor is shut down, or the client is disconnected.
         """
-        _check_count("chunksize", chunksize)
+        checked_count("chunksize", chunksize)
         if buffersize is not None:
-            _check_count("buffersize", buffersize)
+            checked_count("buffersize", buffersize)
         seconds = checked_timeout(timeout)
         deadline = None if seconds is None else time.monotonic() + seconds
-        calls = zip(*iterables)
-        if chunksize == 1:
-            return self._results(itertools.starmap(functools.partial(self.submit, fn), calls), deadline, buffersize, 1)
-        chunk_fn = functools.partial(_call_chunk, fn)
-        chunks = iter(lambda: list(itertools.islice(calls, chunksize)), [])
-        futures = (self.submit(chunk_fn, chunk) for chunk in chunks)
-        return _flatten(self._results(futures, deadline, buffersize, chunksize))
+        with self._submit_lock:
+            self._check_open()
+            plan = self._client._map_plan(fn, zip(*iterables), False, None if chunksize == 1 else chunksize)
+            run, results = iterate_map(self._io_thread, plan, buffersize, deadline=deadline)
+            self._runs.add(run)
+        return results
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more calls. The client stays connected.
@@ -129,41 +131,21 @@ class ClusterExecutor(concurrent.futures.Executor):
         with self._submit_lock:
             self._is_shut_down = True
             futures = [future for future in self._futures if not future.done()]
+            runs = list(self._runs)
         if cancel_futures:
             self._cancel(futures)
+            for run in runs:
+                run.cancel_rest()
         if wait:
             concurrent.futures.wait(futures)
+            for run in runs:
+                run.wait()
 
-    def _results(
-        self, submitted: Iterator[TaskFuture[T]], deadline: float | None, buffersize: int | None, chunksize: int
-    ) -> Iterator[T]:
-        """Submit now, which a generator would put off, and return an iterator of the results."""
-        futures = deque(itertools.islice(submitted, buffersize))
-        first = 0
-
-        def next_result() -> T:
-            nonlocal first
-            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
-            try:
-                result = futures[0].result(remaining)
-            except Exception as error:
-                if futures[0].done() and not futures[0].cancelled():
-                    items = f"item {first}" if chunksize == 1 else f"items {first} to {first + chunksize - 1}"
-                    add_note(error, f"of {items} of map")
-                raise
-            first += chunksize
-            futures.popleft()
-            futures.extend(itertools.islice(submitted, 1))
-            return result
-
-        def results() -> Iterator[T]:
-            try:
-                while futures:
-                    yield next_result()  # a local name would keep the result alive until the next one is requested
-            finally:
-                self._cancel(futures)
-
-        return results()
+    def _check_open(self) -> None:
+        if self._is_shut_down:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        if self._io_thread.loss is not self._loss:
+            raise SchedulerLostError(str(self._io_thread.loss))
 
     def _cancel(self, futures: Iterable[TaskFuture[Any]]) -> None:
         open_futures = [future for future in futures if not future.done()]
@@ -177,22 +159,3 @@ class ClusterExecutor(concurrent.futures.Executor):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._client!r}{', shut down' if self._is_shut_down else ''}>"
-
-
-def _call_chunk(fn: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> list[T]:
-    """Run the calls of one task of a `map` with chunks, on the worker."""
-    return [fn(*arguments) for arguments in calls]
-
-
-def _flatten(chunks: Iterator[list[T]]) -> Iterator[T]:
-    for chunk in chunks:
-        chunk.reverse()
-        while chunk:
-            yield chunk.pop()
-
-
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number, not {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be >= 1, not {value}")

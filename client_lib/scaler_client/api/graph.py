@@ -20,7 +20,7 @@ from ..protocol.messages import Keep
 from .submit import Submitter
 
 MAX_NAMED_KEYS = 3
-"""The most keys of a graph that the scheduler shows to people."""
+"""The most keys of a graph that the scheduler shows in monitors."""
 MAX_KEY_LENGTH = 50
 """The most characters of each shown key."""
 
@@ -38,9 +38,8 @@ class GraphPlan:
 
     Raises:
         TypeError: the graph is not a mapping, a key is not hashable, or a node cannot be pickled; the text names it.
-        ValueError: a key is not in the graph, nodes need one another in a circle, or a reference belongs to another
-            client.
-        ObjectNotFoundError: the object of a reference is gone.
+        ValueError: a key is not in the graph, the graph has a cycle, or a reference belongs to another client.
+        ObjectNotFoundError: the object of a reference was freed.
     """
 
     def __init__(
@@ -180,7 +179,7 @@ def _keys_text(keys: Sequence[Hashable]) -> str:
 
 
 def _key_text(key: Hashable) -> str:
-    """Return one key as text. The text can be encoded, and an error in `__repr__` does not stop the submission."""
+    """Return one key as text that UTF-8 can encode. An error in `__repr__` does not stop the submission."""
     try:
         text = key if isinstance(key, str) else repr(key)
     except Exception:

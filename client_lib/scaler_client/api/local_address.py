@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import secrets
 import socket
+from contextlib import suppress
 from typing import Any
 
-from ..commands.addresses import Address, AddressError, parse_bind_address
+from ..commands.addresses import Address, AddressError, default_monitor_address, parse_bind_address
+
+SOCKET_DIRECTORY = "/tmp"
+"""The folder of socket files. A name in it is short enough for a socket, unlike many a name below TMPDIR."""
 
 
 def checked_bind_address(address: Any) -> Address:
     if address is not None and not isinstance(address, str):
         raise TypeError(f"address must be a string, not {address!r}")
-    return _choose_port(parse_bind_address("tcp://127.0.0.1:*" if address is None else address))
+    return _default_address() if address is None else _choose_port(parse_bind_address(address))
+
+
+def _default_address() -> Address:
+    """Return the address of a new socket file, or a free local port where there are no such files.
+
+    A round trip through a file is a tenth faster than through tcp (decision 60), and only this user can connect.
+    """
+    if os.name == "posix" and os.access(SOCKET_DIRECTORY, os.W_OK):
+        return Address("ipc", "", 0, f"{SOCKET_DIRECTORY}/scaler_{os.getpid()}_{secrets.token_hex(4)}")
+    return Address("tcp", "127.0.0.1", free_port(), "")
+
+
+def remove_socket_files(bound: Address) -> None:
+    """Remove the socket files of a scheduler that was killed, so that it could not remove them itself."""
+    if bound.transport == "ipc":
+        for path in (bound.path, default_monitor_address(bound).path):
+            with suppress(OSError):
+                os.unlink(path)
 
 
 def choose_monitor_port(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with a port number in `monitor_address`: if it asks for any free port, one is chosen here."""
+    """Return the options with a port number in `monitor_address`.
+
+    If the address asks for any free port, this function chooses one.
+    """
     try:
         monitor = parse_bind_address(options["monitor_address"])
     except (KeyError, TypeError, AttributeError, AddressError):  # the scheduler reports the error
@@ -36,7 +63,10 @@ def free_port() -> int:
 
 
 def reachable_address(bind: Address) -> Address:
-    """Return the address to connect to from this machine: the loopback interface if the scheduler binds them all."""
+    """Return the address to connect to from this machine.
+
+    If the scheduler binds all interfaces, it is the loopback interface.
+    """
     return dataclasses.replace(bind, host="127.0.0.1") if bind.host == "*" else bind
 
 

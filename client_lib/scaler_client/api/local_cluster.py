@@ -23,7 +23,14 @@ from ..io.process_exit import interrupts_deferred
 from ..monitor.monitor_address import find_monitor_address
 from ..monitor.newest_snapshot import NewestSnapshot
 from ..protocol.snapshots import Snapshot
-from .local_address import checked_bind_address, choose_monitor_port, is_listening, is_local, reachable_address
+from .local_address import (
+    checked_bind_address,
+    choose_monitor_port,
+    is_listening,
+    is_local,
+    reachable_address,
+    remove_socket_files,
+)
 from .local_options import LaunchCommands, check_options, command_options
 from .scheduler_commands import check_ui_libraries, installed_schedulers
 from .task_options import checked_bool
@@ -33,9 +40,9 @@ MAX_WORKERS = 10_000
 START_SECONDS = 60.0
 POLL_SECONDS = 0.02
 STOP_SECONDS = 10.0
-"""Each command promises to end within 5 seconds. After this time it is killed."""
+"""Each command should end within 5 seconds. After this time it is killed."""
 JOIN_SECONDS = 10.0
-"""Views of a cluster wait for its workers until this time after the start."""
+"""Notebook views wait for the workers until this time after the cluster's start."""
 PROGRAMS = ("scaler_scheduler", "scaler_cluster", "scaler_ui")
 
 _page_addresses: dict[str, str] = {}
@@ -57,20 +64,22 @@ class LocalCluster:
 
     Args:
         n_workers: the number of worker processes; None: one for each usable core.
-        address: the address that the scheduler binds, such as `tcp://127.0.0.1:2345`; None: a free local port.
+        address: the address that the scheduler binds, such as `tcp://127.0.0.1:2345`. None: a socket file in /tmp that
+            only programs of this user can reach, or a free local port where there are no socket files.
         scheduler_python: the interpreter that runs the scheduler. None takes the first one of: the interpreter in
             `SCALER_SCHEDULER_PYTHON`, a PyPy with the scheduler, a `scaler_scheduler` command on the path, this
             interpreter.
-        logging_level: the lowest level that both commands log to standard error; None: as configured.
+        logging_level: the lowest level that both commands log to standard error; None: the level in their configuration
+            files.
         keys: the folder of keys (made by `scaler_scheduler keygen`) for both commands and for the clients of the
-            cluster. If it is None, the folder in `SCALER_KEYS` counts if other machines reach the address; else there
-            are no keys.
+            cluster. If it is None, the folder in `SCALER_KEYS` is used if other machines can reach the address; else
+            there are no keys.
         ui: whether to start `scaler_ui` too, on a free port of this machine; see `ui_address`.
         options: all other options of `scaler_scheduler` and `scaler_cluster`, with names and values as in their TOML
             files: `event_loop="builtin"`, `worker_memory_limit="2G"`, `capabilities={"gpu": 1}`. An option that both
             commands have is set for both. None stands for the default. With `event_loop="uvloop"`, the scheduler runs
-            under the first interpreter that has uvloop; a warning says so if this changes the interpreter, or if none
-            has uvloop. If `scheduler_python` is given and has no uvloop, a `ValueError` is raised.
+            under the first interpreter that has uvloop. A warning is logged if this changes the interpreter, or if no
+            interpreter has uvloop. If `scheduler_python` is given and has no uvloop, a `ValueError` is raised.
 
     Raises:
         TypeError: an argument has a wrong type, or neither command has such an option; the text names it.
@@ -121,13 +130,13 @@ class LocalCluster:
         if is_listening(self._address):
             raise RuntimeError(f"the address {bind} is in use")
         self._is_local = is_local(bind)
+        self._has_default_address = address is None
         self._keys = _checked_keys(keys, bind)
         monitor = (
             reachable_address(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
         )
         self._watch = NewestSnapshot(bind, monitor)
         self._ui_address = ""
-        self._join_deadline = time.monotonic() + JOIN_SECONDS
         self._processes: list[subprocess.Popen[bytes]] = []
         self._owner_pid = os.getpid()
         self._stop_lock = threading.RLock()  # reentrant: a signal handler may call shutdown during shutdown
@@ -149,6 +158,7 @@ class LocalCluster:
         except BaseException:
             self.shutdown()
             raise
+        self._join_deadline = time.monotonic() + JOIN_SECONDS
 
     @property
     def address(self) -> str:
@@ -192,7 +202,7 @@ class LocalCluster:
     def shutdown(self) -> None:
         """End all processes, the scheduler last, and wait for them.
 
-        A second call does nothing. Nor does a call in a child process.
+        A second call, or a call in a child process, does nothing.
         """
         if os.getpid() != self._owner_pid:
             return
@@ -201,6 +211,8 @@ class LocalCluster:
                 _stop(process)
                 if process.stdout is not None:
                     process.stdout.close()
+            if self._processes and self._has_default_address:
+                remove_socket_files(self._address)
             self._processes = []
         if self._ui_address and _page_addresses.get(self.address) == self._ui_address:
             del _page_addresses[self.address]
@@ -300,8 +312,12 @@ class LocalCluster:
             counts.append(snapshot.workers)
             return counts[-1] == counts[-2] > 0  # the number of cores is unknown: wait for a steady count
 
-        left = self._join_deadline - time.monotonic()
-        return self._watch.wait(0, left, has_all) if left > 0 else self._watch.latest()
+        while (left := self._join_deadline - time.monotonic()) > 0:
+            snapshot = self._watch.wait(0, left, has_all)
+            if snapshot is not None:
+                return snapshot
+            time.sleep(POLL_SECONDS)  # the scheduler listens already, and binds its monitor address next
+        return self._watch.latest()
 
     def _state(self) -> str:
         if self.is_shut_down:
@@ -310,15 +326,16 @@ class LocalCluster:
 
 
 class SchedulerClusterCombo(LocalCluster):
-    """A `LocalCluster` with the signature of opengris-scaler's class of this name: the address comes first.
+    """A `LocalCluster` with the signature of opengris-scaler's `SchedulerClusterCombo`: the address comes first.
 
     Args:
-        address: the address that the scheduler binds; None: a free local port.
+        address: the address that the scheduler binds; None: a socket file or a free local port, as for `LocalCluster`.
         n_workers: the number of worker processes; None: one for each usable core.
         scheduler_python: the interpreter that runs the scheduler; as for `LocalCluster`.
         keys: the folder of keys for both commands and for the clients of the cluster; as for `LocalCluster`.
         ui: whether to start `scaler_ui` too; see `ui_address`.
-        logging_level: the lowest level that both commands log to standard error; None: as configured.
+        logging_level: the lowest level that both commands log to standard error; None: the level in their configuration
+            files.
         options: all other options of both commands, as for `LocalCluster`. Keywords of opengris-scaler's class are
             accepted too; a keyword without effect here logs a warning.
 

@@ -36,7 +36,7 @@ RENAMED = {
 
 IGNORED = {
     "allocate_policy": "the scheduler balances load by itself",
-    "hard_processor_suspend": "a task that waits for others gives up its slot, and its process goes on",
+    "hard_processor_suspend": "a task that waits for others gives up its slot, and its process runs other tasks",
     "load_balance_seconds": "the scheduler balances load by itself, all the time",
     "load_balance_trigger_times": "the scheduler balances load by itself, all the time",
     "max_number_of_tasks_waiting": "memory_limit= and client_task_limit= bound waiting tasks, and no task is refused",
@@ -60,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 
 def command_options(given: Options) -> dict[str, Any]:
-    """Return the keywords that are options of the commands, by their names there.
+    """Return the keywords that are options of the commands, by the names of these options.
 
     A keyword whose value is None is left out: the option keeps its default.
 

@@ -1,4 +1,4 @@
-"""A progress bar for `map`, by tqdm, which is an extra."""
+"""A progress bar for `map`. It needs tqdm, which is an extra."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ProgressBar:
         self._bar.update(done - self._bar.n)
 
     def show_total(self, total: int) -> None:
-        """Set the total, which the length of the iterable did not tell."""
+        """Set the total, if the iterable has no length."""
         if self._bar.total != total:
             self._bar.total = total
             self._bar.refresh()

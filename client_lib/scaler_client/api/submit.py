@@ -19,7 +19,8 @@ from ..pickling.named_function import NamedFunction
 from ..protocol.messages import Options
 from . import wait
 from .executor import ClusterExecutor
-from .map import Arguments, DumpCall, MapPlan, check_one_iterable, run_map
+from .map import check_one_iterable, checked_count, iterate_map, run_map
+from .map_run import Arguments, DumpCall, MapPlan
 from .task_options import TaskOptions, checked_bool
 
 C = TypeVar("C")
@@ -125,14 +126,14 @@ class Submitter:
 
         Args:
             timeout: how many seconds a task may run. Then it is stopped, and its future raises `TaskTimeoutError`.
-            retries: how many more times a task is run if its worker died, or if it raised an exception of `retry_on`.
+            retries: how many times a task may run again, if its worker died or if it raised an exception of `retry_on`.
                 The default is 3 with `retry_on`, else the scheduler's option `--task-retries`.
-            retry_on: an exception class or a tuple of them. A task that raises one is run again; the future raises the
-                exception of the last attempt.
+            retry_on: an exception class or a tuple of exception classes. A task that raises one runs again; the future
+                raises the exception of the last attempt.
             priority: tasks with a higher priority start first. The default is 0; inside a task, it is the priority of
                 that task.
-            name: the name that people see instead of the name of the function.
-            capabilities: what a worker must offer: names, or a dict of names and minimum amounts.
+            name: the task's name in logs, errors and monitors; by default the name of the function.
+            capabilities: the capabilities that a worker must have: names, or a dict of names and minimum amounts.
             profiling: whether tasks are measured; see `TaskFuture.profiling_info`.
 
         Returns:
@@ -168,9 +169,10 @@ class Submitter:
 
         Args:
             fn: the function; any callable, or a function by name (`named`).
-            args: the positional arguments. An `ObjectRef` among them stands for its object.
-            profiling: whether this task is measured, True or False; the client's options do not count then. If `fn` has
-                a parameter of this name, the argument goes to `fn` instead; use `options(profiling=True)` then.
+            args: the positional arguments. An `ObjectRef` among them stands for its object, a future for its result.
+            profiling: whether this task is measured, True or False; it overrides the client's option. If `fn` has a
+                parameter `profiling`, the argument is passed to `fn`. To measure such a function, use
+                `options(profiling=True)`.
             kwargs: the keyword arguments.
 
         Returns:
@@ -233,7 +235,60 @@ class Submitter:
         check_one_iterable("Client", others, "client.executor().map(fn, xs, ys) or client.map(fn, zip(xs, ys))")
         return run_map(self._io_thread, self._map_plan(fn, iterable, progress))
 
-    def _map_plan(self, fn: Callable[..., T], iterable: Iterable[Arguments], progress: bool) -> MapPlan[T]:
+    def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> Iterator[T]:
+        """Call `fn(*arguments)` on the workers for each tuple of arguments; return an iterator of the results.
+
+        Unlike `map`, it reads the iterable as its results are read. So memory stays flat for any number of calls.
+
+        Args:
+            fn: the function.
+            iterable: one tuple or list of arguments for each call, as for `map`. It may be endless. This thread reads
+                it, in this call and when results are read.
+            buffer: the most calls that are submitted before their results are read.
+
+        Returns:
+            An iterator of the results, in the order of the arguments. It raises the exception of a call at the place of
+            its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed.
+
+        Raises:
+            TypeError: as for `map`; items that are read later raise in the iterator. Or `buffer` is no whole number.
+            ValueError: `buffer` is below 1.
+            ClientClosedError: the client is disconnected.
+
+        Example:
+            ```python
+            for result in client.imap(pow, ((x, 2) for x in range(1_000_000)), buffer=1000):
+                if result > 100:
+                    break
+            ```
+        """
+        plan = self._map_plan(fn, iterable, False)
+        return iterate_map(self._io_thread, plan, checked_count("buffer", buffer))[1]
+
+    def imap_unordered(
+        self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000
+    ) -> Iterator[T]:
+        """As `imap`, with the results in the order in which they come.
+
+        Args:
+            fn: the function.
+            iterable: one tuple or list of arguments for each call.
+            buffer: the most calls that are submitted before their results are read.
+
+        Returns:
+            An iterator of the results. It raises the exception of a call that fails, and ends.
+
+        Raises:
+            TypeError: as for `imap`.
+            ValueError: `buffer` is below 1.
+            ClientClosedError: the client is disconnected.
+        """
+        plan = self._map_plan(fn, iterable, False)
+        return iterate_map(self._io_thread, plan, checked_count("buffer", buffer), is_ordered=False)[1]
+
+    def _map_plan(
+        self, fn: Callable[..., T], iterable: Iterable[Arguments], progress: bool, row_calls: int | None = None
+    ) -> MapPlan[T]:
         """Check the arguments of `map`."""
         if not isinstance(iterable, Iterable):
             raise TypeError(f"map needs an iterable of tuples of arguments, not {iterable!r}")
@@ -241,7 +296,8 @@ class Submitter:
         task = self._current_task()
         parent = None if task is None else task.name
         options = self._wire_options(task, None)
-        return MapPlan(self._function(fn), self._dumper(fn), iterable, options, parent, progress)
+        can_retry = bool(self._options.retry_on)
+        return MapPlan(self._function(fn), self._dumper(fn), iterable, options, parent, progress, row_calls, can_retry)
 
     def executor(self) -> ClusterExecutor:
         """Return a `concurrent.futures.Executor` whose calls run on this client's cluster, with this view's options.
@@ -299,7 +355,7 @@ class Submitter:
 
         Raises:
             TypeError: an item is not a future.
-            BaseException: the exception of the first future that fails, as soon as it fails. The other futures go on.
+            BaseException: the exception of the first future that fails, as soon as it fails. The other tasks continue.
         """
         return wait.gather(futures)
 
@@ -319,7 +375,10 @@ class Submitter:
         return slot_wait.current_task(self._io_thread)
 
     def _wire_options(self, task: RunningTask | None, profiling: bool | None) -> Options | None:
-        """Return the options to send with a child of this task; without a task, with a task that has no parent."""
+        """Return the options to send with a child of this task.
+
+        If `task` is None, return those of a task without a parent.
+        """
         if task is None:
             return self._options.to_wire(profiling=profiling)
         return self._options.to_wire(task.depth + 1, task.priority, profiling, task.stream_output)

@@ -1,4 +1,4 @@
-"""The options of tasks: checks what `Client.options` is given, and converts it for the wire."""
+"""The options of tasks: checks the arguments of `Client.options`, and converts them for the wire."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MAX_TIMEOUT_SECONDS = 1e9
 """About 30 years."""
 
 DEFAULT_RETRY_ON_RETRIES = 3
-"""How often a task is run again with `retry_on` but without `retries`."""
+"""How often a task may run again if `retry_on` is given and `retries` is not."""
 
-_HIGHEST_32_BITS = 2**31 - 1
-_LOWEST_32_BITS = -(2**31)
-_HIGHEST_AMOUNT = 2**32 - 1
+_MAX_INT32 = 2**31 - 1
+_MIN_INT32 = -(2**31)
+_MAX_UINT32 = 2**32 - 1
 _MAX_NUMBER_LENGTH = 40
-"""The most characters of a number that an error repeats."""
+"""Errors repeat at most this many characters of a number."""
 
 _PLAIN = Options()
 
@@ -63,7 +63,7 @@ class TaskOptions:
         capabilities: Any = None,
         profiling: Any = None,
     ) -> TaskOptions:
-        """Check new options, and return these options with the new ones replaced. None keeps an option.
+        """Check new options, and return a copy of these options with the new values. None keeps a value.
 
         Raises:
             TypeError: an option has a wrong type; the text names it.
@@ -73,11 +73,11 @@ class TaskOptions:
         if timeout is not None:
             given["timeout"] = _checked_timeout(timeout)
         if retries is not None:
-            given["retries"] = _checked_integer("retries", retries, 0, _HIGHEST_32_BITS)
+            given["retries"] = _checked_integer("retries", retries, 0, _MAX_INT32)
         if retry_on is not None:
             given["retry_on"] = _checked_retry_on(retry_on)
         if priority is not None:
-            given["priority"] = _checked_integer("priority", priority, _LOWEST_32_BITS, _HIGHEST_32_BITS)
+            given["priority"] = _checked_integer("priority", priority, _MIN_INT32, _MAX_INT32)
         if name is not None:
             given["name"] = checked_text("name", _checked_type("name", name, str, "a string"))
         if capabilities is not None:
@@ -95,7 +95,7 @@ class TaskOptions:
             depth: the depth of the task: 0 outside of tasks.
             priority: the default priority: the priority of the submitting task.
             profiling: whether to measure this task; None: the option counts.
-            stream_output: whether the client of the submitting task shows what that task prints; then it shows the
+            stream_output: whether the client of the submitting task shows the output of that task; then it shows the
                 output of this task too.
 
         Returns:
@@ -184,5 +184,5 @@ def _checked_capabilities(value: Any) -> tuple[tuple[str, int], ...]:
         if not name:
             raise ValueError("capabilities must have names, not ''")
         name = checked_text("a capability's name", name)
-        given.append((name, _checked_integer(f"capabilities[{name!r}]", amount, 1, _HIGHEST_AMOUNT)))
+        given.append((name, _checked_integer(f"capabilities[{name!r}]", amount, 1, _MAX_UINT32)))
     return tuple(sorted(dict(given).items()))

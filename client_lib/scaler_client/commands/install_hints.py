@@ -1,8 +1,8 @@
 """Hints for missing packages: the command that installs them in this environment.
 
-For an extra, the command names the libraries and not `scaler-client[extra]`: pip would look for scaler-client in the
-package index, even if it was installed from elsewhere. The scheduler and the workers are installed from the same source
-as this package.
+For an extra, the command names the libraries and not `scaler-client[extra]`. Reason: pip would look for scaler-client
+in the package index, even if it was installed from another place. The scheduler and the workers are installed from the
+same source as this package.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def install_hint(extra: str) -> str:
 
 
 def packages_hint(names: Sequence[str]) -> str:
-    """The command that installs these packages of Scaler here. One command installs all, because they need one another.
+    """The command that installs these packages of Scaler here. One command installs all of them, because they depend on
+    each other.
 
     Args:
         names: keys of FOLDERS.

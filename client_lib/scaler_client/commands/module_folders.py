@@ -1,7 +1,7 @@
 """The search path for modules in the worker processes of a local cluster.
 
-The cluster process is started with these folders in PYTHONPATH. Then it restores the program's own PYTHONPATH: a task
-may start another Python, perhaps of another version, which must not get these folders.
+The cluster process is started with these folders in PYTHONPATH. Then it restores the program's own PYTHONPATH. Reason:
+a task may start another Python, perhaps of another version, which must not get these folders.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PROGRAM_VARIABLE = "SCALER_CLUSTER_PROGRAM_PYTHONPATH"
 
 def variables() -> dict[str, str]:
     """The environment variables by which a new Python process finds the modules of this one."""
-    folders = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)  # the script's own folder among them
+    folders = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)  # includes the script's own folder
     return {PATH_VARIABLE: folders, PROGRAM_VARIABLE: os.environ.get(PATH_VARIABLE, "")}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-LONGEST = 60
+MAX_NAME_LENGTH = 60
 """The most characters of a program's name."""
 
 
@@ -19,7 +19,7 @@ def program_name() -> str:
         name = "notebook"
     elif name in ("", "-c", "-m", "-"):
         name = "python"
-    return "".join(letter if letter.isprintable() else "?" for letter in name[:LONGEST])
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:MAX_NAME_LENGTH])
 
 
 def client_name(pid: int, host: str) -> str:

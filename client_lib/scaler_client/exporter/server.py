@@ -19,6 +19,7 @@ from prometheus_client import Metric
 from prometheus_client.exposition import ThreadingWSGIServer, make_wsgi_app
 from prometheus_client.registry import Collector
 
+from ..commands.addresses import bind_error_text
 from ..commands.options import EXIT_UNAVAILABLE, fail
 from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..monitor.metrics import SchedulerCollector
@@ -70,14 +71,14 @@ class _Exporter:
         self._notifier = notifier
         self._exit_requested = exit_requested
         self._reader_lock = threading.Lock()
-        """Held by the thread that feeds the reader or reads from it."""
+        """The lock that a thread holds while it feeds the reader or reads from it."""
 
     def serve(self) -> int:
         config, application = self._config, Application(self._monitor.reader, self._reader_lock)
         try:
             server = make_server(config.host, config.port, application, _server_class(config.host), _RequestHandler)
         except OSError as error:
-            reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+            reason = error.strerror if isinstance(error, socket.gaierror) else bind_error_text(error.errno or 0)
             return fail(PROGRAM, f"cannot listen on {config.host}, port {config.port}: {reason}", EXIT_UNAVAILABLE)
         thread = threading.Thread(target=server.serve_forever, name="scrapes", daemon=True)
         thread.start()
@@ -93,7 +94,7 @@ class _Exporter:
         return 0
 
     def _follow_scheduler(self) -> None:
-        reader, presence, reported_problem = self._monitor.reader, Presence.UNHEARD, ""
+        reader, presence, reported_problem = self._monitor.reader, Presence.UNKNOWN, ""
         seconds = min(TICK_SECONDS, self._notifier.watchdog_seconds or TICK_SECONDS)
         while not self._exit_requested.is_set():
             with self._reader_lock:
@@ -101,7 +102,7 @@ class _Exporter:
             if reader.presence is not presence:
                 presence = reader.presence
                 _log.log(*_presence_message(reader))
-            problem = "" if presence is Presence.THERE else self._monitor.connection_problem()
+            problem = "" if presence is Presence.UP else self._monitor.connection_problem()
             if problem != reported_problem:
                 reported_problem = problem
                 if problem:
@@ -112,9 +113,9 @@ class _Exporter:
 
 
 def _presence_message(reader: MonitorReader) -> tuple[int, str]:
-    if reader.presence is Presence.THERE and reader.view is not None:
+    if reader.presence is Presence.UP and reader.view is not None:
         return logging.INFO, f"the scheduler is there, version {reader.view.snapshot.version}"
-    return logging.WARNING, reader.problem or "the scheduler is gone: nothing was heard for some seconds"
+    return logging.WARNING, reader.problem or "the scheduler is down: no message from it for some seconds"
 
 
 class Application:
@@ -143,7 +144,7 @@ class Application:
     def _health(self, start_response: StartResponse) -> Iterable[bytes]:
         with self._lock:
             presence = self._reader.presence
-        is_there = presence is Presence.THERE
+        is_there = presence is Presence.UP
         payload = {"status": "ok" if is_there else "unavailable", "scheduler": presence.name.lower().replace("_", " ")}
         status = "200 OK" if is_there else "503 Service Unavailable"
         return _respond(start_response, status, json.dumps(payload) + "\n", "application/json")
@@ -182,7 +183,7 @@ def _server_class(host: str) -> type[ThreadingWSGIServer]:
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
         def server_bind(self) -> None:
-            # The base class of HTTPServer asks a name server for the host's name, which may take long.
+            # The base class of HTTPServer would ask a name server for the host's name, which may take long.
             socket.socket.setsockopt(self.socket, socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind(self.server_address)
             self.server_address = self.socket.getsockname()

@@ -9,14 +9,14 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..pickling.functions import Function
-from ..pickling.references import CallWithInputs, ObjectRef, call_with_inputs
-from ..protocol.messages import Keep, Options, Outcome, Payload, Submit, TaskName
+from ..pickling.references import CallWithInputs, ObjectRef, call_with_inputs, input_failure
+from ..protocol.messages import Keep, Options, Outcome, Payload, Submit, TaskAttempt
 from .future import FailedNode, TaskFuture
 
 SUCCESS_OUTCOMES = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 
 _CAUSE_RANK = {Outcome.CANCELLED.value: 1, Outcome.INPUT_LOST.value: 2}
-"""Of several failed inputs, the one with the lowest rank is the cause. Other outcomes have rank 0."""
+"""If several inputs failed, the input with the lowest rank is the cause. Outcomes that are not listed have rank 0."""
 
 MAX_RECOVERIES = 10
 """How often a graph is submitted again, without progress in between, because results were lost with their hosts.
@@ -61,7 +61,7 @@ class GraphTasks:
         row_name: Callable[[int], str],
         *,
         options: Options | None = None,
-        parent: TaskName | None = None,
+        parent: TaskAttempt | None = None,
         keys: str = "",
     ) -> None:
         self.first = -1
@@ -134,11 +134,16 @@ class GraphTasks:
         self._has_failed = True
         for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
             row = task_id - self.first
+            if self._objects:
+                objects = [self._objects[~each] for each in self._inputs_of(row) if each < 0]
+                cause = input_failure(objects, outcome, answer)
+                if cause is not None:
+                    outcome, answer = cause.outcome, cause.answer
             failed = self._cause_of(row, outcome, answer)
             if failed == row:
                 if outcome == Outcome.CANCELLED and row not in self.targets:
-                    # Users cancel targets only. The scheduler cancels a row when all its readers have failed. That is
-                    # no failure of this row, and the readers may be submitted again.
+                    # Users cancel targets only. The scheduler cancels a row when all its readers have failed. This is
+                    # not a failure of the row itself, and the readers may be submitted again.
                     continue
                 self._failure_answers[row] = outcome, answer
             self._causes[row] = failed
@@ -149,8 +154,8 @@ class GraphTasks:
         if outcome != Outcome.INPUT_LOST:
             # Other inputs may be cancelled by now, because no row needs them.
             return next((each for each in causes if self._failure_answers[each] == (outcome, answer)), row)
-        # The row reached the scheduler after its input had failed, and only learns that the input is missing. The cause
-        # is the failure of an input that the scheduler knew.
+        # The row reached the scheduler after its input had failed, so the scheduler reports only a missing input. The
+        # cause is the failure of another input, which the scheduler knew.
         return min(causes, key=lambda each: _CAUSE_RANK.get(self._failure_answers[each][0], 0), default=row)
 
     def can_resubmit(self, task_id: int) -> bool:
@@ -200,6 +205,10 @@ class GraphTasks:
     def functions(self) -> Iterable[Function]:
         """Return the functions of the rows."""
         return self._functions.values()
+
+    def objects(self) -> Sequence[ObjectRef]:
+        """Return the objects and results of other tasks that the rows read."""
+        return self._objects
 
     def batch(self) -> Submit:
         """Return all rows as one Submit."""

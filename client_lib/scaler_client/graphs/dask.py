@@ -18,7 +18,7 @@ Node = Any
 """A `dask._task_spec.GraphNode`."""
 
 OBJECT_BYTES = 64 * 1024
-"""A literal of at least this size is sent as an object, to each host once; smaller ones go with each reader."""
+"""A literal of at least this size is sent as an object, once to each host. A smaller one is sent with each reader."""
 
 
 class GraphClient(Protocol):
@@ -76,7 +76,7 @@ def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
         TypeError: `dsk` is no dask graph.
         KeyError: a wanted key is not in the graph.
         ValueError: a key that another node needs is not in the graph.
-        RuntimeError: keys need one another in a circle.
+        RuntimeError: the graph has a cycle.
     """
     from dask._task_spec import Alias, DataNode
 
@@ -192,7 +192,7 @@ def _is_large(value: Any) -> bool:
 
 
 def _name(key: Hashable) -> str:
-    """Return the name that people see for tasks of this key."""
+    """Return the name that logs and monitors show for tasks of this key."""
     from dask.utils import key_split
 
     return str(key_split(key))
@@ -225,7 +225,7 @@ class BoundNodes:
 
 
 class RunNodes:
-    """The function of tasks with this name. People see the name, and run times are kept by it."""
+    """The function of tasks with this name. Monitors show the name, and the scheduler keeps run times by name."""
 
     def __init__(self, name: str) -> None:
         self.__qualname__ = name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 
 class CallPart(NamedTuple):
@@ -24,7 +24,7 @@ class DictPart(NamedTuple):
     values: tuple[Part, ...]
 
 
-Part = Union[int, CallPart, ListPart, TuplePart, DictPart]
+Part = int | CallPart | ListPart | TuplePart | DictPart
 """A part of an expression; an int is the position of an argument."""
 
 

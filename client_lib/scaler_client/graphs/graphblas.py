@@ -1,6 +1,6 @@
 """The order of a graph's nodes, computed with the sparse matrices of GraphBLAS.
 
-Each level of the graph costs a few calls, however few nodes it has. So deep and thin graphs are left to `order.py`.
+Each level of the graph costs a few calls, even if it has few nodes. So `order.py` handles deep and thin graphs.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ except ImportError as error:
 FIRST_LEVELS = 200
 """The number of levels after which the width of the graph is checked."""
 
-THIN_LEVEL = 100
+NARROW_LEVEL_NODES = 100
 """A graph with fewer nodes a level, on average, is thin."""
 
 _ANY = graphblas.semiring.any_pair[bool]
 _COUNT = graphblas.semiring.plus_pair[numpy.int64]
 
 
-class _ThinError(Exception):
+class _NarrowGraphError(Exception):
     """The graph is deep and thin."""
 
 
 def order(nodes: Nodes, wanted: Sequence[int]) -> list[int] | None:
-    """Return what `order.order` returns, or None if Python must do it: it is quicker, or it has to name a cycle."""
+    """Return the result of `order.order`, or None if the Python backend must do it: for thin graphs, and to name a
+    cycle.
+    """
     if not wanted:
         return []
     count = len(nodes)
@@ -41,7 +43,7 @@ def order(nodes: Nodes, wanted: Sequence[int]) -> list[int] | None:
         reads = _matrix(nodes)
         needed = _reachable(reads, wanted, count)
         levels = _topological_levels(reads, needed, count)
-    except (ValueError, _ThinError):  # a node that cannot be read may not be needed
+    except (ValueError, _NarrowGraphError):  # the node that cannot be read is perhaps not needed
         return None
     ordered: list[int] = numpy.concatenate([numpy.empty(0, numpy.int64), *levels]).tolist()
     return ordered if len(ordered) == needed.nvals else None
@@ -96,5 +98,5 @@ def _topological_levels(reads: Any, needed: Any, count: int) -> list[Any]:
 
 
 def _check_width(nodes: int, levels: int) -> None:
-    if levels >= FIRST_LEVELS and nodes < levels * THIN_LEVEL:
-        raise _ThinError
+    if levels >= FIRST_LEVELS and nodes < levels * NARROW_LEVEL_NODES:
+        raise _NarrowGraphError

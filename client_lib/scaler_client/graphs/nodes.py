@@ -12,9 +12,13 @@ from itertools import accumulate, chain, compress, repeat
 from operator import itemgetter, lt
 from typing import Any
 
+from ..futures.future import TaskFuture
 from ..pickling.references import ObjectRef
 
-_DEEP = frozenset({list, tuple, dict, ObjectRef})
+REFERENCES = frozenset({ObjectRef, TaskFuture})
+"""Types of values that stand for an object or a result."""
+
+_DEEP = frozenset({list, tuple, dict}) | REFERENCES
 """Types of values that may contain keys or references."""
 
 MAX_NAMED_KEYS = 10
@@ -38,8 +42,8 @@ TREE_OF_CALLS = 5
 class Nodes:
     """The nodes of a graph. Positions in the graph identify nodes."""
 
-    # Everything that is kept for each node is a number in a long list. With a list or tuple for each node, the garbage
-    # collector visits all of them again and again, which took longer than all other work on a graph.
+    # All data of a node are numbers in long lists. With a list or tuple for each node, the garbage collector would
+    # visit them again and again. That took longer than all other work on a graph.
 
     def __init__(self, graph: Mapping[Hashable, Any]) -> None:
         self.keys = list(graph)
@@ -104,7 +108,7 @@ class Nodes:
         return positions
 
     def position_of(self, value: Any) -> int:
-        """Return the position of the node whose key this is; -1 if it is no key."""
+        """Return the position of the node with this key; -1 if there is none."""
         try:
             return self._find(value, -1)
         except TypeError:  # not hashable
@@ -166,7 +170,7 @@ class Nodes:
         referenced = self.position_of(value)
         if referenced >= 0:
             return ALIAS, [referenced]
-        if type(value) not in _DEEP or type(value) is ObjectRef:
+        if type(value) not in _DEEP or type(value) in REFERENCES:
             return LITERAL, []
         search = self._scan(position, [value])
         if search.inputs or search.has_calls or search.has_references:
@@ -212,7 +216,7 @@ class _Scan:
                 self.scan(value)
             elif kind is dict:
                 self.scan(value.values())
-            elif kind is ObjectRef:
+            elif kind in REFERENCES:
                 self.has_references = True
 
 

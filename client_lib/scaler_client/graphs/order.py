@@ -1,7 +1,7 @@
 """Finds the nodes that the requested keys need, in an order with inputs before their readers.
 
-There are two backends. The Python backend goes depth first, so that results are soon read and can be freed. The
-GraphBLAS backend (`graphblas.py`) goes level by level.
+There are two backends. The Python backend works depth first, so that results are read soon and can be freed. The
+GraphBLAS backend (`graphblas.py`) works level by level.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def order(nodes: Nodes, wanted: Sequence[int], backend: str) -> list[int]:
     The scheduler starts nodes that are ready in this order.
 
     Raises:
-        GraphCycleError: nodes need one another in a circle; the text names them.
+        GraphCycleError: the graph has a cycle; the text names its nodes.
         ValueError: a node is nested too deep.
     """
     if backend == GRAPHBLAS:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ..futures.future import TaskFuture
 from ..futures.open_graphs import GraphRows
+from ..futures.result_references import reference_to
 from ..io import objects
 from ..pickling.call_pickles import CALL_BEGIN, CALL_END, INPUT_PICKLES, SIMPLE_TYPES, simple_pickle
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
 from ..pickling.references import CallWithInputs, NodeRef, ObjectRef, Reference
 from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, identity
-from .nodes import ALIAS, CALL, LITERAL, TREE_OF_CALLS, Nodes, is_call
+from .nodes import ALIAS, CALL, LITERAL, REFERENCES, TREE_OF_CALLS, Nodes, is_call
 
 SHARED_LITERAL_BYTES = 4096
 """A literal of at least this size that several nodes read is sent once, as an object."""
@@ -62,7 +64,7 @@ class RowBuilder:
 
         Raises:
             TypeError: a function or an argument cannot be pickled; the text names it and the node.
-            ObjectNotFoundError: the object of a reference is gone.
+            ObjectNotFoundError: the object of a reference was freed.
             ValueError: a reference belongs to another client.
         """
         nodes, locations = self._nodes, self.locations
@@ -78,6 +80,8 @@ class RowBuilder:
                 if shape == CALL:
                     locations[position] = add_call(value, flat_inputs[begins[position] : ends[position]])
                 elif shape == LITERAL:
+                    if type(value) is TaskFuture:
+                        value = values[position] = reference_to(value)
                     if type(value) is ObjectRef:
                         locations[position] = self._object_location(value)
                     elif position in large:
@@ -153,7 +157,8 @@ class RowBuilder:
     def _add_expression(self, value: Any) -> int:
         """Add a node with nested calls as a call of an Expression.
 
-        Custom serializers do not know references: with one, every node that contains references becomes an Expression.
+        Custom serializers cannot serialize references. So with a custom serializer, every node that contains references
+        becomes an Expression.
         """
         arguments: list[Any] = []
         fn = value[0] if is_call(value) else identity
@@ -299,4 +304,4 @@ class _RowNames:
 def _may_be_large(value: Any) -> bool:
     if type(value) is str or type(value) is bytes:
         return len(value) >= SHARED_LITERAL_BYTES
-    return type(value) not in SIMPLE_TYPES and type(value) is not ObjectRef
+    return type(value) not in SIMPLE_TYPES and type(value) not in REFERENCES

@@ -76,11 +76,11 @@ def argument_parser(program: str = PROGRAM, columns: int = 80) -> argparse.Argum
     def formatter(prog: str) -> argparse.HelpFormatter:
         return argparse.HelpFormatter(prog, max_help_position=32, width=columns)
 
-    about = "Shows the state of a scheduler, from what it publishes at its monitor address."
+    about = "Shows the state that a scheduler publishes at its monitor address."
     status = "Exit status: 0 if the scheduler answered, 1 if it did not, 2 for wrong arguments."
     parser = _Parser(prog=program, description=about, epilog=status, formatter_class=formatter, allow_abbrev=False)
     parser.add_argument(
-        "--version", action="store_true", help="print the versions: its own and those of what it runs on"
+        "--version", action="store_true", help="print the versions of this program, Python, ZeroMQ and the protocol"
     )
     parsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", title="commands")
     for each in SUBCOMMANDS:

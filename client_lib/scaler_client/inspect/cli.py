@@ -18,15 +18,15 @@ from .arguments import PROGRAM, parse_command_line
 from .dump import check_file, dump_json, write_dump
 from .status import status_json, status_text
 from .story import story_json, story_text
-from .subscription import NothingHeardError, Subscription
+from .subscription import NoAnswerError, Subscription
 from .task_lookup import UnknownTaskError, find_story
 from .workers import select_workers, workers_json, workers_text
 
-NOTHING_HEARD = 1
+NO_ANSWER = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command to its end.
+    """Run the command.
 
     Args:
         argv: the arguments without the program's name; None takes those of the process.
@@ -42,9 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _answer(command_line.subcommand, command_line.values)
     except (OptionError, MonitorKeysError) as error:
         return fail(PROGRAM, str(error))
-    except (NothingHeardError, UnknownTaskError) as error:
+    except (NoAnswerError, UnknownTaskError) as error:
         fail(PROGRAM, str(error))
-        return NOTHING_HEARD
+        return NO_ANSWER
     except KeyboardInterrupt:
         return 130
 

@@ -1,4 +1,4 @@
-"""`scaler_client dump`: all that a scheduler publishes, for a bug report."""
+"""`scaler_client dump`: everything that a scheduler publishes, for a bug report."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def dump_json(subscription: Subscription, environ: Mapping[str, str]) -> dict[st
     """The whole dump. The keys of the first level are stable; all others depend on the version.
 
     Raises:
-        NothingHeardError: the scheduler has not answered.
+        NoAnswerError: the scheduler has not answered.
     """
     subscription.subscribe(HISTORY_TOPIC)
     subscription.subscribe(GRAPHS_TOPIC)
@@ -134,7 +134,8 @@ def dump_json(subscription: Subscription, environ: Mapping[str, str]) -> dict[st
 
 
 def _newest(history: list[History]) -> list[History]:
-    """The newest rows in order, MAX_HISTORY_ROWS at most. Kept history may have arrived after new history."""
+    """The newest rows in order, MAX_HISTORY_ROWS at most. Old rows may arrive after new ones, so rows are sorted."""
+
     history = sorted(history, key=lambda each: each.first)
     rows = 0
     for at in range(len(history) - 1, -1, -1):

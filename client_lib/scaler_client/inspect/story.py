@@ -124,11 +124,11 @@ def worker_name(worker: int, view: SnapshotView) -> str:
     for row in view.workers:
         if row.incarnation == worker:
             return f"{clean(row.name)} on {clean(row.host)}"
-    return f"worker {worker}, which is gone" if worker else "no worker"
+    return f"worker {worker} (not connected)" if worker else "no worker"
 
 
 def current_state(story: Story, view: SnapshotView) -> str:
-    """The state of the task when the snapshot was made."""
+    """The state of the task at the time of the snapshot."""
     for row in view.workers:
         if row.task and (row.task.client, row.task.id) == (story.client, story.id):
             return f"it runs on {clean(row.name)}, for {duration(row.task.seconds)}, attempt {row.task.attempt}"

@@ -15,8 +15,8 @@ RATES_SECONDS = 1.8
 """The longest wait for the second snapshot. Without it there are no rates."""
 
 
-class NothingHeardError(Exception):
-    """The scheduler has not answered. The text is one line: what was tried, and what to check."""
+class NoAnswerError(Exception):
+    """The scheduler has not answered. The text is one line: it names the address, and says what to check."""
 
 
 class Subscription:
@@ -29,7 +29,7 @@ class Subscription:
 
     Raises:
         MonitorKeysError: the keys cannot be read or are missing.
-        NothingHeardError: this user cannot connect to the address, or its host is unknown.
+        NoAnswerError: this user cannot connect to the address, or its host is unknown.
     """
 
     def __init__(self, address: Address, seconds: float, keys: str | None = None) -> None:
@@ -37,13 +37,13 @@ class Subscription:
         self.seconds = seconds
         complaint = host_problem(address)
         if complaint:
-            raise NothingHeardError(f"{address}: {complaint}")
+            raise NoAnswerError(f"{address}: {complaint}")
         try:
             self._monitor = MonitorSocket(address, keys=keys)
         except MonitorKeysError:
             raise
         except MonitorAccessError as error:
-            raise NothingHeardError(str(error)) from None
+            raise NoAnswerError(str(error)) from None
 
     @property
     def reader(self) -> MonitorReader:
@@ -59,14 +59,14 @@ class Subscription:
         """Wait for the newest snapshot as rows, with rates if they come in time.
 
         Raises:
-            NothingHeardError: no snapshot came, or the scheduler has another version.
+            NoAnswerError: no snapshot came, or the scheduler has another version.
         """
         reader = self.reader
-        self.wait_until(lambda: reader.presence is not Presence.UNHEARD, self.seconds)
-        if reader.presence is Presence.OTHER_VERSION:
-            raise NothingHeardError(reader.problem)
+        self.wait_until(lambda: reader.presence is not Presence.UNKNOWN, self.seconds)
+        if reader.presence is Presence.INCOMPATIBLE:
+            raise NoAnswerError(reader.problem)
         if reader.view is None:
-            raise NothingHeardError(self._silence_text())
+            raise NoAnswerError(self._silence_text())
         if has_rates:
             self.wait_until(lambda: reader.view is not None and reader.view.seconds > 0, RATES_SECONDS)
         return reader.view

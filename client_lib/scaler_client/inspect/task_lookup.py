@@ -1,4 +1,4 @@
-"""Finds the task that a user means, and its story."""
+"""Finds the task that the user names, and its story."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..monitor.snapshot_view import SnapshotView
 from ..monitor.task_names import TaskQuery, exact_name
 from ..protocol.snapshot_decoder import ANY_CLIENT, story_topic
 from ..protocol.snapshots import History, HistoryKind
-from .subscription import NothingHeardError, Subscription
+from .subscription import NoAnswerError, Subscription
 
 RETRY_SECONDS = 1.0
 """The scheduler answers within half a second, but drops questions if too many come at once."""
@@ -18,7 +18,7 @@ MAX_LISTED = 50
 
 
 class UnknownTaskError(Exception):
-    """No such task is known, or several are. The text is one line that says which."""
+    """No task matches, or several tasks match. The text is one line that says which case it is."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def find_story(subscription: Subscription, view: SnapshotView, query: TaskQuery)
 
     Raises:
         UnknownTaskError: no task matches, or several do.
-        NothingHeardError: the scheduler does not answer.
+        NoAnswerError: the scheduler does not answer.
     """
     names = {row.incarnation: row.name for row in view.clients}
     if query.client is not None:
@@ -84,7 +84,7 @@ def _matching(stories: Iterable[Story], query: TaskQuery, names: Mapping[int, st
 
 
 def _ignoring_name(stories: Iterable[Story], query: TaskQuery, names: Mapping[int, str]) -> list[Story]:
-    """The stories that match if their names are ignored."""
+    """The stories that match by their numbers alone."""
     return _matching(stories, replace(query, name=None), names)
 
 
@@ -105,7 +105,7 @@ def _request_stories(subscription: Subscription, client: int, task_id: int) -> l
         if subscription.wait_until(lambda: request in subscription.reader.stories, min(left, RETRY_SECONDS)):
             return stories_of(subscription.reader.stories[request])
         if left <= RETRY_SECONDS:
-            raise NothingHeardError(
+            raise NoAnswerError(
                 f"the scheduler at {subscription.address} did not answer within {subscription.seconds:g} s"
             )
         subscription.unsubscribe(story_topic(*request))

@@ -67,7 +67,7 @@ class Connection:
             _hello(worker), self.address, heartbeat_interval_seconds, timeout_seconds, time.monotonic()
         )
         self.keys = load_keys(keys, WORKER if worker else CLIENT)
-        if not worker:  # a nested client: its host agent has warned already
+        if not worker:  # a nested client needs no warning: its host agent has logged one
             warn_about_secrets(self.keys, address)
         self.io_thread = IoThread(address, self._session, self.keys, is_nested=worker != 0)
         self._watch = NewestSnapshot(address)
@@ -88,7 +88,7 @@ class Connection:
             raise
 
     def _wait_joined(self, address: Address, timeout_seconds: float) -> bool:
-        # No name lookup for a scheduler that answers at once: its host was found.
+        # If the scheduler answers at once, its host was found, and no lookup is needed.
         if timeout_seconds > LOOKUP_DELAY_SECONDS and not self.io_thread.wait_joined(LOOKUP_DELAY_SECONDS):
             warn_if_unresolved(address, _log)
         left = timeout_seconds - SILENCE_WARNING_SECONDS
@@ -113,7 +113,7 @@ class Connection:
         return self._session.tasks.count()
 
     def latest_snapshot(self) -> Snapshot | None:
-        """Return the scheduler's latest snapshot if the scheduler runs on this machine; else None. See `Watch`."""
+        """Return the latest snapshot of a scheduler on this machine; None for other schedulers. See `Watch`."""
         return self._watch.latest(self.scheduler)
 
     def wait_for_snapshot(self, seconds: float, is_wanted: Callable[[Snapshot], bool]) -> Snapshot | None:
@@ -128,7 +128,7 @@ class Connection:
     def functions(self, serializer: Serializer | type | None) -> FunctionTable:
         """Return the table of functions for clients with this serializer."""
         if serializer is not None and not isinstance(serializer, type):
-            # Each unpickled client has a different serializer object: such a table ends with its client.
+            # Each unpickled client has a different serializer object, so such a table is dropped with its client.
             return FunctionTable(self.io_thread.forget_function, serializer, self._numbers)
         table = self._functions.get(serializer)
         if table is None:

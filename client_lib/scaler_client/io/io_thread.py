@@ -24,18 +24,19 @@ from ..net.curve import apply_keys
 from ..net.file_limit import check_free_files, file_shortage
 from ..net.sockets import ReconnectWatcher, receive
 from ..net.wakeup import WakeupFd
-from ..pickling.functions import Function
+from ..pickling.call_rows import CallBlock
 from ..pickling.references import StoredObject
 from ..protocol import messages, wire
-from ..protocol.messages import Payload, TaskName
-from ..session.result_sinks import ChunkSink
+from ..protocol.messages import TaskAttempt
+from ..session.map_feed import MapFeed
 from ..session.session import Session, State
 from .callbacks import Callbacks
 from .output_display import OutputDisplay
 from .process_exit import close_at_exit
+from .shared_objects import share_object
 
 UNSENT_SECONDS = 0.01
-"""The pause before messages are sent again that ZeroMQ did not take."""
+"""If ZeroMQ did not take a message, the pause before the next attempt."""
 
 MAX_RECONNECT_MILLISECONDS = 250
 """The longest pause between two attempts to connect, and so the delay until a restarted scheduler is noticed."""
@@ -51,7 +52,7 @@ class IoThread:
 
     Args:
         address: the scheduler's address.
-        session: decides everything that is sent. After this only the thread calls it.
+        session: decides which messages are sent. After this call, only the I/O thread uses it.
         keys: the CURVE keys; None: the connection is not encrypted.
         is_nested: whether the client serves tasks that this process runs as a worker of the same scheduler.
 
@@ -64,6 +65,7 @@ class IoThread:
     ) -> None:
         check_free_files("a client")
         session.file_shortage = file_shortage
+        session.share_object = share_object
         self.is_nested = is_nested
         self._address = address
         self._keys = keys
@@ -92,7 +94,7 @@ class IoThread:
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._unsent: deque[messages.Frames] = deque()
         self._reconnects = ReconnectWatcher(self._socket, endpoint=str(address))
-        # The argument of zmq_poll. zmq.Poller would build this list anew at each call.
+        # The argument of zmq_poll. zmq.Poller would build this list again at each call.
         self._sources: list[Any] = [
             (self._socket, int(zmq.POLLIN)),
             (self._wake.fileno(), int(zmq.POLLIN)),
@@ -128,9 +130,15 @@ class IoThread:
         """Submit a task with options."""
         self._call_soon(lambda: self._submit_with_options(future))
 
-    def submit_chunk(self, sink: ChunkSink, function: Function, payloads: list[Payload]) -> None:
-        """Submit tasks of one function. The sink gets their first id."""
-        self._call_soon(lambda: sink.set_first_id(self._session.submit_chunk(sink, function, payloads)))
+    def submit_calls(self, feed: MapFeed, blocks: list[CallBlock], is_last: bool) -> None:
+        """Hand calls of a map to its feed.
+
+        Args:
+            feed: submits the calls.
+            blocks: the next calls.
+            is_last: whether no more follow.
+        """
+        self._call_soon(lambda: feed.add(self._session, blocks, is_last))
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         """Cancel a task that has not begun, and wait for the outcome.
@@ -158,10 +166,10 @@ class IoThread:
         """
         self._call_soon(lambda: self._session.cancel(ids(), lambda: None, force))
 
-    def clear(self, parent: TaskName | None, on_done: Callable[[], None]) -> None:
+    def clear(self, parent: TaskAttempt | None, on_done: Callable[[], None]) -> None:
         """Cancel all tasks that have not begun, and drop all objects. Does not wait.
 
-        A nested client serves all tasks of its worker: it clears only what one of them has submitted and sent.
+        A nested client serves all tasks of its worker. It clears only the tasks and objects of one of them.
 
         Args:
             parent: the task that clears; None: a call outside of tasks.
@@ -172,29 +180,32 @@ class IoThread:
         else:
             self._call_soon(lambda: self._session.clear(on_done))
 
-    def stop_children(self, parent: TaskName) -> None:
+    def stop_children(self, parent: TaskAttempt) -> None:
         """Cancel and interrupt all tasks that this task has submitted. Does not wait."""
         self._enqueue(lambda: self._session.stop_children(parent))
 
-    def suspend(self, name: TaskName) -> None:
-        """Report that the calling thread's task gives up its slot, behind everything that the task has submitted."""
+    def suspend(self, name: TaskAttempt) -> None:
+        """Report that the calling thread's task gives up its slot.
+
+        The report is sent after everything that the task has submitted.
+        """
         self._enqueue(lambda: self._session.suspend(name))
 
-    def resume(self, name: TaskName) -> None:
+    def resume(self, name: TaskAttempt) -> None:
         """Report that the task has its slot again."""
         self._enqueue(lambda: self._session.resume(name))
 
     def forget_function(self, number: int) -> None:
-        """Drop a function that no task calls any more. The garbage collector calls this, in any thread at any time."""
+        """Drop a function that no task calls any more. The garbage collector calls this in any thread, at any time."""
         # No wake-up: the message is not urgent and goes out with the next one. No lock may be taken here.
         self._inbox.append(lambda: self._session.forget_function(number))
 
     def forget_object(self, stored: StoredObject) -> None:
-        """Drop an object that nothing refers to any more. The garbage collector calls this, like `forget_function`."""
+        """Drop an object without references. The garbage collector calls this, like `forget_function`."""
         self._inbox.append(lambda: self._session.forget_object(stored))
 
     def call_soon(self, command: Callable[[Session], None]) -> None:
-        """Have the I/O thread call `command` with the session, behind everything that was submitted before.
+        """Let the I/O thread call `command` with the session, after everything that was submitted before.
 
         Raises:
             ClientClosedError: the client is closed.
@@ -205,8 +216,8 @@ class IoThread:
         """Wait until the scheduler has accepted or refused the client; return False if it did neither in time."""
         return self._joined.wait(timeout_seconds)
 
-    def forward_output(self, forward: Callable[[list[TaskName], messages.Output], None]) -> None:
-        """From now on pass on what child tasks print, instead of showing it here.
+    def forward_output(self, forward: Callable[[list[TaskAttempt], messages.Output], None]) -> None:
+        """From now on forward the output of child tasks, instead of showing it in this process.
 
         Args:
             forward: called by the I/O thread with the parent task of each row, and the rows. It must not block.
@@ -221,7 +232,7 @@ class IoThread:
 
     @property
     def loss(self) -> SchedulerLostError | None:
-        """Why open tasks were given up last; None: they never were."""
+        """Why the client last gave up its open tasks; None: it never did."""
         return self._session.loss
 
     def check_can_wait(self) -> None:
@@ -249,7 +260,7 @@ class IoThread:
         self._wake_up()
         if threading.current_thread() is not self._thread:
             self._thread.join()
-        self._callbacks.join()  # as the shutdown of an executor does
+        self._callbacks.join()  # the shutdown of an executor does the same
         self._display.join()
 
     def mark_forked(self) -> None:
@@ -286,7 +297,7 @@ class IoThread:
                 self._step()
                 if self._session.refused is not None and self._closed is not None:
                     break
-            # Without a scheduler the goodbye has no receiver: no linger.
+            # Without a scheduler the goodbye has no receiver, so do not wait until it is sent (no linger).
             self._socket.setsockopt(zmq.LINGER, GOODBYE_MILLISECONDS if self._session.scheduler is not None else 0)
             self._send()
         except Exception:
@@ -303,10 +314,10 @@ class IoThread:
             self._display.end()
 
     def _reject_inbox(self) -> None:
-        """Process commands that come while the client closes, or later: the closed session fails their tasks."""
+        """Process commands that arrive while the client closes, or later. The closed session fails their tasks."""
         with self._reject_lock:
             self._is_over = True
-            self._is_asleep = True  # from now on each new command calls `_wake_up`, which rejects it
+            self._is_asleep = True  # from now on `_wake_up` rejects each new command
             self._process_inbox()
 
     def _step(self) -> None:
@@ -340,7 +351,8 @@ class IoThread:
     def _process_inbox(self) -> None:
         inbox = self._inbox
         submit = self._session.submit
-        # Only the commands that are there now: later ones wait for the next turn, so that answers are read in between.
+        # Process only the commands that have arrived by now. Later commands wait for the next turn, so that answers are
+        # read in between.
         for _ in range(len(inbox)):
             item = inbox.popleft()
             if type(item) is TaskFuture:

@@ -68,7 +68,7 @@ def attach(
             known = None
             if (
                 host.keys and keys is None
-            ):  # it may be the worker's own scheduler by another name, which wants the worker's key
+            ):  # this may be another address of the worker's own scheduler, which needs the worker's key
                 known = _own_elsewhere(host, where, own, timeout_seconds, heartbeat_interval_seconds)
             known = known or Connection(where, timeout_seconds, heartbeat_interval_seconds, keys=keys)
             if known is not own and known.scheduler == own.scheduler:

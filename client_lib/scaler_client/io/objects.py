@@ -10,7 +10,7 @@ from ..pickling import cloudpickle_ext, custom_serializer
 from ..pickling.custom_serializer import Serializer
 from ..pickling.object_frames import pickle_object
 from ..pickling.references import ObjectHolder, ObjectRef, StoredObject
-from ..protocol.messages import Payload, TaskName
+from ..protocol.messages import Payload, TaskAttempt
 from ..session.frame_limit import fits_limit, too_large_text
 from ..session.session import Session
 
@@ -23,16 +23,16 @@ class ObjectSender(ObjectHolder, Protocol):
         """The most bytes of a frame that the scheduler takes; 0: no limit."""
 
     def call_soon(self, command: Callable[[Session], None]) -> None:
-        """Have the I/O thread call `command` with the session, behind everything that was submitted before."""
+        """Let the I/O thread call `command` with the session, after everything that was submitted before."""
 
 
 def make_object(
-    io_thread: ObjectSender, frames: list[Payload], name: str = "", parent: TaskName | None = None
+    io_thread: ObjectSender, frames: list[Payload], name: str = "", parent: TaskAttempt | None = None
 ) -> ObjectRef:
     """Return a reference to a new object. The caller passes it to `send` before it submits readers of the object.
 
     Args:
-        io_thread: drops the object when nothing refers to it any more.
+        io_thread: drops the object when its last reference is deleted.
         frames: the object, from `dump_object`.
         name: for display.
         parent: the task that sends the object; None: a call outside of tasks.
@@ -46,7 +46,7 @@ def send(session: Session, reference: ObjectRef) -> None:
 
 
 def send_object(
-    io_thread: ObjectSender, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskName | None
+    io_thread: ObjectSender, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskAttempt | None
 ) -> ObjectRef:
     """Send a value to the scheduler, which keeps it; return its reference.
 
@@ -54,7 +54,7 @@ def send_object(
         io_thread: sends the object.
         value: any picklable value.
         name: for display; may be empty.
-        own_serializer: the user's own serializer; None: cloudpickle.
+        own_serializer: the user's serializer; None: cloudpickle.
         parent: the task that sends the object; None: a call outside of tasks.
 
     Raises:
@@ -90,7 +90,7 @@ def dump_object(value: Any, own_serializer: Serializer | type | None) -> list[Pa
 
 
 class _Serialized:
-    """An object in the bytes of a user's serializer. Unpickling it gives the object itself."""
+    """An object as bytes of the user's serializer. Unpickling gives the object itself."""
 
     def __init__(self, own_serializer: Any, kind: str, data: bytes) -> None:
         self._parts = own_serializer, kind, data

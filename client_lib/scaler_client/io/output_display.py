@@ -1,7 +1,7 @@
-"""Shows in the client what tasks print: each line with a label of host, process and task.
+"""Shows the output of tasks in the client: each line has a label with host, process and task.
 
-A separate thread writes the lines. If nobody reads them and too much waits, later output is dropped and counted. So
-neither the client's connection nor a task ever waits for a terminal.
+A separate thread writes the lines. If the stream takes them too slowly, further output is dropped and counted. So the
+client's connection and tasks never wait for a terminal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..protocol.messages import STANDARD_ERROR, Output
 MAX_WAITING_BYTES = 4 << 20
 """While more than this waits to be written, output is dropped."""
 
-SURE_BYTES = 4096
+PIPE_BUF_BYTES = 4096
 """The bytes that a writable stream takes at once: a pipe has room for at least this many (PIPE_BUF)."""
 
 RETRY_SECONDS = 0.02
@@ -111,7 +111,7 @@ class OutputDisplay:
                 time.sleep(RETRY_SECONDS)
             try:
                 _write_whole(stream, piece)
-            except Exception:  # a closed stream, or one of the user's own: no way to report it
+            except Exception:  # a closed stream, or a failing stream of the user's program: no way to report it
                 return True
         return True
 
@@ -123,11 +123,11 @@ def _labelled_lines(label: bytes, text: bytes) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Split text into whole lines, as far as possible, of at most a quarter of SURE_BYTES characters together.
+    """Split text into whole lines, as far as possible, of at most a quarter of PIPE_BUF_BYTES characters together.
 
     A character has up to four bytes in UTF-8.
     """
-    most = SURE_BYTES // 4
+    most = PIPE_BUF_BYTES // 4
     begin = 0
     while begin < len(text):
         end = text.rfind("\n", begin, begin + most) + 1 or begin + most
@@ -147,7 +147,7 @@ def _write_whole(stream: Any, text: str) -> None:
 
 
 def is_writable(stream: Any) -> bool:
-    """Whether the stream takes SURE_BYTES at once. A stream without a file descriptor counts as writable."""
+    """Whether the stream takes PIPE_BUF_BYTES at once. A stream without a file descriptor counts as writable."""
     if not hasattr(select, "poll"):
         return True
     try:

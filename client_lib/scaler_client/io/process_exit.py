@@ -29,7 +29,7 @@ _threads: weakref.WeakSet[ClosableThread] = weakref.WeakSet()
 def close_at_exit(thread: ClosableThread) -> None:
     """Close the thread when the interpreter ends, and mark it in forked children."""
     _threads.add(thread)
-    # Registered again each time: so it runs before the exit handler of a local cluster that was started earlier.
+    # Registered again each time, so that it runs before the exit handler of a local cluster that was started earlier.
     atexit.unregister(_close_all)
     atexit.register(_close_all)
 
@@ -53,7 +53,7 @@ if hasattr(os, "register_at_fork"):
 def interrupts_deferred() -> Iterator[None]:
     """Delay SIGINT and SIGTERM until the end of the block, if Python functions handle them.
 
-    Example: an interrupt between the start of a process and the note of its id would leave that process behind.
+    Example: an interrupt after a process was started, but before its id is stored, would leave that process running.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..protocol.snapshots import History
 
 HISTORY_BATCHES = 600
-"""Messages that are kept while no caller drains them. The scheduler sends about one a second."""
+"""How many messages are kept while no caller drains them. The scheduler sends about one a second."""
 
 
 class HistoryFeed:
@@ -23,7 +23,7 @@ class HistoryFeed:
         self._next_number = 0
         """The number of the row after the last one."""
         self._backfilled_until = 0
-        """Rows before the first message are known, or lost for good, up to this number."""
+        """Of the rows before the first message, those below this number are known or lost."""
 
     def add(self, history: History) -> bool:
         """Add a message. Returns whether any of its rows is new.

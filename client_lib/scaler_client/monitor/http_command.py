@@ -1,4 +1,4 @@
-"""What scaler_ui and scaler_exporter share: the options of an HTTP server, and the start of the command."""
+"""The common part of scaler_ui and scaler_exporter: the options of an HTTP server, and the start of the command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from .. import __version__
 from ..commands import logs, options
-from ..commands.addresses import HIGHEST_PORT
+from ..commands.addresses import MAX_PORT
 from ..commands.command_line import Arguments, ignored_variables, parse_arguments, run_common_option
 from ..commands.install_hints import install_hint
 from ..commands.options import Command, Kind, Option, OptionError, fail, interpreter
@@ -31,7 +31,7 @@ def listen_options(default_port: int, others: str) -> tuple[Option, Option]:
             "127.0.0.1",
             f"the interface to listen on, by address or name; {others}",
         ),
-        Option("port", options.integer(0, HIGHEST_PORT), default_port, "the port to listen on; 0 is any free one"),
+        Option("port", options.integer(0, MAX_PORT), default_port, "the port to listen on; 0 is any free one"),
     )
 
 
@@ -76,8 +76,8 @@ class HttpCommand:
         Args:
             argv: the arguments without the program's name; None takes those of the process.
             load: makes the configuration from arguments and environment variables.
-            run: runs the command with the configuration and returns the exit status. It may import the libraries: it is
-                called last, so that -h and a wrong option are answered without them.
+            run: runs the command with the configuration and returns the exit status. It may import the libraries of the
+                extra. It is called last, so that -h and a wrong option need no libraries.
 
         Returns:
             The exit status.

@@ -1,8 +1,8 @@
-"""What a MonitorReader knows, as Prometheus metrics. The library prometheus_client formats them (the extra `exporter`).
+"""The data of a MonitorReader as Prometheus metrics. The library prometheus_client formats them (the extra `exporter`).
 
 One scrape shows one snapshot. There is no registry: a program that has a reader calls `exposition`. While the scheduler
-is gone its metrics are absent, as those of any target that is down. Only `scaler_up` and the reader's own counters
-remain.
+is down its metrics are absent, like the metrics of any target that is down. Only `scaler_up` and the reader's own
+counters remain.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .reader import MonitorReader, Presence
 from .snapshot_view import SnapshotView
 
 OUTCOMES = [outcome for outcome in Outcome if outcome not in (Outcome.RETRYABLE, Outcome.STORED)]
-"""How tasks end for their clients. The two outcomes that are left out occur only between worker and scheduler."""
+"""How tasks end for their clients. Two outcomes are left out, because they occur only between worker and scheduler."""
 
 COMMON_DEATH_CAUSES = ("signal 9", "memory limit", "lease")
 """Causes exported from the start. Prometheus sees no increase of a counter that appears with its first event."""
@@ -66,7 +66,7 @@ class SchedulerCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every metric family. Must not run while another thread feeds the reader."""
         reader = self._reader
-        is_up = reader.presence is Presence.THERE
+        is_up = reader.presence is Presence.UP
         yield _gauge("scaler_up", "Whether a scheduler publishes at the monitor address.", int(is_up))
         yield InfoMetricFamily(
             "scaler_build", "The version of the program that exports these metrics.", {"version": __version__}

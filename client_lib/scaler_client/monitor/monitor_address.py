@@ -86,7 +86,7 @@ def _find_or_fail(address: Address, fallback: Address | None = None) -> Address:
 def _scheduler_file_addresses(path: str) -> dict[str, Address]:
     """The addresses in the scheduler's file, by key; empty if the file is absent or may not be read."""
     try:
-        found, _ = read_file(_SCHEDULER, path)  # this table has only some of the file's keys; the others are ignored
+        found, _ = read_file(_SCHEDULER, path)  # this table has only some of the file's keys: ignore the others
     except OptionError:
         return {}
     return {key: one.value for key, one in found.items()}

@@ -1,4 +1,4 @@
-"""The newest snapshot of a scheduler on this machine, for callers that show it now and then (notebooks)."""
+"""The newest snapshot of a scheduler on this machine, for callers that show it from time to time (notebooks)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What looks wrong in a snapshot, one line a problem."""
+"""The problems that a snapshot shows, one line for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..protocol.snapshots import WorkerState
 from .snapshot_view import SnapshotView
@@ -14,6 +14,8 @@ NEARLY_FULL = 0.9
 BUSY_LOOP_PERCENT = 90.0
 SLOW_LAG_SECONDS = 1.0
 MAX_LISTED = 3
+LAST_IN_LOG = "the scheduler's log names the last one"
+LACK = "the scheduler's log says what the workers lack"
 DROP_REASONS = {
     "malformed": "the sender does not speak this protocol",
     "refused": "beyond a limit, or not for this peer; the scheduler's log has details",
@@ -22,7 +24,7 @@ DROP_REASONS = {
 }
 """Why the scheduler drops messages, and what each reason means."""
 INTENDED_DEATHS = ("cancelled", "time limit")
-"""Causes of deaths that somebody asked for."""
+"""Causes of intended deaths, which are not problems."""
 
 
 def problems(view: SnapshotView) -> list[str]:
@@ -37,7 +39,7 @@ def _worker_problems(view: SnapshotView) -> Iterator[str]:
         yield f"{waiting} and there is no worker: start scaler_cluster"
     elif snapshot.unschedulable:
         waiting = plural(snapshot.unschedulable, "task waits", "tasks wait")
-        yield f"{waiting} for a worker that could run them, and there is none: the scheduler's log says what is missing"
+        yield f"{waiting}, and no connected worker can run {'it' if snapshot.unschedulable == 1 else 'them'}: {LACK}"
     elif snapshot.waiting and all(row.state & WorkerState.RETIRING for row in view.workers):
         yield f"{waiting} and all workers retire"
     silent = [row.name for row in view.workers if row.state & WorkerState.DOES_NOT_ANSWER]
@@ -48,7 +50,7 @@ def _worker_problems(view: SnapshotView) -> Iterator[str]:
         if cause in INTENDED_DEATHS:
             continue
         died = plural(number, "worker has", "workers have")
-        yield f"{died} died since the start: {clean(cause)}{_last(view, 'deaths', cause)}"
+        yield f"{died} died since the start: {clean(cause)}{_last(snapshot.death_times, cause)}"
 
 
 def _host_problems(view: SnapshotView) -> Iterator[str]:
@@ -74,13 +76,13 @@ def _scheduler_problems(view: SnapshotView) -> Iterator[str]:
     for reason, meaning in DROP_REASONS.items():
         if snapshot.dropped.get(reason):
             dropped = plural(snapshot.dropped[reason], "message")
-            yield f"{dropped} dropped since the start: {reason} ({meaning}){_last(view, 'dropped', reason)}"
+            yield f"{dropped} dropped since the start: {reason} ({meaning}){_last(snapshot.dropped_times, reason)}"
     if snapshot.dropped.get("connections"):
-        cut, last = plural(snapshot.dropped["connections"], "connection"), _last(view, "dropped", "connections")
+        cut, last = plural(snapshot.dropped["connections"], "connection"), _last(snapshot.dropped_times, "connections")
         yield f"{cut} cut since the start: too many, or silent{last}"
     if snapshot.dropped.get("unauthorized"):
-        times, last = plural(snapshot.dropped["unauthorized"], "time"), _last(view, "dropped", "unauthorized")
-        yield f"{times} since the start a key was not authorized: the scheduler's log names the last one{last}"
+        counted, last = f"{snapshot.dropped['unauthorized']:,}", _last(snapshot.dropped_times, "unauthorized")
+        yield f"{counted} connections and messages without an authorized key since the start{last}: {LAST_IN_LOG}"
 
 
 def _version_problems(view: SnapshotView) -> Iterator[str]:
@@ -93,10 +95,9 @@ def _version_problems(view: SnapshotView) -> Iterator[str]:
         yield f"workers have different languages or versions of them: {_listed(pythons)}"
 
 
-def _last(view: SnapshotView, counter: str, cause: str) -> str:
-    """ ", last at TIME" if this reader has seen the counter grow; empty otherwise."""
-    at = view.counter_times.get((counter, cause))
-    return "" if at is None else f", last at {moment(at)}"
+def _last(times: Mapping[str, float], name: str) -> str:
+    """ ", last at TIME" if the time is known; else empty."""
+    return f", last at {moment(times[name])}" if name in times else ""
 
 
 def _listed(names: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Follows a scheduler by its published messages. It has no socket and no clock of its own.
 
 The caller feeds frames with the time of any monotonic clock, in seconds. At any time the reader has the newest
-snapshot, whether the scheduler is there and since when, and counts of what was missed.
+snapshot, the state of the scheduler and when it began, and counts of lost messages.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ..protocol.snapshot_decoder import STORY_TOPIC, split_topic, task_of
 from ..protocol.snapshots import Graphs, History, Snapshot
 from .function_totals import FunctionTotals
 from .history import HistoryFeed
-from .snapshot_view import CounterTimes, CpuUsages, SnapshotView, build_view, counter_times, cpu_usages
+from .snapshot_view import CpuUsages, SnapshotView, build_view, cpu_usages
 
 SILENCE_SECONDS = 3.5
-"""The scheduler counts as gone after this time without a snapshot. It sends one each second."""
+"""The scheduler counts as down after this time without a snapshot. It sends one each second."""
 
 RATE_SECONDS = 0.5
 """The shortest interval for rates. The scheduler sends an extra snapshot when another program subscribes, and such an
@@ -29,23 +29,23 @@ MAX_STORIES = 100
 
 
 class Presence(enum.Enum):
-    UNHEARD = "not heard of yet"
-    THERE = "there"
-    GONE = "gone"
-    OTHER_VERSION = "of another version"
+    UNKNOWN = "not heard of yet"
+    UP = "up"
+    DOWN = "down"
+    INCOMPATIBLE = "of another version"
 
 
 class MonitorReader:
     """The state of the scheduler at one monitor address."""
 
     def __init__(self, now: float) -> None:
-        self.presence = Presence.UNHEARD
+        self.presence = Presence.UNKNOWN
         self.since = now
-        """When the present state began. For a scheduler that is gone, when it was last heard."""
+        """When the present state began. For a scheduler that is down: when its last message came."""
         self.problem = ""
         """Why nothing can be shown (the scheduler has another version); one line for users."""
         self.view: SnapshotView | None = None
-        """The newest snapshot as rows. It stays when the scheduler is gone."""
+        """The newest snapshot as rows. It is kept while the scheduler is down."""
         self.graphs: Graphs | None = None
         """The newest graphs of this scheduler, if they are subscribed to."""
         self.stories: dict[tuple[int, int], History] = {}
@@ -57,12 +57,11 @@ class MonitorReader:
         self.schedulers = 0
         """How many schedulers have published here. Each start of a scheduler counts."""
         self.function_totals = FunctionTotals()
-        """Counters by function name. Every snapshot is added, also when nobody looks at it."""
+        """Counters by function name. Every snapshot is added, even if no program reads the counters."""
         self._last_message_at = now
         self._recent: deque[Snapshot] = deque()
         """Snapshots of this scheduler: the base of the rates first, the newest one last."""
         self._cpu_usages: CpuUsages = {}
-        self._counter_times: CounterTimes = {}
         self._history = HistoryFeed(0)
         self._pending_history = HistoryFeed(0)
         """History of a scheduler whose first snapshot has not arrived yet."""
@@ -81,13 +80,13 @@ class MonitorReader:
             message = wire.decode_published(frame)
         except wire.OtherVersionError as error:
             self.problem = str(error)
-            self._set_presence(Presence.OTHER_VERSION, now)
+            self._set_presence(Presence.INCOMPATIBLE, now)
             return True
         except wire.WireError:
             self.malformed += 1
             return False
         if isinstance(message, Snapshot):
-            self._set_presence(Presence.THERE, now)
+            self._set_presence(Presence.UP, now)
             self._apply_snapshot(message)
         elif isinstance(message, History):
             topic, _ = split_topic(frame)
@@ -111,14 +110,14 @@ class MonitorReader:
         return self._history.missed
 
     def tick(self, now: float) -> bool:
-        """Detect silence. Feed all waiting frames first: time in which nobody reads counts as silence.
+        """Detect silence. Feed all waiting frames first: time without reading counts as silence.
 
         Returns:
             Whether there is something new to show.
         """
-        if self.presence in (Presence.UNHEARD, Presence.GONE) or now < self.deadline:
+        if self.presence in (Presence.UNKNOWN, Presence.DOWN) or now < self.deadline:
             return False
-        self.presence = Presence.GONE
+        self.presence = Presence.DOWN
         self.since = self._last_message_at
         return True
 
@@ -137,7 +136,7 @@ class MonitorReader:
         if presence is not self.presence:
             self.presence = presence
             self.since = now
-        if presence is Presence.THERE:
+        if presence is Presence.UP:
             self.problem = ""
 
     def _apply_history(self, history: History) -> bool:
@@ -155,7 +154,7 @@ class MonitorReader:
         return True
 
     def _apply_story(self, client: int, task_id: int, story: History) -> bool:
-        """Keep a story of any scheduler: the program that requested it may not have waited for a snapshot."""
+        """Keep a story of any scheduler, because the program may have requested it before the first snapshot."""
         self.stories.pop((client, task_id), None)
         if len(self.stories) == MAX_STORIES:
             del self.stories[next(iter(self.stories))]
@@ -180,15 +179,13 @@ class MonitorReader:
             return  # an old one that waited in a queue, or a duplicate
         else:
             self.missed_snapshots += snapshot.sequence - newest.sequence - 1
-        is_same = newest is not None and newest.incarnation == snapshot.incarnation
-        self._counter_times = counter_times(snapshot, newest if is_same else None, self._counter_times)
         self._recent.append(snapshot)
         while len(self._recent) > 1 and _seconds_between(self._recent[1], snapshot) >= RATE_SECONDS:
             self._recent.popleft()
         oldest = self._recent[0]
         base = oldest if _seconds_between(oldest, snapshot) >= RATE_SECONDS else None
         self._cpu_usages = cpu_usages(snapshot, self._cpu_usages)
-        self.view = build_view(snapshot, base, self._cpu_usages, self._counter_times)
+        self.view = build_view(snapshot, base, self._cpu_usages)
         self.function_totals.update(snapshot)
 
 

@@ -67,14 +67,14 @@ class AgentRow:
 
 @dataclass(frozen=True)
 class ClientRow:
-    """One client. `worker` is where a nested client lives, 0 for other clients. `others` counts the open tasks that do
-    not wait."""
+    """One client. `worker` is where a nested client lives, 0 for other clients. `not_waiting` counts the open tasks
+    that a worker holds, or that are blocked."""
 
     incarnation: int
     name: str
     worker: int
     waiting: int
-    others: int
+    not_waiting: int
     objects: int
     object_bytes: int
     done: int
@@ -94,7 +94,7 @@ class FunctionRow:
     """The mean of all results; 0 before the first one."""
     bytes: int
     clients: int
-    given: str
+    task_names: str
     """Names that `options(name=)` gave to its recent tasks, separated by commas."""
 
 
@@ -107,29 +107,6 @@ class ObjectRow:
     tasks: int
     state: ObjectState | int
     """A plain number for a state that only a newer scheduler knows."""
-
-
-CounterTimes = Mapping[tuple[str, str], float]
-"""Unix times by counter, for example ("deaths", "signal 9"). A counter that has not grown yet is missing."""
-
-
-def counter_times(snapshot: Snapshot, previous: Snapshot | None, before: CounterTimes) -> CounterTimes:
-    """When each counter of worker deaths and dropped messages last grew, as far as this reader has seen it.
-
-    Args:
-        snapshot: the newest one.
-        previous: the one before it from the same scheduler. None starts over.
-        before: the result for `previous`.
-    """
-    if previous is None:
-        return {}
-    times = dict(before)
-    for name in ("deaths", "dropped"):
-        earlier: Mapping[str, int] = getattr(previous, name)
-        for cause, count in getattr(snapshot, name).items():
-            if count > earlier.get(cause, 0):
-                times[name, cause] = snapshot.unix_seconds
-    return times
 
 
 @dataclass(frozen=True)
@@ -152,8 +129,6 @@ class SnapshotView:
     clients: list[ClientRow]
     functions: list[FunctionRow]
     objects: list[ObjectRow]
-    counter_times: CounterTimes
-    """When the counters of worker deaths and dropped messages last grew."""
 
 
 @dataclass(frozen=True)
@@ -196,16 +171,13 @@ def _next_usage(before: CpuUsage | None, at_milliseconds: int, cpu_milliseconds:
     return before.updated(at_milliseconds, cpu_milliseconds)
 
 
-def build_view(
-    snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages, times: CounterTimes | None = None
-) -> SnapshotView:
+def build_view(snapshot: Snapshot, base: Snapshot | None, usages: CpuUsages) -> SnapshotView:
     """The rows of a snapshot.
 
     Args:
         snapshot: the newest snapshot.
         base: an earlier snapshot of the same scheduler, from which rates are computed; None gives no rates.
         usages: processor use by incarnation.
-        times: when counters last grew; None: not known.
     """
     seconds = 0.0 if base is None else max(0.0, snapshot.uptime_seconds - base.uptime_seconds)
     if base is None or not seconds:
@@ -228,7 +200,6 @@ def build_view(
         clients=_client_rows(snapshot, base, interval),
         functions=_function_rows(snapshot, base, interval),
         objects=_object_rows(snapshot),
-        counter_times=times or {},
     )
 
 
@@ -328,7 +299,7 @@ def _client_rows(snapshot: Snapshot, base: Snapshot, interval: _RateInterval) ->
             name=columns.names[row],
             worker=columns.workers[row],
             waiting=columns.waiting[row],
-            others=columns.others[row],
+            not_waiting=columns.not_waiting[row],
             objects=columns.objects[row],
             object_bytes=columns.object_bytes[row],
             done=columns.done[row],
@@ -352,7 +323,7 @@ def _function_rows(snapshot: Snapshot, base: Snapshot, interval: _RateInterval) 
             mean_seconds=columns.run_nanoseconds[row] / 1e9 / columns.done[row] if columns.done[row] else 0.0,
             bytes=columns.bytes[row],
             clients=columns.clients[row],
-            given=columns.given[row],
+            task_names=columns.task_names[row],
         )
         for row, number in enumerate(columns.numbers)
     ]

@@ -16,7 +16,7 @@ from contextlib import suppress
 import zmq
 
 from ..commands.addresses import Address
-from ..commands.key_files import MONITOR, KeyFileError, PeerKeys
+from ..commands.key_files import MONITOR, KeyFileError, PeerKeys, key_error_text
 from ..net.curve import apply_monitor_keys, load_keys
 from ..net.host_lookup import HostLookup
 from ..net.sockets import ReconnectWatcher
@@ -26,26 +26,28 @@ from .reader import MonitorReader
 RECONNECT_MILLISECONDS = 100
 MAX_RECONNECT_MILLISECONDS = 1000
 RECEIVE_QUEUE = 64
-"""Messages that wait for a slow program here, besides those that wait at the scheduler."""
+"""How many messages may wait here for a slow program. Further messages wait at the scheduler."""
 HEARTBEAT_MILLISECONDS = 5000
-"""For tcp. A subscriber sends nothing else, so without heartbeats it would not detect that the other host is off."""
+"""For tcp. A subscriber sends nothing else. So without heartbeats it would not notice that the other host is down."""
 TICK_SECONDS = 0.5
-"""`read` must be called at least this often: nothing arrives when the scheduler falls silent."""
+"""`read` must be called at least this often, to notice a scheduler that sends nothing."""
 
 
 OWN_ADDRESS_HINT = "; or this is the scheduler's own address, not its monitor address"
-"""A hint for a connection that is closed without a reason: the scheduler's own address does so to a monitor's key."""
+"""A hint for a connection that is closed without a reason: the scheduler's own address rejects a monitor's key this
+way.
+"""
 
 REJECTED_RETRY_SECONDS, MAX_REJECTED_RETRY_SECONDS = 2.0, 30.0
 """Until the next attempt after the scheduler has rejected the key."""
 
 
 class MonitorAccessError(Exception):
-    """This user can never hear anything at a monitor address. The text is one line that says why."""
+    """This user cannot receive messages from a monitor address. The text is one line that says why."""
 
 
 class MonitorKeysError(MonitorAccessError):
-    """The folder of keys lacks what a monitor needs."""
+    """The folder of keys has no valid keys of a monitor."""
 
 
 class MonitorSocket:
@@ -74,7 +76,7 @@ class MonitorSocket:
         self._clock = clock
         self._keys = _keys_for(address, keys)
         self.reader = MonitorReader(clock())
-        """What is known of the scheduler at the address."""
+        """The known state of the scheduler at the address."""
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.LINGER, 0)
@@ -94,9 +96,8 @@ class MonitorSocket:
         self._socket.connect(str(address))
 
     def fileno(self) -> int:
-        """A descriptor for an event loop, which calls `read` when it is readable: something *may* have come.
-
-        It becomes readable only once for all waiting messages. So call `read` after `subscribe` too, and at least every
+        """A descriptor for an event loop, which calls `read` when it is readable: a message *may* have come. It becomes
+        readable only once for all waiting messages. So call `read` after `subscribe` too, and at least every
         TICK_SECONDS.
         """
         return int(self._socket.getsockopt(zmq.FD))
@@ -150,8 +151,9 @@ class MonitorSocket:
         self._socket.unsubscribe(topic)
 
     def connection_problem(self) -> str:
-        """Why no message may arrive, as far as the keys, the host's name or the socket file tell; empty if nothing is
-        wrong."""
+        """Why no message can arrive, judged by the keys, the host's name and the socket file; empty if nothing is
+        wrong.
+        """
         failure = self._handshakes.failure
         if failure is not None:
             is_unknown = self._keys is not None and not failure.is_final
@@ -175,7 +177,7 @@ def _keys_for(address: Address, directory: str | None) -> PeerKeys | None:
     try:
         return load_keys(directory, MONITOR) if address.transport == "tcp" else None
     except KeyFileError as error:
-        raise MonitorKeysError(f"{address}: {error}") from None
+        raise MonitorKeysError(f"{address}: {key_error_text(directory or '', error)}") from None
 
 
 def check_access(address: Address) -> None:
@@ -190,7 +192,7 @@ def check_access(address: Address) -> None:
 
 
 def connection_problem(address: Address) -> str:
-    """Why no message may arrive from an address, as far as the socket file tells; empty if nothing is wrong."""
+    """Why no message can arrive from an address, judged by the socket file; empty if nothing is wrong."""
     return _check_path(address)[0]
 
 

@@ -17,7 +17,7 @@ _FORMS = [
     re.compile(r"(?:(?P<name>.+), )?(?:task )?(?P<id>[0-9]+)(?: of client (?P<client>.+))?"),
 ]
 _FUTURE = re.compile(r"<\w+ (?P<name>.*) at 0x[0-9a-f]+.*>")
-MOST = (1 << 64) - 1
+MAX_UINT64 = (1 << 64) - 1
 
 
 def exact_name(client: int, task_id: int) -> str:
@@ -68,6 +68,6 @@ def _query(text: str, given: dict[str, str | None]) -> TaskQuery:
     client = given.get("client")
     number = int(client) if client and client.isdecimal() else None
     task_id = int(given["id"] or "")
-    if max(task_id, number or 0) > MOST:
+    if max(task_id, number or 0) > MAX_UINT64:
         raise ValueError(f"{text!r} does not name a task: its numbers are too large")
     return TaskQuery(task_id, number, client if number is None else None, given.get("name") or None)

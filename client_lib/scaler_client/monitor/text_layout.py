@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -115,6 +116,9 @@ def plural(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:B|[KMGT]iB|us|ms|s|min|h|d)\b)")
+
+
 def labelled_lines(output: OutputFormat, rows: Sequence[tuple[str, str]]) -> list[str]:
     """Labels on the left, texts on the right, wrapped to several lines."""
     wide = max((len(name) for name, _ in rows), default=0) + 2
@@ -127,10 +131,11 @@ def labelled_lines(output: OutputFormat, rows: Sequence[tuple[str, str]]) -> lis
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width`. Longer words are split."""
+    """The text in lines of at most `width`. Longer words are split. A number stays with its unit."""
     import textwrap
 
-    return textwrap.wrap(text, width) or [""]
+    joined = _BEFORE_UNIT.sub("\0", text)  # not a space for textwrap
+    return [line.replace("\0", " ") for line in textwrap.wrap(joined, width)] or [""]
 
 
 def table(output: OutputFormat, titles: Sequence[str], rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:

@@ -1,7 +1,7 @@
 """Waiting in the event loop of a task: the task gives up its slot while at least one `await future` is open.
 
-The loop goes on with other coroutines meanwhile. They should do little, because another task may run in the same
-process. Nothing wakes the loop when its task is stopped, so the loop checks for that regularly.
+Meanwhile the loop runs its other coroutines. They should do little, because another task may run in the same process.
+Nothing wakes the loop when its task is stopped, so the loop checks for a stop regularly.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def _copy_outcome(future: asyncio.Future[Any], waiter: Waiter[Any]) -> None:
 
 
 def await_without_slot(io_thread: SlotReporter, future: asyncio.Future[Any]) -> Generator[Any, None, Any]:
-    """Await a future that a future of this client completes; the calling task gives up its slot meanwhile."""
+    """Await a future that a future of this client completes. Until then the calling task gives up its slot."""
     task = current_task(io_thread)
     if task is None:
-        return (yield from asyncio.Future.__await__(future))  # not its own __await__, which may call this function
+        return (yield from asyncio.Future.__await__(future))  # future.__await__ may call this function
     awaits = open_awaits(task.name)
     if not isinstance(awaits, LoopAwaits):
         awaits = LoopAwaits(io_thread, task)

@@ -1,6 +1,6 @@
 """Waiting in a thread of a task: the task gives up its slot, so that its children or other tasks can run.
 
-The report that the slot is free goes over the connection that submitted the children, after them. So the scheduler
+The client reports the free slot over the connection that submitted the children, after the children. So the scheduler
 knows the children when it fills the slot. Outside of workers this module costs one check of `task_host.host` for each
 wait that blocks.
 """
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ..protocol.messages import TaskName
+from ..protocol.messages import TaskAttempt
 from . import task_host
 from .task_host import RunningTask, TaskStoppedError
 
@@ -23,10 +23,10 @@ class SlotReporter(Protocol):
     def is_nested(self) -> bool:
         """Whether the client belongs to the tasks of this worker process."""
 
-    def suspend(self, name: TaskName) -> None:
+    def suspend(self, name: TaskAttempt) -> None:
         """Report to the scheduler that the task gives up its slot."""
 
-    def resume(self, name: TaskName) -> None:
+    def resume(self, name: TaskAttempt) -> None:
         """Report to the scheduler that the task has its slot again."""
 
 
@@ -43,7 +43,7 @@ class Awaits:
 _local = threading.local()
 
 
-def open_awaits(name: TaskName | None = None) -> Awaits | None:
+def open_awaits(name: TaskAttempt | None = None) -> Awaits | None:
     """Return the open awaits of the calling thread, if there are any; with a name, only those of this task."""
     awaits: Awaits | None = getattr(_local, "awaits", None)
     if awaits is None or not awaits.count or (name is not None and awaits.task.name != name):
@@ -57,12 +57,12 @@ def set_awaits(awaits: Awaits) -> None:
 
 
 def current_task(io_thread: SlotReporter) -> RunningTask | None:
-    """Return the task that the calling thread runs; None if this client's tasks would not be its children."""
+    """Return the task that the calling thread runs; None if tasks of this client would not be children of that task."""
     host = task_host.host
     if host is None or not io_thread.is_nested:
         return None
     task = host.current()
-    if task is None:  # the worker does not know a task that gave up its slot while its event loop goes on
+    if task is None:  # the worker does not count a task that gave up its slot while its event loop continues
         awaits = open_awaits()
         if awaits is not None:
             task = awaits.task

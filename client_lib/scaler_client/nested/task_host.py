@@ -11,14 +11,14 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from ..protocol.messages import Output, TaskName
+from ..protocol.messages import Output, TaskAttempt
 
 
 class TaskStoppedError(BaseException):
     """Raised inside a task that is stopped: it was cancelled with `force=True`, or exceeded its `timeout`.
 
-    It is not an `Exception`, so that `except Exception` in a task does not catch it. Let it pass, and use `finally` to
-    clean up.
+    It is not an `Exception`, so `except Exception` in a task does not catch it. Do not catch it; use `finally` to clean
+    up.
     """
 
 
@@ -26,7 +26,7 @@ class RunningTask(Protocol):
     """The task that a thread of this process runs."""
 
     @property
-    def name(self) -> TaskName: ...
+    def name(self) -> TaskAttempt: ...
 
     @property
     def depth(self) -> int:
@@ -37,7 +37,7 @@ class RunningTask(Protocol):
 
     @property
     def stream_output(self) -> bool:
-        """Whether the client shows what the task prints."""
+        """Whether the client shows the output of the task."""
 
     def suspend(self) -> None:
         """Give up the slot, so that another task may begin.
@@ -49,13 +49,14 @@ class RunningTask(Protocol):
         """Wait until the task has a slot again.
 
         Raises:
-            TaskStoppedError: the task was stopped while it was suspended. It holds a slot in this case too.
+            TaskStoppedError: the task was stopped while it was suspended. In this case too, the task has a slot.
+
         """
 
     def wait(self, latch: threading.Lock, timeout: float | None) -> None:
         """Wait between `suspend` and `resume`, until another thread releases the latch.
 
-        Returns also if `timeout`, in seconds, is over, or if the task is stopped.
+        Also returns after `timeout` seconds, or if the task is stopped.
         """
 
 
@@ -77,7 +78,7 @@ class TaskHost(Protocol):
     def current(self) -> RunningTask | None:
         """Return the task that the calling thread runs; None in a thread that a task started."""
 
-    def forward_output(self, parents: list[TaskName], output: Output) -> None:
+    def forward_output(self, parents: list[TaskAttempt], output: Output) -> None:
         """Send the output of child tasks to the clients of their parents. Does not block.
 
         Args:
@@ -90,9 +91,9 @@ host: TaskHost | None = None
 """The worker of this process; None in other processes."""
 
 is_forked_by_task = False
-"""Whether a task forked this process: it is a child of a worker, but no worker."""
+"""Whether a task forked this process: it is a child of a worker, but not a worker itself."""
 
-stop_children: Callable[[TaskName], None] | None = None
+stop_children: Callable[[TaskAttempt], None] | None = None
 """Stops all tasks that a task of this process submitted and that are not done. Does not wait.
 
 The client inside the worker sets it. The worker calls it for each task that it stops, in any thread.

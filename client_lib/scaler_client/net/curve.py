@@ -13,11 +13,13 @@ from ..commands.addresses import Address
 from ..commands.key_files import KEYS_VARIABLE, SECRET_SUFFIX, SERVER, PeerKeys, read_peer_keys, unwanted_secrets
 
 MIN_CUT_HANDSHAKES = 5
-"""Handshakes in a row that the other side must cut before this counts as different keys. A scheduler that ends cuts a
-few handshakes, too."""
+"""After so many cut handshakes in a row, the keys count as different.
+
+A scheduler that ends cuts a few handshakes, too.
+"""
 
 MIN_CUT_SECONDS = 2.0
-"""The least time between the first and the last of these handshakes, at a client."""
+"""The minimum time between the first and the last of these handshakes, at a client."""
 
 SERVING_CUT_SECONDS = 15.0
 """The same time at workers and agents, which can wait longer. A scheduler at its limit of connections cuts handshakes,

@@ -1,4 +1,4 @@
-"""File descriptors that this process may still open.
+"""Checks how many file descriptors this process may still open.
 
 libzmq aborts the process if a new context gets no descriptors for its threads. So a client checks that enough are free
 before it makes a context (`tests/client/net/test_file_limit.py`).

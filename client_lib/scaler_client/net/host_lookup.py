@@ -41,7 +41,7 @@ def warn_if_unresolved(address: Address, log: logging.Logger) -> None:
 
 
 class HostLookup:
-    """Looks up the host of an address in a thread of its own. For use by one thread."""
+    """Looks up the host of an address in a separate thread. For use by one thread."""
 
     def __init__(self, address: Address) -> None:
         self._address = address

@@ -54,7 +54,7 @@ def receive_rest(socket: zmq.Socket[bytes], frame: Any) -> Frames:
 class ReconnectWatcher:
     """Watches the connection of a socket: a descriptor becomes readable when a lost connection is made again.
 
-    Only the thread that uses the socket may use it. It costs nothing while the connection stands.
+    Only the thread that uses the socket may use it. It costs nothing while there is a connection.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ReconnectWatcher:
             socket: the socket to watch.
             cut_seconds: if handshakes are cut for this long, the connection has failed.
             endpoint: the address that the socket connects to. If it is given, `retry` makes the pauses between attempts
-                longer while the scheduler cuts handshakes; ZeroMQ alone would try several times a second for ever. The
+                longer while the scheduler cuts handshakes. ZeroMQ alone would try several times a second for ever. The
                 socket has no connection in these pauses, so sending needs zmq.NOBLOCK.
             clock: returns the current time in seconds.
         """
@@ -87,7 +87,7 @@ class ReconnectWatcher:
         """Why the other side does not accept a connection, or not with these keys; None: no failure."""
         self._cut = 0
         self._cut_since = 0.0
-        self.has_reconnected()  # ZeroMQ signals an event only after a look that has found none
+        self.has_reconnected()  # ZeroMQ signals the next event only after a read that found no event
 
     def fileno(self) -> int:
         """Return the descriptor to poll."""

@@ -46,7 +46,7 @@ class WakeupFd:
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         # Not earlier: another thread may still call `set`, and the number could belong to another file by then. `close`
-        # is an argument because the module's names are gone at the interpreter's end.
+        # is an argument, because the module's names are deleted at the interpreter's end.
         if self._sockets is None:
             close(self._reader)
         else:

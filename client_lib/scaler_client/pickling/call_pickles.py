@@ -13,10 +13,10 @@ from struct import pack
 from typing import Any
 
 from .input_lookup import LOAD_INPUT_CODE
-from .references import REFERENCES, Reference
+from .references import REFERENCES, STAND_INS, Reference
 
 SIMPLE_TYPES = frozenset({int, float, str, bytes, bool, type(None)})
-"""Types whose pickles have no names and no references."""
+"""Types whose pickles contain no names and no references."""
 
 _dumps = pickle.dumps
 _FRAMELESS = 3
@@ -32,7 +32,7 @@ def _load_input_pickle(position: int) -> bytes:
 
 CALL_BEGIN = pickle.PROTO + b"\x05" + pickle.MARK
 CALL_END = pickle.TUPLE + pickle.STOP
-"""What stands before and after the parts of a call's arguments."""
+"""The bytes before and after the parts of a call's arguments."""
 
 INPUT_PICKLES = tuple(map(_load_input_pickle, range(256)))
 """The parts of arguments that are inputs, by position, for the first positions."""
@@ -55,8 +55,8 @@ def dump_simple_call(args: Iterable[Any], position: Callable[[Reference], int]) 
         kind = type(value)
         if kind in SIMPLE_TYPES:
             parts.append(simple_pickle(value))
-        elif kind in REFERENCES:
-            place = position(value)
+        elif kind in REFERENCES or kind in STAND_INS:
+            place = position(STAND_INS[kind](value) if kind in STAND_INS else value)
             parts.append(INPUT_PICKLES[place] if place < len(INPUT_PICKLES) else _load_input_pickle(place))
         else:
             return None

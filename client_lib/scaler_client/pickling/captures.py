@@ -1,9 +1,9 @@
 """The values that travel with a function that is pickled by value, and whether they have changed since.
 
-A function of `__main__` travels with the globals that it names, its closure, defaults and attributes. So do the
-functions and classes among these. `submit` pickles the function once, and again if one of these values was replaced.
-To see that, each submit compares their identities, which takes a few hundred ns (benchmarks/submit_rate.py). Functions
-that are pickled by name have no captures and cost nothing.
+A function of `__main__` travels with the globals that it names, its closure, defaults and attributes. The functions and
+classes among these travel with their own values too. `submit` pickles the function once, and again if one of these
+values was replaced. To see that, each submit compares their identities, which takes a few hundred ns
+(benchmarks/submit_rate.py). Functions that are pickled by name have no captures and cost nothing.
 
 Built-in containers, dataclass instances and SimpleNamespaces are compared by their elements, at any depth, up to 256
 elements of each value. A larger container is compared by its length: pickling it at each submit would cost far more
@@ -27,7 +27,7 @@ _CONTAINERS = frozenset({list, set, deque, bytearray, dict, OrderedDict, default
 _IMMUTABLE = frozenset({tuple, frozenset})
 """Containers that can't change, but whose elements may."""
 _MAX_ELEMENTS = 256
-"""The most elements that are compared of one value, with everything in it. A bytearray has its own limit."""
+"""At most this many elements of one value are compared, nested ones included. A bytearray has its own limit."""
 _MAX_BYTES = 1024
 _FIELDS = "__dataclass_fields__"
 
@@ -60,7 +60,7 @@ class Captures:
         self._containers: list[tuple[Any, Any]] = []
         """Containers with copies. Their comparison goes no deeper while each element is the same object."""
         self._parts: list[tuple[Callable[[], Any], list[Any]]] = []
-        """Containers and instances with their elements; weak references to elements that may be large."""
+        """Containers and instances with their elements. Elements that may be large have weak references."""
         self._lengths: list[tuple[Any, int]] = []
 
     def are_unchanged(self, root: Any) -> bool:
@@ -122,13 +122,13 @@ class Captures:
             for container, length in self._lengths:
                 if len(container) != length:
                     return False
-        except Exception:  # a name or function is gone, or a comparison failed
+        except Exception:  # a name or function was deleted, or a comparison failed
             return False
         return True
 
     def add_namespace(self, owner: Owner | None, namespace: dict[str, Any], names: Iterable[str]) -> list[Any]:
         """Record globals by name; return the values of the defined ones."""
-        # A copy first: another thread may change the namespace.
+        # Copy it first, because another thread may change the namespace.
         found = {name: namespace.get(name, _ABSENT) for name in names}
         present = {name: value for name, value in found.items() if value is not _ABSENT}
         absent = tuple(name for name in names if name not in present)
@@ -275,7 +275,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 class _Weak(weakref.ref[Any]):
-    """A weak reference of the captures. Its type tells it from weak references that the user's values contain."""
+    """A weak reference of the captures. Its type distinguishes it from weak references in the user's values."""
 
     __slots__ = ()
 

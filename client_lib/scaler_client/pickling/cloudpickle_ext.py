@@ -1,7 +1,7 @@
 """cloudpickle with support for cached functions.
 
-cloudpickle pickles by value what only this program has. But it pickles functions behind `functools.lru_cache` by name,
-even if they are defined in `__main__` or within another function, where no worker finds them.
+cloudpickle pickles functions of `__main__` and nested functions by value, because workers cannot import them. But it
+pickles a function with `functools.lru_cache` by name in any case, and no worker finds it.
 """
 
 from __future__ import annotations

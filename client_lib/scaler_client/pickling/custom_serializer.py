@@ -14,7 +14,7 @@ import cloudpickle
 
 from ..errors import SerializerError
 from . import serializer as default
-from .references import NodeRef, ObjectRef
+from .references import STAND_INS, NodeRef, ObjectRef
 
 
 @runtime_checkable
@@ -158,6 +158,11 @@ def call_dumper(
             return Direct(value)
         if type(value) is NodeRef:  # the value of a node is serialized already
             return value
+        if type(value) in STAND_INS:  # a future, whose result is serialized already
+            if value.done() and not value.cancelled() and value.exception() is None:
+                value = value.result()
+            else:
+                return value
         return dump(serializer, value, f"argument {name!r}", "in the client")
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:

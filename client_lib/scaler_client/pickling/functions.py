@@ -1,4 +1,4 @@
-"""The functions that a client has submitted. Each is pickled and sent once.
+"""The functions that a client has submitted. Each function is pickled and sent once.
 
 A plain function, class, builtin, partial or cached function is pickled when it is first submitted. It is pickled again
 if values that travel with it have changed (`captures.py`), or cloudpickle's registry of modules that are pickled by
@@ -42,7 +42,7 @@ from .retry_policy import RetryingFunction, RetryOn
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
 _RECENT_FUNCTIONS = 64
-"""The functions kept after their last use, so that a bound method is not sent again with every call."""
+"""How many functions are kept after their last use, so that a bound method is not sent again with every call."""
 
 _TEXT_ERRORS: dict[int, type[Exception]] = {
     Outcome.RESULT_FAILED: ResultPickleError,
@@ -56,10 +56,45 @@ _NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
 """Whether Python prints an exception's notes in tracebacks."""
 
 
-class Function:
-    """A function as the scheduler knows it. When nothing refers to it any more, the scheduler forgets it."""
+_DECAY = 0.9
+"""How much of the weight of earlier rows is left at each row, so that the mean follows changing run times."""
 
-    __slots__ = ("__weakref__", "kind", "name", "named_function", "number", "payload", "sent_in_join", "serializer")
+
+class CallTime:
+    """The mean run time of a function's calls, from the latest rows."""
+
+    __slots__ = ("_calls", "_ns")
+
+    def __init__(self) -> None:
+        self._calls = 0.0
+        self._ns = 0.0
+
+    def add(self, calls: int, run_ns: int) -> None:
+        """Learn from a row."""
+        self._calls = self._calls * _DECAY + calls
+        self._ns = self._ns * _DECAY + run_ns
+
+    @property
+    def mean_ns(self) -> int:
+        """The mean; 0: no call has ended yet."""
+        return int(self._ns / self._calls) + 1 if self._calls else 0
+
+
+class Function:
+    """A function with its number at the scheduler. The scheduler forgets the function when this object is deleted."""
+
+    __slots__ = (
+        "__weakref__",
+        "answers_pickles",
+        "call_time",
+        "kind",
+        "name",
+        "named_function",
+        "number",
+        "payload",
+        "sent_in_join",
+        "serializer",
+    )
 
     def __init__(
         self,
@@ -78,6 +113,10 @@ class Function:
         self.number = number
         self.name = name
         self.payload = payload
+        self.answers_pickles = own_serializer is None and named_function is None
+        """Whether the payload of a value is its plain pickle."""
+        self.call_time = CallTime()
+        """The run time of its calls in rows that stand for several."""
         self.sent_in_join = 0
         """The number of the session's join in which it was sent last. After another join it is sent again."""
 
@@ -92,6 +131,13 @@ class Function:
             function_name: the function that has failed, if that is a different one.
             place: where it has failed. The text of the exception or of its cause names this place.
         """
+        if not outcome and self.answers_pickles:  # the most frequent case, with few steps (benchmarks/submit_rate.py)
+            if answer == serializer.NONE:
+                return None, None
+            try:
+                return serializer.loads(answer), None
+            except Exception as error:
+                return None, self._load_failure("result", error, function_name, place)
         text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
             return None, _text_error(text_error, bytes(answer).decode(), place)
@@ -100,11 +146,8 @@ class Function:
         try:
             value = serializer.loads(answer)
         except Exception as error:
-            what = f"the {'result' if outcome == Outcome.VALUE else 'exception'} of {function_name or self.name}"
-            text = load_failure(what, f"in this process ({this_process()})", _describe(error), error)
-            failure = ResultPickleError(_with_place(text, place))
-            failure.__cause__ = error
-            return None, failure
+            what = "result" if outcome == Outcome.VALUE else "exception"
+            return None, self._load_failure(what, error, function_name, place)
         if outcome == Outcome.VALUE:
             return self._read_value(value)
         raised, text, *more = value
@@ -122,10 +165,13 @@ class Function:
             add_note(raised, note)
         return None, raised
 
-    @property
-    def answers_pickles(self) -> bool:
-        """Whether the payload of a value is its plain pickle."""
-        return self.serializer is None and self.named_function is None
+    def _load_failure(self, what: str, error: Exception, function_name: str, place: str) -> ResultPickleError:
+        """Return the error of an answer that can't be unpickled."""
+        what = f"the {what} of {function_name or self.name}"
+        text = load_failure(what, f"in this process ({this_process()})", _describe(error), error)
+        failure = ResultPickleError(_with_place(text, place))
+        failure.__cause__ = error
+        return failure
 
     def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
         if self.serializer is None:
@@ -168,7 +214,7 @@ class FunctionTable:
     ) -> None:
         """
         Args:
-            forgotten: called, in any thread, with the number of each function that nothing refers to any more.
+            forgotten: called, in any thread, with the number of each function that was deleted.
             serializer: the user's own serializer; None: cloudpickle.
             numbers: the source of the functions' numbers. The tables of a connection share it.
         """
@@ -179,7 +225,10 @@ class FunctionTable:
         self._by_identity: dict[object, tuple[weakref.ref[Any], Function]] = {}
         """Functions whose pickles never change, by the id of the callable."""
         self._capturing: dict[object, tuple[weakref.ref[Any], Function, Captures]] = {}
-        """Functions that are pickled by value. In a table of their own, so that other functions skip the comparison."""
+        """Functions that are pickled by value.
+
+        They have a separate table, so that other functions skip the comparison.
+        """
         self._by_value_modules = frozenset(BY_VALUE_MODULES)
         """The registered modules for which the pickles in these two tables were made."""
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
@@ -236,7 +285,7 @@ class FunctionTable:
             raise TypeError(f"{_name_of(fn)} is a coroutine function: submit a plain one that runs it")
         if not isinstance(fn, _PICKLED_ONCE) or _is_builtin_method(fn):
             return self._by_content(fn, retry_on)
-        captures = captures_of(fn)  # before the pickling, so that a change by another thread in between is seen later
+        captures = captures_of(fn)  # before the pickling: a change during the pickling is seen later
         function = self._by_content(fn, retry_on)
         if captures is None:
             self._by_identity[key] = weakref.ref(fn, lambda gone: _drop(self._by_identity, key, gone)), function

@@ -30,7 +30,7 @@ def load_input(position: int) -> Any:
 
 @contextmanager
 def with_inputs(values: Callable[[int], Any]) -> Iterator[None]:
-    """Set the inputs for what the calling thread unpickles in this block.
+    """Set the inputs for unpickling by the calling thread in this block.
 
     Args:
         values: returns the value of an input, by position.

@@ -15,7 +15,7 @@ MANY_BYTES = 100_000_000
 """The warning comes after this many large calls with this many bytes together."""
 
 LARGE_FUNCTION = 10_000_000
-"""A function with this many bytes or more gets a warning: it goes to each worker."""
+"""A function of at least this many bytes gets a warning, because it is sent to each worker."""
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from ..errors import FunctionLoadError, RemoteError, ResultPickleError
 from ..protocol.messages import Outcome, Payload
 from ..protocol.utf8_text import checked_text
 
-_LONGEST_KIND = 256
+_MAX_KIND_LENGTH = 256
 """The most characters of a kind that a scheduler takes."""
 
 
@@ -122,8 +122,8 @@ def named(name: str, codec: str = "json") -> NamedFunction:
         except ImportError as error:
             raise ImportError(f"the codec msgpack needs msgpack: {install_hint('msgpack')}") from error
     function = NamedFunction(name, codec)
-    if not name or len(function.kind) > _LONGEST_KIND:
-        raise ValueError(f"a function's name must have 1 to {_LONGEST_KIND - len(kind_of('', codec))} characters")
+    if not name or len(function.kind) > _MAX_KIND_LENGTH:
+        raise ValueError(f"a function's name must have 1 to {_MAX_KIND_LENGTH - len(kind_of('', codec))} characters")
     return function
 
 

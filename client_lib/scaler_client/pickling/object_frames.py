@@ -1,8 +1,8 @@
 """Objects as frames: a pickle, and the buffers of arrays. Buffers are not copied, and readers can't write to them.
 
-A buffer inside a pickle becomes writable where the original was. A task that writes to an array which it reads would
-then work with small arrays, and with large ones change what other tasks read. So no buffer stays in the pickle: the
-small ones are joined in a buffer of their own.
+A buffer inside a pickle would be writable if the original is. Then a task could write to a small array that it reads,
+and with a large array it would change the input of other tasks. So no buffer stays in the pickle: the small ones are
+joined in a buffer of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from .cloudpickle_ext import PROTOCOL, Pickler
 from .serializer import dumps, is_plain
 
 OUT_OF_BAND_BYTES = 64 * 1024
-"""A buffer of at least this size becomes a frame of its own and is never copied. Below it a copy costs less."""
+"""A buffer of at least this size becomes a frame of its own and is never copied.
+
+For a smaller buffer a copy costs less.
+"""
 
 MAX_FRAMES = 64
 """The most frames of an object, by the protocol."""
@@ -86,7 +89,10 @@ class _Pickler(Pickler):
 
 
 def _reduced_array(array: Any) -> Any:
-    """Reduce an array. One with gaps between its values is copied: numpy would write its values into the pickle."""
+    """Reduce an array.
+
+    An array with gaps between its values is copied first, because numpy would write its values into the pickle.
+    """
     flags = array.flags
     if not flags.c_contiguous and not flags.f_contiguous and not array.dtype.hasobject:
         array = array.copy()

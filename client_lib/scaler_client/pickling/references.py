@@ -1,4 +1,4 @@
-"""References to objects and graph nodes, which stand in the arguments of a call in place of their values.
+"""References to objects, results and graph nodes, which stand in the arguments of a call in place of their values.
 
 While arguments are pickled, an `InputCollector` numbers the references in them. Reference k pickles to a call of
 `load_input(k)`, which the worker's unpickling replaces by the value.
@@ -7,13 +7,12 @@ While arguments are pickled, an `InputCollector` numbers the references in them.
 from __future__ import annotations
 
 import threading
-import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Union
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import ObjectNotFoundError
-from ..protocol.messages import Payload, TaskName
+from ..protocol.messages import Outcome, Payload, TaskAttempt
 from .input_lookup import load_input
 
 MAX_INPUTS = 1 << 20
@@ -21,7 +20,7 @@ MAX_INPUTS = 1 << 20
 
 
 class StoredObject:
-    """An object in the client's session. The scheduler keeps it until nothing refers to it any more.
+    """An object in the client's session. The scheduler keeps it until its last reference is deleted.
 
     Args:
         name: for display; may be empty.
@@ -31,7 +30,7 @@ class StoredObject:
 
     __slots__ = ("frames", "id", "is_gone", "name", "parent", "size")
 
-    def __init__(self, name: str, frames: Sequence[Payload], parent: TaskName | None) -> None:
+    def __init__(self, name: str, frames: Sequence[Payload], parent: TaskAttempt | None) -> None:
         self.id = -1
         """Its id; -1 until the session sends it."""
         self.name = name
@@ -43,23 +42,90 @@ class StoredObject:
         """Whether the scheduler has dropped it, even if references to it exist."""
 
     def drop(self) -> None:
-        """Mark the object as gone and free its bytes."""
+        """Mark the object as dropped and free its bytes."""
+
         self.is_gone = True
         self.frames = ()
+
+
+class ResultProducer(Protocol):
+    """The future of a task whose result other tasks read."""
+
+    task_id: int
+
+
+class InputFailure(NamedTuple):
+    """Why a result that a call reads does not exist."""
+
+    function: str
+    """The name of the function of the task that failed."""
+    task_id: int
+    outcome: int
+    """A value of `Outcome`."""
+    answer: Payload
+    """The payload of that outcome."""
+
+
+class ResultObject(StoredObject):
+    """The result of a task as an object that other tasks read.
+
+    While the task is open, the scheduler keeps its result. The I/O thread sends the bytes to a scheduler that does not
+    have them: the task had ended before it had a reader, or the scheduler has changed.
+
+    Args:
+        name: for display; may be empty.
+        producer: the future of the task.
+        parent: the task that has submitted this task; None: it was submitted outside of tasks.
+    """
+
+    __slots__ = ("failure", "known_in_join", "last_reader", "producer")
+
+    def __init__(self, name: str, producer: ResultProducer, parent: TaskAttempt | None) -> None:
+        super().__init__(name, (), parent)
+        self.producer: ResultProducer | None = producer
+        """The future of the task; None: the task has ended."""
+        self.failure: InputFailure | None = None
+        """How the task ended without a value; None: it did not."""
+        self.known_in_join = 0
+        """The join (`HeldObjects.joins`) in which the scheduler was told of this object; 0: in none."""
+        self.last_reader = -1
+        """The newest task that reads it, by id; -1: none was submitted."""
+
+    def set_value(self, frames: Sequence[Payload]) -> None:
+        """Take the result of the task."""
+        if self.producer is not None:
+            self.id = self.producer.task_id
+            self.frames = frames
+            self.size = sum(map(len, frames))
+            self.producer = None
+
+    def set_failure(self, function: str, outcome: int, answer: Payload, task_id: int = -1) -> None:
+        """Take the failure of the task.
+
+        Args:
+            function: the name of the function of the task that failed first.
+            outcome: a value of `Outcome`.
+            answer: the payload of that outcome.
+            task_id: the task that failed first; -1: the task itself.
+        """
+        if self.producer is not None:
+            self.id = self.producer.task_id
+            self.failure = InputFailure(function, self.id if task_id < 0 else task_id, outcome, answer)
+            self.producer = None
 
 
 class ObjectHolder(Protocol):
     """The client's I/O thread, as references to objects see it."""
 
     def forget_object(self, stored: StoredObject) -> None:
-        """Drop an object that nothing refers to any more. The garbage collector calls this, in any thread."""
+        """Drop an object without references. The garbage collector calls this, in any thread."""
 
 
 class ObjectRef:
     """A reference to an object that the scheduler keeps. `Client.send_object` returns it; users do not create it.
 
     It stands for the object among the arguments of `submit`, `map` and graphs. The object is kept while the reference
-    exists, or a task that reads the object.
+    or a task that reads the object exists. A future among arguments has a reference too.
     """
 
     __slots__ = ("__weakref__", "_io_thread", "_stored")
@@ -67,7 +133,10 @@ class ObjectRef:
     def __init__(self, io_thread: ObjectHolder, stored: StoredObject) -> None:
         self._io_thread = io_thread
         self._stored = stored
-        weakref.finalize(self, io_thread.forget_object, stored).atexit = False
+
+    def __del__(self) -> None:
+        # Not weakref.finalize: it costs 2 us, half as much as a whole submit.
+        self._io_thread.forget_object(self._stored)
 
     @property
     def name(self) -> str:
@@ -78,6 +147,11 @@ class ObjectRef:
     def object_id(self) -> int:
         """The object's id; -1 until the session sends the object."""
         return self._stored.id
+
+    @property
+    def stored(self) -> StoredObject:
+        """The object in the client's session."""
+        return self._stored
 
     def check(self, io_thread: object) -> None:
         """Check that a client may pass this reference.
@@ -95,7 +169,7 @@ class ObjectRef:
             raise ValueError(f"{self!r} belongs to another client: send the object with this one")
 
     def __reduce__(self) -> Any:
-        return _reduced(self)
+        return reduced(self)
 
     def __copy__(self) -> ObjectRef:
         return self
@@ -105,7 +179,7 @@ class ObjectRef:
 
     def __repr__(self) -> str:
         named = f" {self._stored.name!r}" if self._stored.name else ""
-        return f"<ObjectRef{named}, {self._stored.size:,} bytes{', gone' if self._stored.is_gone else ''}>"
+        return f"<ObjectRef{named}, {self._stored.size:,} bytes{', freed' if self._stored.is_gone else ''}>"
 
 
 class NodeRef:
@@ -121,11 +195,13 @@ class NodeRef:
         """Do nothing: a graph refers only to its own nodes."""
 
     def __reduce__(self) -> Any:
-        return _reduced(self)
+        return reduced(self)
 
 
-Reference = Union[ObjectRef, NodeRef]
+Reference = ObjectRef | NodeRef
 REFERENCES = frozenset({ObjectRef, NodeRef})
+STAND_INS: dict[type, Callable[[Any], ObjectRef]] = {}
+"""Types whose values stand for an object in arguments, with the function that returns the reference: futures."""
 
 
 class CallWithInputs(bytes):
@@ -171,7 +247,7 @@ class InputCollector:
     def __init__(self, io_thread: object) -> None:
         self.inputs: list[Reference] = []
         self.problem: Exception | None = None
-        """Why a reference can't be passed. The user gets this error, not the one that pickle makes of it."""
+        """Why a reference can't be passed. The user gets this error instead of pickle's error."""
         self._io_thread = io_thread
         self._positions: dict[Reference, int] = {}
         self._outer: InputCollector | None = None
@@ -214,8 +290,38 @@ class InputCollector:
         _collecting.collector = self._outer
 
 
-def _reduced(reference: Reference) -> Any:
+def reads_results(inputs: Iterable[Reference | int]) -> bool:
+    """Return whether results of other tasks are among what calls read."""
+    return any(type(each) is ObjectRef and type(each.stored) is ResultObject for each in inputs)
+
+
+def input_failure(inputs: Iterable[Reference | int], outcome: int, answer: Payload) -> InputFailure | None:
+    """Return the failure of a result that a failed call reads, if it is the cause of the call's failure.
+
+    Args:
+        inputs: what the call reads.
+        outcome: the outcome of the call.
+        answer: the payload of that outcome.
+    """
+    for each in inputs:
+        if type(each) is ObjectRef and type(each.stored) is ResultObject:
+            failure = each.stored.failure
+            if failure is not None and (outcome == Outcome.INPUT_LOST or failure[2:] == (outcome, answer)):
+                return failure
+    return None
+
+
+def reduced(value: Any) -> Any:
+    """Return what `__reduce__` returns for a reference, or for a future.
+
+    Raises:
+        TypeError: this thread does not pickle the arguments of a call.
+    """
     collector = _collecting.collector
     if collector is None:
-        raise TypeError(f"{reference!r} can't be pickled: a reference is for the arguments of submit, map and graphs")
-    return load_input, (collector.position(reference),)
+        is_future = type(value) in STAND_INS
+        what, instead = ("a future", "; elsewhere pass its result()") if is_future else ("a reference", "")
+        where = "the arguments of submit, map and graphs"
+        raise TypeError(f"{value!r} can't be pickled: {what} is for {where}{instead}")
+    stand_in = STAND_INS.get(type(value))
+    return load_input, (collector.position(value if stand_in is None else stand_in(value)),)

@@ -1,6 +1,6 @@
 """A function whose tasks are tried again if they raise certain exceptions.
 
-In a module of its own: tracebacks leave out the frames of this file.
+It has a separate module, because tracebacks leave out the frames of this file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ RetryOn = tuple[type[BaseException], ...]
 
 
 class RetryingFunction:
-    """Stands for the function on workers, and carries the exceptions after which a task is tried again.
+    """Calls the function on workers, and carries the exceptions after which a task runs again.
 
     Args:
         fn: the function to call.

@@ -55,7 +55,10 @@ def _is_flat(value: Any) -> bool:
     return _PLAIN.issuperset(map(type, value)) and (kind is not dict or _PLAIN.issuperset(map(type, value.values())))
 
 
-_NONE = _dumps(None, _PROTOCOL)
+NONE = _dumps(None, _PROTOCOL)
+"""The pickle of None, the result of every function that is called for its effect."""
+
+_NO_ARGUMENTS = _dumps((), _PROTOCOL)
 
 
 def dumps(value: Any) -> bytes:
@@ -65,7 +68,7 @@ def dumps(value: Any) -> bytes:
         Exception: any error of the pickling.
     """
     if value is None:
-        return _NONE
+        return NONE
     if type(value) in _PLAIN or is_plain(value):
         return _dumps(value, _PROTOCOL)
     return cloudpickle_ext.dumps(value)
@@ -91,6 +94,8 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
             ObjectNotFoundError: an object among the arguments is not kept any more.
             ValueError: a reference among the arguments belongs to another client.
         """
+        if not args and not kwargs:
+            return _NO_ARGUMENTS
         for value in args:
             if type(value) not in _PLAIN and not is_plain(value):
                 break
@@ -103,6 +108,23 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
             return collector.payload(_dump_any(args, kwargs, collector))
 
     return dump_call
+
+
+def dumps_plain(value: Any) -> bytes:
+    """Return a value of built-in types as bytes."""
+    return _dumps(value, _PROTOCOL)
+
+
+def dump_args(args: tuple[Any, ...], collector: InputCollector) -> bytes:
+    """Return the positional arguments of one call as bytes.
+
+    Args:
+        collector: numbers the references among the arguments.
+
+    Raises:
+        Exception: as `dump_call`.
+    """
+    return _dumps(args, _PROTOCOL) if all(map(is_plain, args)) else _dump_any(args, {}, collector)
 
 
 dump_call = call_dumper(None)
@@ -131,7 +153,7 @@ def dump_exception(error: BaseException, text: str, note: str = "", load_failure
 
     Args:
         text: the text of its traceback.
-        note: names the task that has raised it, and its place.
+        note: names the task that raised the exception, its worker and its host.
         load_failure: the error text, if this exception is the cause why a function or arguments can't be unpickled.
 
     Raises:

@@ -10,7 +10,7 @@ import re
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from struct import error as StructError
 from sys import byteorder
 from typing import Any
@@ -42,7 +42,10 @@ _TYPECODES = {ptr.LIST_SIZE_8: "B", ptr.LIST_SIZE_32: "I", ptr.LIST_SIZE_64: "Q"
 
 
 class _ReadLimit:
-    """Limits the bytes read from one message, against pointers that refer to the same bytes, or to none, many times."""
+    """Limits the bytes that are read from one message.
+
+    Reason: many pointers may refer to the same bytes, or to no bytes.
+    """
 
     __slots__ = ("_left",)
 
@@ -117,7 +120,7 @@ class _Schema:
 SCHEMA = _Schema()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _snake_case(name: str) -> str:
     return re.sub("[A-Z]", lambda letter: "_" + letter.group().lower(), name)
 

@@ -102,8 +102,8 @@ def write_batch(tag: int, columns: Sequence[tuple[str, Values]]) -> bytes:
         words = size + 7 >> 3
         bodies.append(body if not size & 7 else body.ljust(words << 3, b"\0"))
         offset += words
-    # Number of segments - 1 and size; the root pointer, to a struct of one data word and one pointer; the union's tag;
-    # the pointer to the batch, a struct of `count` pointers.
+    # Number of segments - 1, and size. The root pointer, to a struct of one data word and one pointer. The union's tag.
+    # The pointer to the batch, which is a struct of `count` pointers.
     head = _HEADER.pack(0, 3 + count + offset, _ROOT, tag, count << 48)
     return b"".join((head, _POINTERS[count].pack(*pointers), *bodies))
 

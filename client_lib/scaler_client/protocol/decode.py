@@ -1,4 +1,4 @@
-"""Decodes ZeroMQ frames. WireError is the only exception, whatever the bytes are."""
+"""Decodes ZeroMQ frames. WireError is the only exception, also for random and hostile bytes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from .messages import (
     Goodbye,
     HeartbeatEcho,
     HelloWanted,
+    Inputs,
     Message,
     Notice,
     Object,
@@ -37,7 +38,7 @@ from .messages import (
     Shutdown,
     Started,
     Stop,
-    TaskName,
+    TaskAttempt,
     Welcome,
 )
 from .schema import (
@@ -49,6 +50,7 @@ from .schema import (
     FORGET_OBJECTS,
     GRAPHS,
     HISTORY,
+    INPUTS,
     MALFORMED,
     OUTPUT,
     RESOLVED,
@@ -61,7 +63,7 @@ from .snapshot_decoder import read_snapshot, split_topic
 from .snapshots import Snapshot
 
 SPARE_WORDS = 1024
-"""Added to the traversal limit, which stops pointers that refer to the same bytes, or to none, many times."""
+"""Added to the traversal limit, which stops messages with many pointers to the same bytes, or to no bytes."""
 
 MAX_REASON_CHARACTERS = 200
 """Most characters of a capnp library's own text in an error."""
@@ -180,17 +182,17 @@ def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
         flags = expand_column(flags or [0], rows, "flags")
         depths = expand_column(depths or [0], rows, "depths")
         priorities = [number - (number >> 31 << 32) for number in expand_column(priorities or [0], rows, "priorities")]
-    inputs, counts, shared = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "B")
-    if inputs or counts or shared:
+    inputs, counts, input_sources = batch.numbers(10, "Q"), batch.numbers(11, "I"), batch.numbers(12, "B")
+    if inputs or counts or input_sources:
         counts = expand_column(counts, rows, "inputCounts")
         if sum(counts) != len(inputs):
             raise WireError(f"{len(inputs)} inputs, but {sum(counts)} are announced")
-        shared = expand_column(shared, len(inputs), "shared") if inputs else []
-    inlined = batch.numbers(13, "I")
+        input_sources = expand_column(input_sources, len(inputs), "inputSources") if inputs else []
+    inline_sizes = batch.numbers(13, "I")
     payloads = _unpack_payloads(batch, 4, rows, frames)
-    if inlined:
-        inlined = expand_column(inlined, len(inputs), "inlined")
-        _check_inlined(inlined, counts, payloads)
+    if inline_sizes:
+        inline_sizes = expand_column(inline_sizes, len(inputs), "inlineSizes")
+        _check_inline_sizes(inline_sizes, counts, payloads)
     name_sizes, names = batch.numbers(15, "I"), batch.data(14)
     return Dispatch(
         expand_column(batch.numbers(0, "Q"), rows, "clients"),
@@ -203,8 +205,8 @@ def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
         priorities,
         inputs,
         counts,
-        shared,
-        inlined,
+        input_sources,
+        inline_sizes,
         _unpack_names(names, expand_column(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
     )
 
@@ -216,11 +218,12 @@ def _unpack_names(names: bytes, sizes: Sequence[int]) -> list[str]:
     return [names[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes)]
 
 
-def _check_inlined(inlined: Sequence[int], counts: Sequence[int], payloads: Sequence[Payload]) -> None:
+def _check_inline_sizes(inline_sizes: list[int], counts: Sequence[int], payloads: Sequence[Payload]) -> None:
     begin = 0
     for row, (count, payload) in enumerate(zip(counts, payloads)):
         end = begin + count
-        size = sum(each - 1 for each in inlined[begin:end] if each)
+        sizes = inline_sizes[begin:end]
+        size = sum(sizes) - count + sizes.count(0)
         if size > len(payload):
             raise WireError(f"inputs of {size} bytes in the payload of row {row}, which has {len(payload)}")
         begin = end
@@ -248,7 +251,7 @@ def _decode_started(batch: BatchReader, _: Sequence[Payload]) -> Message:
     return Started(batch.numbers(1, "Q"), batch.numbers(0, "Q"), batch.numbers(2, "I"))
 
 
-def _tasks(batch: BatchReader) -> list[TaskName]:
+def _tasks(batch: BatchReader) -> list[TaskAttempt]:
     ids = batch.numbers(1, "Q")
     clients = expand_column(batch.numbers(0, "Q"), len(ids), "clients")
     return list(zip(clients, ids, expand_column(batch.numbers(2, "I"), len(ids), "attempts")))
@@ -291,6 +294,16 @@ def _decode_output(batch: BatchReader, _: Sequence[Payload]) -> Message:
     return output
 
 
+def _decode_inputs(batch: BatchReader, _: Sequence[Payload]) -> Message:
+    ids = batch.numbers(1, "Q")
+    sizes = expand_column(batch.numbers(2, "I"), len(ids), "sizes")
+    payload = batch.data(3)
+    if sum(sizes) != len(payload):
+        raise WireError(f"inputs of {len(payload)} bytes, but {sum(sizes)} are announced")
+    values: list[Payload] = [payload[end - size : end] for end, size in zip(accumulate(sizes), sizes)]
+    return Inputs(expand_column(batch.numbers(0, "Q"), len(ids), "clients"), ids, values)
+
+
 def _decode_fetch_objects(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
     return FetchObjects(ids, expand_column(batch.numbers(0, "Q"), len(ids), "clients"))
@@ -309,6 +322,7 @@ _BATCH_DECODERS: dict[int, Callable[[BatchReader, Sequence[Payload]], Message]] 
     FETCH_OBJECTS: _decode_fetch_objects,
     HISTORY: decode_history,
     GRAPHS: decode_graphs,
+    INPUTS: _decode_inputs,
 }
 
 
@@ -321,6 +335,7 @@ def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
         welcome.credit,
         welcome.resultWindow,
         welcome.messageSizeLimit,
+        welcome.workers,
     )
 
 
@@ -345,7 +360,7 @@ def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
 
 
 def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
-    return HeartbeatEcho(echo.sequence, echo.isDrained)
+    return HeartbeatEcho(echo.sequence, echo.isDrained, echo.workers)
 
 
 def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:
@@ -355,9 +370,12 @@ def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:
 
 
 def _decode_object(struct: Any, frames: Sequence[Payload]) -> Object:
-    if not 0 < len(frames) <= OBJECT_FRAMES:
+    file_bytes = struct.fileBytes
+    if file_bytes and frames:
+        raise WireError(f"{len(frames)} frames of an object whose frames are in a file")
+    if not file_bytes and not 0 < len(frames) <= OBJECT_FRAMES:
         raise WireError(f"{len(frames)} frames of an object, not 1 to {OBJECT_FRAMES}")
-    return Object(struct.id, list(frames), struct.client, struct.name)
+    return Object(struct.id, list(frames), struct.client, struct.name, file_bytes)
 
 
 def _decode_notice(notice: Any, _: Sequence[Payload]) -> Notice:

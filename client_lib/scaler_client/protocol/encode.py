@@ -30,7 +30,7 @@ from .messages import (
     Started,
     Submit,
     Suspended,
-    TaskName,
+    TaskAttempt,
     WorkerDied,
 )
 from .schema import (
@@ -49,7 +49,10 @@ from .schema import (
 from .utf8_text import escaped
 
 LARGE_PAYLOAD_BYTES = 64 * 1024
-"""A payload of at least this size travels in a frame of its own. So it is never copied to be joined or cut out."""
+"""A payload of at least this size travels in a frame of its own.
+
+So it is never copied to join it with others, or to cut it out.
+"""
 
 
 def _column(values: Sequence[int]) -> Sequence[int]:
@@ -111,6 +114,7 @@ def _encode_hello(message: Hello) -> Frames:
     if message.kinds:
         hello.kinds = list(map(escaped, message.kinds))
     hello.scheduler = message.scheduler
+    hello.queuesAhead = message.queues_ahead
     return [root.to_bytes()]
 
 
@@ -176,6 +180,7 @@ def _options_body(options: Options) -> StructBody:
     root.streamOutput = options.stream_output
     root.graph = options.graph
     root.keys = escaped(options.keys)
+    root.calls = options.calls
     _set_capabilities(root, options.capabilities)
     return body_of(root.to_bytes())
 
@@ -188,13 +193,15 @@ def _encode_submit(message: Submit) -> Frames:
     payload_columns, frames = _pack_payloads(message.payloads)
     columns = [("Q", message.ids), ("I", _column(message.functions)), *payload_columns]
     # Empty fields at the end are left out, as Cap'n Proto allows.
-    has_inputs = message.input_counts or message.inputs or message.keep
+    has_inputs = message.input_counts or message.inputs or message.keep or message.keep_earlier
     if message.options is not None:
         columns.append(("", _options_body(message.options)))
     elif has_inputs:
         columns.append(("", ()))
     if has_inputs:
         columns += [("Q", message.inputs), ("I", _column(message.input_counts)), ("B", _column(message.keep))]
+    if message.keep_earlier:
+        columns.append(("Q", message.keep_earlier))
     return [write_batch(SUBMIT, columns), *frames]
 
 
@@ -216,6 +223,8 @@ def _encode_results(message: Results) -> Frames:
         *_pack_lines(message.errors),
         *_pack_lines(message.tracebacks),
     ]
+    if message.calls:
+        columns.append(("I", _column(message.calls)))
     return [write_batch(RESULTS, columns), *frames]
 
 
@@ -230,13 +239,13 @@ def _encode_started(message: Started) -> Frames:
     return [write_batch(STARTED, [("Q", message.clients), ("Q", message.ids), ("I", message.attempts)])]
 
 
-def _task_columns(tasks: Sequence[TaskName]) -> list[tuple[str, Values]]:
+def _task_columns(tasks: Sequence[TaskAttempt]) -> list[tuple[str, Values]]:
     clients, ids, attempts = zip(*tasks) if tasks else ((), (), ())
     return [("Q", _column(clients)), ("Q", ids), ("I", _column(attempts))]
 
 
 def _encode_retracted(message: Retracted) -> Frames:
-    return [write_batch(RETRACTED, [*_task_columns(message.tasks), ("B", _column(message.given))])]
+    return [write_batch(RETRACTED, [*_task_columns(message.tasks), ("B", _column(message.returned))])]
 
 
 def _encode_suspended(message: Suspended) -> Frames:
@@ -259,6 +268,7 @@ def _encode_object(message: Object) -> Frames:
     struct.client = message.client
     struct.id = message.id
     struct.name = escaped(message.name)
+    struct.fileBytes = message.file_bytes
     return [root.to_bytes(), *message.frames]
 
 

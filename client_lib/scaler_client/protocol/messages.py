@@ -51,7 +51,7 @@ class Keep(enum.IntEnum):
     BOTH = 2
 
 
-TaskName = tuple[int, int, int]
+TaskAttempt = tuple[int, int, int]
 """A dispatched task: the incarnation of its client, its id, its attempt."""
 
 
@@ -69,9 +69,10 @@ class Hello:
     protocol_version: int = PROTOCOL_VERSION
     worker: int = 0
     capabilities: dict[str, int] = field(default_factory=dict)
-    running: list[TaskName] = field(default_factory=list)
+    running: list[TaskAttempt] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     scheduler: int = 0
+    queues_ahead: bool = False
 
 
 @dataclass
@@ -84,6 +85,8 @@ class Welcome:
     result_window: int = 0
     message_size_limit: int = 0
     """The most bytes of a frame that the scheduler takes; 0: it announced no limit."""
+    workers: int = 0
+    """To a client: the number of connected workers."""
 
 
 NOT_AUTHORIZED = "notAuthorized"
@@ -129,6 +132,8 @@ class Heartbeat:
 class HeartbeatEcho:
     sequence: int
     is_drained: bool = False
+    workers: int = 0
+    """To a client: the number of connected workers."""
 
 
 @dataclass
@@ -161,6 +166,8 @@ class Options:
     """The client's number of the graph that the rows belong to; 0: no graph."""
     keys: str = ""
     """For display: the keys of that graph whose values are wanted."""
+    calls: int = 0
+    """The number of calls that each row stands for (`pickling.call_rows`); 0: a row is one plain call."""
 
 
 @dataclass
@@ -175,6 +182,8 @@ class Submit:
     """The number of inputs of each row; empty: all 0."""
     keep: Sequence[int] = ()
     """Values of `Keep`; empty: no result is kept."""
+    keep_earlier: Sequence[int] = ()
+    """The ids of tasks submitted earlier whose results are kept from now on, as with `Keep.BOTH`."""
 
 
 @dataclass
@@ -192,9 +201,10 @@ class Dispatch:
     """The ids of the objects that the rows read, of the row's client, concatenated."""
     input_counts: list[int] = field(default_factory=list)
     """Empty or of full length."""
-    shared: list[int] = field(default_factory=list)
-    """One per input: 0: an Object message; 1: a file made by the host agent; 2: a file made by a worker of the host."""
-    inlined: list[int] = field(default_factory=list)
+    input_sources: list[int] = field(default_factory=list)
+    """One per input: 0: an Object message; 1: a file made by the host agent; 2: a file made by a worker of the host;
+    3: the result of a task that this worker holds; 4: an Inputs message."""
+    inline_sizes: list[int] = field(default_factory=list)
     """One per input: its size + 1 if it is at the end of the row's payload, else 0. Empty: all 0."""
     names: list[str] = field(default_factory=list)
     """The rows' own names, in place of those of their functions. Empty or of full length."""
@@ -204,9 +214,19 @@ FLAG_PROFILE = 1
 FLAG_REPORT_START = 2
 FLAG_STREAM_OUTPUT = 4
 FLAG_MAY_STORE = 8
+FLAG_CALLS = 16
 
-FILE_OF_WORKER = 2
-"""In Dispatch.shared: a file that a worker of the host has made."""
+INPUT_IN_WORKER_FILE = 2
+"""In Dispatch.input_sources: a file that a worker of the host has made."""
+
+INPUT_OF_HELD_TASK = 3
+"""In Dispatch.input_sources: the result of a task that this worker holds."""
+
+INPUT_AWAITED = 4
+"""In Dispatch.input_sources: the result of another worker's task, which an Inputs message brings."""
+
+HANDED_BYTES = 256 * 1024
+"""Smaller results are handed to rows that wait for them in the same worker. The scheduler has the same limit."""
 
 
 @dataclass
@@ -223,6 +243,8 @@ class Results:
     """For each row one line that says why it failed, or an empty text. Empty: no row has failed."""
     tracebacks: list[str] = field(default_factory=list)
     """For each row the traceback of its failure, or an empty text. Empty: no row has failed."""
+    calls: list[int] = field(default_factory=list)
+    """The number of calls that have ended, of rows that stand for several; 0: all. Empty: all 0."""
 
 
 @dataclass
@@ -253,12 +275,23 @@ class Object:
     frames: Sequence[Payload]
     client: int = 0
     name: str = ""
+    file_bytes: int = 0
+    """Not 0: there are no frames. They are in a file of the scheduler's directory, and have so many bytes in all."""
 
 
 @dataclass
 class ForgetObjects:
     ids: list[int]
     clients: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Inputs:
+    """Results that rows of this worker wait for."""
+
+    clients: list[int]
+    ids: list[int]
+    payloads: list[Payload]
 
 
 @dataclass
@@ -304,35 +337,35 @@ class Shutdown:
 
 @dataclass
 class Retract:
-    tasks: list[TaskName]
+    tasks: list[TaskAttempt]
 
 
 @dataclass
 class Retracted:
-    tasks: list[TaskName]
-    given: list[int]
+    tasks: list[TaskAttempt]
+    returned: list[int]
     """1: the task is returned; 0: the worker keeps it."""
 
 
 @dataclass
 class Stop:
-    tasks: list[TaskName]
+    tasks: list[TaskAttempt]
 
 
 @dataclass
 class Suspended:
-    tasks: list[TaskName]
+    tasks: list[TaskAttempt]
 
 
 @dataclass
 class Resumed:
-    tasks: list[TaskName]
+    tasks: list[TaskAttempt]
 
 
 @dataclass
 class EndWorker:
     incarnation: int
-    task: TaskName
+    task: TaskAttempt
     reason: str
 
 
@@ -384,5 +417,5 @@ Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
     Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, FetchObjects, Shutdown, Output, History,
-    Graphs,
+    Graphs, Inputs,
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from struct import Struct
 from .messages import Dispatch, Resolved, Results, Submit
 from .schema import DISPATCH, RESOLVED, RESULTS, SUBMIT
 
-LONGEST_PAYLOAD = 1 << 16
+MAX_PAYLOAD_BYTES = 1 << 16
 """The limit in bytes. With longer payloads the cost of the general codec does not matter."""
 
 _PADDING = [bytes(-size & 7) for size in range(8)]
@@ -67,11 +67,12 @@ def submit(message: Submit) -> bytes | None:
     size = len(payload)
     if (
         type(payload) is not bytes
-        or not 0 < size < LONGEST_PAYLOAD
+        or not 0 < size < MAX_PAYLOAD_BYTES
         or message.options is not None
         or message.input_counts
         or message.keep
         or message.inputs
+        or message.keep_earlier
     ):
         return None
     head = _SUBMIT.pack(
@@ -93,10 +94,11 @@ def results(message: Results) -> bytes | None:
     size = len(payload)
     if (
         type(payload) is not bytes
-        or not 0 < size < LONGEST_PAYLOAD
+        or not 0 < size < MAX_PAYLOAD_BYTES
         or message.cpu_times
         or message.peaks
         or message.errors
+        or message.calls
     ):
         return None
     head = _RESULTS.pack(
@@ -117,7 +119,7 @@ def results(message: Results) -> bytes | None:
 
 def decode(frame: bytes) -> Dispatch | Resolved | None:
     """Return the message in a single frame, or None if `decode.decode` must do it."""
-    if not _RESOLVED.size < len(frame) <= LONGEST_PAYLOAD:
+    if not _RESOLVED.size < len(frame) <= MAX_PAYLOAD_BYTES:
         return None
     tag = frame[16]
     if tag == DISPATCH and len(frame) > _DISPATCH.size:

@@ -22,13 +22,13 @@ else:
 
 FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)
 RETRACT, RETRACTED, STOP, SUSPENDED, RESUMED = range(19, 24)
-FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY, GRAPHS = 28, 30, 31, 32, 33
+FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY, GRAPHS, INPUTS = 28, 30, 31, 32, 33, 35
 """Ordinals of the batches in the union of the schema's Message."""
 
 _TASK_COLUMNS = (("clients", "Q"), ("ids", "Q"), ("attempts", "I"))
 _PAYLOAD_COLUMNS = (("sizes", "I"), ("large", "I"), ("payload", "B"))
 _SPECIAL_COLUMNS = (("flags", "B"), ("depths", "I"), ("priorities", "I"))
-_INPUT_COLUMNS = (("inputs", "Q"), ("inputCounts", "I"), ("shared", "B"), ("inlined", "I"))
+_INPUT_COLUMNS = (("inputs", "Q"), ("inputCounts", "I"), ("inputSources", "B"), ("inlineSizes", "I"))
 _NAME_COLUMNS = (("names", "B"), ("nameSizes", "I"))
 _PROFILE_COLUMNS = (("durations", "Q"), ("cpuTimes", "Q"), ("peaks", "Q"))
 
@@ -51,6 +51,7 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
             ("dropped", "Q"),
         ),
     ),
+    "inputs": (INPUTS, (("clients", "Q"), ("ids", "Q"), ("sizes", "I"), ("payload", "B"))),
     "fetchObjects": (FETCH_OBJECTS, (("clients", "Q"), ("ids", "Q"))),
     "history": (
         HISTORY,

@@ -86,6 +86,7 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         received=_counters(snapshot.received),
         sent=_counters(snapshot.sent),
         dropped=_counters(snapshot.dropped),
+        dropped_times=_times(snapshot.dropped),
         sequence=snapshot.sequence,
         unix_seconds=snapshot.unixMilliseconds / 1000,
         blocked=snapshot.blocked,
@@ -111,6 +112,7 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         function_columns=_table(FunctionColumns, "numbers", snapshot.functionColumns, texts),
         object_columns=_table(ObjectColumns, "ids", snapshot.objectColumns, texts),
         deaths=_counters(snapshot.deaths),
+        death_times=_times(snapshot.deaths),
         retries=snapshot.retries,
         dispatch_latencies=list(snapshot.dispatchLatencies),
         dispatch_latency_microseconds=snapshot.dispatchLatencyMicroseconds,
@@ -123,6 +125,10 @@ def read_snapshot(snapshot: Any) -> Snapshot:
 
 def _counters(entries: Any) -> dict[str, int]:
     return {entry.name: entry.count for entry in entries}
+
+
+def _times(entries: Any) -> dict[str, float]:
+    return {entry.name: entry.lastMilliseconds / 1000 for entry in entries if entry.lastMilliseconds}
 
 
 def split_texts(text: bytes, sizes: Sequence[int]) -> list[str]:

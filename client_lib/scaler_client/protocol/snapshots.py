@@ -23,8 +23,8 @@ class WorkerState(enum.IntFlag):
 class ObjectState(enum.IntEnum):
     """The place of an object. The JSON of scaler_top prints these names in lower case."""
 
-    TO_COME = 0
-    HERE = 1
+    PENDING = 0
+    IN_MEMORY = 1
     ON_HOST = 2
 
 
@@ -169,7 +169,7 @@ class ClientColumns:
     names: list[str] = field(default_factory=list)
     workers: list[int] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
-    others: list[int] = field(default_factory=list)
+    not_waiting: list[int] = field(default_factory=list)
     objects: list[int] = field(default_factory=list)
     object_bytes: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
@@ -187,7 +187,7 @@ class FunctionColumns:
     run_nanoseconds: list[int] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)
     clients: list[int] = field(default_factory=list)
-    given: list[str] = field(default_factory=list)
+    task_names: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -206,11 +206,12 @@ class ObjectColumns:
 class Snapshot:
     """The state of a scheduler at one time.
 
-    `deaths` counts dead workers by cause ("signal 9", "exit 1", "memory limit", "lease"). `retries` counts dispatches
-    after a failed attempt. `dispatch_latencies[k]` tasks were dispatched less than 2^k microseconds and at least
-    2^(k - 1) after they could be; `dispatch_latency_microseconds` is the sum. `waiting_bytes` is the payload of open
-    tasks in the scheduler's memory, `object_bytes` the size of objects there. `unschedulable` of the waiting tasks can
-    run on no connected worker.
+    `deaths` counts dead workers by cause ("signal 9", "exit 1", "memory limit", "lease"). `death_times` and
+    `dropped_times` are the Unix times in seconds of the last death and the last dropped message by cause and reason; a
+    name is missing if its time is unknown. `retries` counts dispatches after a failed attempt. `dispatch_latencies[k]`
+    tasks were dispatched less than 2^k microseconds and at least 2^(k - 1) after they could be;
+    `dispatch_latency_microseconds` is the sum. `waiting_bytes` is the payload of open tasks in the scheduler's memory,
+    `object_bytes` the size of objects there. `unschedulable` of the waiting tasks can run on no connected worker.
     """
 
     version: str
@@ -241,6 +242,8 @@ class Snapshot:
     function_columns: FunctionColumns = field(default_factory=FunctionColumns)
     object_columns: ObjectColumns = field(default_factory=ObjectColumns)
     deaths: dict[str, int] = field(default_factory=dict)
+    death_times: dict[str, float] = field(default_factory=dict)
+    dropped_times: dict[str, float] = field(default_factory=dict)
     retries: int = 0
     dispatch_latencies: list[int] = field(default_factory=list)
     dispatch_latency_microseconds: int = 0

@@ -2,5 +2,6 @@
 
 Begin with `session.py`, then `open_tasks.py` (tasks without an answer), `submit_batch.py` and `backlog.py` (tasks on
 their way out, limited by credit). `graph_recovery.py` submits a graph again if its results were lost with a host.
+`task_inputs.py` makes results known to the scheduler that other tasks read.
 May import: errors, commands, protocol, pickling, nested, futures.
 """

@@ -40,7 +40,9 @@ class Backlog:
         self._ever_sent_below = 0
         """Exactly the tasks below this id were sent since the client's start."""
         self._dropped: set[int] = set()
-        """Waiting tasks that are not to be sent. Their rows are removed when their batch is next touched."""
+        """Waiting tasks that must not be sent. Their rows are removed when their batch is used next."""
+        self._keep_earlier: list[int] = []
+        """What batches without a row left were to keep: the next batch says it."""
 
     @property
     def is_open(self) -> bool:
@@ -48,7 +50,7 @@ class Backlog:
         return self._used < self._credit and not self._batches
 
     def restart(self, credit: int) -> None:
-        """Begin anew after a join.
+        """Reset the counts after a join.
 
         Args:
             credit: the bytes that the scheduler allows.
@@ -58,14 +60,15 @@ class Backlog:
         self._used = 0
 
     def clear(self) -> None:
-        """Forget all tasks and objects, sent or not: the next join submits the open ones again."""
+        """Forget all tasks and objects, sent or not. The next join submits the open tasks and objects again."""
         self._batches.clear()
         self._objects.clear()
         self._dropped.clear()
+        self._keep_earlier.clear()
         self._rows = self._sent_below = 0
 
     def clear_rows(self) -> None:
-        """Forget the waiting tasks, because they are over. Objects stay."""
+        """Forget the waiting tasks, because they have ended. Objects are kept."""
         waiting = [entry for entry in self._batches if type(entry[0]) is Object]
         self._batches = deque(waiting)
         self._dropped.clear()
@@ -95,6 +98,8 @@ class Backlog:
         """
         if self._dropped and not self._dropped.isdisjoint(batch.ids):
             batch = self._without_dropped(batch)
+            if not batch.ids:
+                self.keep_with_next(batch.keep_earlier)
         for part, weight in _split(batch):
             if self._used < self._credit and not self._batches:
                 self._send(part, weight, outgoing)
@@ -103,9 +108,8 @@ class Backlog:
                 self._rows += len(part.ids)
 
     def resend(self, batch: Submit, outgoing: list[Message]) -> None:
-        """Send rows again that were sent since the last join, ahead of waiting rows, which may read their results.
-
-        Their credit came back when they ended, so they are sent in any case.
+        """Send rows again that were sent since the last join. They go before waiting rows, which may read their
+        results. Their credit came back when they ended, so they need no new credit.
         """
         for part, weight in _split(batch):
             self._used += weight
@@ -151,7 +155,8 @@ class Backlog:
         while self._batches and self._used < self._credit:
             batch, weight = self._batches.popleft()
             if isinstance(batch, Object):
-                if self._objects.pop(batch.id, None) is not None:
+                if self._objects.get(batch.id) is batch:  # a dropped result may have been added again
+                    del self._objects[batch.id]
                     self._used += weight
                     outgoing.append(batch)
                 continue
@@ -160,6 +165,17 @@ class Backlog:
                 batch, weight = self._without_dropped_rows(batch)
             if batch.ids:
                 self._send(batch, weight, outgoing)
+            else:
+                self.keep_with_next(batch.keep_earlier)
+
+    def keep_with_next(self, ids: Sequence[int]) -> None:
+        """Have the results of these tasks kept by the next batch: their own batch has no row left."""
+        self._keep_earlier += ids
+
+    def drop_keep(self, task_id: int) -> None:
+        """Do not have this result kept: nobody reads it any more."""
+        if self._keep_earlier:
+            self._keep_earlier = [each for each in self._keep_earlier if each != task_id]
 
     def drop(self, task_id: int) -> None:
         """Drop a task that was not sent."""
@@ -172,10 +188,16 @@ class Backlog:
                 for entry in self._batches
             ]
             self._batches = deque(entry for entry in waiting if isinstance(entry[0], Object) or entry[0].ids)
+            for entry in waiting:
+                if isinstance(entry[0], Submit) and not entry[0].ids:
+                    self.keep_with_next(entry[0].keep_earlier)
             self._rows = sum(len(batch.ids) for batch, _ in self._batches if isinstance(batch, Submit))
 
     def _send(self, batch: Submit, weight: int, outgoing: list[Message]) -> None:
         self._used += weight
+        if self._keep_earlier:
+            batch.keep_earlier = [*self._keep_earlier, *batch.keep_earlier]
+            self._keep_earlier.clear()
         self._sent_below = batch.ids[-1] + 1
         self._ever_sent_below = max(self._ever_sent_below, self._sent_below)
         outgoing.append(batch)
@@ -198,7 +220,7 @@ def _weight(payloads: Sequence[Payload]) -> int:
 
 def _object_weight(message: Object) -> int:
     """Return the bytes that an object counts."""
-    return sum(map(len, message.frames)) + TASK_OVERHEAD
+    return (message.file_bytes or sum(map(len, message.frames))) + TASK_OVERHEAD
 
 
 def rows_of(batch: Submit, rows: Sequence[int]) -> Submit:
@@ -220,6 +242,7 @@ def rows_of(batch: Submit, rows: Sequence[int]) -> Submit:
         part.input_counts = [counts[row] for row in rows]
     if keep:
         part.keep = [keep[row] for row in rows]
+    part.keep_earlier = batch.keep_earlier
     return part
 
 
@@ -268,4 +291,6 @@ def _part(batch: Submit, begin: int, end: int, begin_inputs: int) -> Submit:
     keep = batch.keep[begin:end]
     if any(keep):
         part.keep = keep
+    if not begin:
+        part.keep_earlier = batch.keep_earlier
     return part

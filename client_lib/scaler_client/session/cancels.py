@@ -1,7 +1,8 @@
 """Cancels under way: requested from the scheduler if it has the task, done in the client if it does not.
 
-A request without an answer is repeated after each join. A task may have been sent to an earlier scheduler and be
-cancelled while there is none: the next scheduler gets that cancel too, because it may still hold or run the task.
+A request without an answer is repeated after each join. A task may be cancelled while the client has no scheduler. If
+the task was sent to an earlier scheduler, the next scheduler gets the cancel too, because it may still hold or run the
+task.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Cancels:
         self._tasks = tasks
         self._backlog = backlog
         self._waiting: dict[int, list[Callable[[], None]]] = {}
-        """Callbacks by task id, for tasks whose cancel has no outcome yet."""
+        """Callbacks by task id, for tasks whose cancel is not answered yet."""
         self._forced: set[int] = set()
         """Tasks to interrupt if they run."""
         self._unsent: dict[bool, list[int]] = {False: [], True: []}
@@ -42,7 +43,7 @@ class Cancels:
         self._request(known)
 
     def abandon(self, ids: Sequence[int]) -> list[Message]:
-        """Interrupt tasks that nobody waits for any more, because their scheduler was lost.
+        """Interrupt tasks whose futures have failed, because their scheduler was lost.
 
         Returns:
             The cancels for a scheduler that was only silent. The next scheduler gets them in any case, because this
@@ -76,7 +77,7 @@ class Cancels:
     def refuse(self, ids: Sequence[int]) -> None:
         """Call the callbacks of tasks that the scheduler does not cancel, because they run.
 
-        A task with a forced cancel as well still has an outcome to come, which then answers all its callbacks.
+        If a task also has a forced cancel, its outcome is still to come, and then answers all its callbacks.
         """
         self.answer([task_id for task_id in ids if task_id not in self._forced])
 

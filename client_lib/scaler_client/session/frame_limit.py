@@ -109,7 +109,7 @@ class FrameLimit:
     """Encodes one client's messages within the scheduler's limit.
 
     Args:
-        backlog: has counted all rows and objects. Its count is corrected for those that are not sent.
+        backlog: has counted all rows and objects. Rows and objects that are not sent are subtracted from its count.
         resolve: called with the failures of rows that are not sent.
         is_named: tells whether workers offer a task's function by name.
     """
@@ -125,7 +125,7 @@ class FrameLimit:
         """Functions that could not be sent, by number, with the error that their tasks raise."""
 
     def restart(self, limit: int) -> None:
-        """Begin anew after a join.
+        """Reset the limit after a join.
 
         Args:
             limit: the most bytes of a frame; 0: no limit.
@@ -170,6 +170,7 @@ class FrameLimit:
             else:
                 fitting.append(row)
         if not fitting:
+            self._backlog.keep_with_next(batch.keep_earlier)
             return []
         batch = rows_of(batch, fitting)
         problem = None

@@ -1,6 +1,6 @@
 """Submits graphs again if results of their nodes were lost with a host.
 
-The client does this, because nobody else knows how the results were made. The scheduler drops a task when it is over,
+The client does this, because only the client knows how the results were made. The scheduler drops a task when it ends,
 so a graph costs the scheduler only its unfinished part.
 """
 
@@ -27,7 +27,10 @@ def resubmit_graph(graph: GraphSink, batch: SubmitBatch, objects: HeldObjects) -
     batch.flush()
     for function in graph.functions():
         batch.use_function(function, graph.options)
+    batch.bind_inputs(graph.objects(), graph.first + graph.count - 1)
     backlog = batch.backlog
     sent = [task_id - graph.first for task_id in graph.needed_ids() if backlog.has_sent(task_id)]
-    backlog.resend(rows_of(graph.batch(), sent), batch.outgoing)
+    rows = rows_of(graph.batch(), sent)
+    rows.keep_earlier = batch.pop_keep_earlier()
+    backlog.resend(rows, batch.outgoing)
     objects.forget_after(graph.first + graph.count - 1, graph.kept_ids())

@@ -1,29 +1,36 @@
-"""What the scheduler keeps for a client's session: objects that the client sent, and results of graph nodes."""
+"""The data that the scheduler keeps for a client's session: its objects, and results of graph nodes."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
 
-from ..pickling.references import StoredObject
-from ..protocol.messages import ForgetObjects, Message, Object, TaskName
+from ..pickling.references import ResultObject, StoredObject
+from ..protocol.messages import ForgetObjects, Message, Object, TaskAttempt
 from .backlog import BATCH_ROWS, Backlog
 
 
 class HeldObjects:
-    """Sends objects, and tells the scheduler which objects and kept results nobody refers to any more."""
+    """Sends objects, and tells the scheduler which objects and kept results have no references any more."""
 
     def __init__(self, backlog: Backlog) -> None:
         self._backlog = backlog
+        self.joins = 1
+        """The number of joins, from 1. After a join the scheduler may have no object."""
         self._objects: dict[int, StoredObject] = {}
         """Objects with references in this process, by id, ascending."""
         self._forgotten: list[int] = []
         """Ids that the scheduler is to forget; not sent yet."""
         self._deferred: deque[tuple[int, Sequence[int]]] = deque()
         """Ids to forget once all rows up to the given id are sent, because these rows read them."""
+        self._unread: deque[tuple[int, int]] = deque()
+        """Results without references: the last row that reads each, and its id. They are forgotten when that row is
+        sent, or was dropped: rows say which results are kept."""
         self._unconfirmed: deque[tuple[int, list[int]]] = deque()
-        """Ids that were sent as forgotten, with the heartbeat whose echo confirms that. A lost connection may have lost
-        the message."""
+        """Ids that were sent as forgotten, each with the heartbeat whose echo confirms that.
+
+        The message may have been lost with a connection.
+        """
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -39,20 +46,39 @@ class HeldObjects:
             self._backlog.add_object(_message(stored), outgoing)
 
     def send_all(self, outgoing: list[Message]) -> None:
-        """Send all objects to a scheduler that this client has just joined: it may have none of them."""
+        """Send all objects to a scheduler that this client has just joined: it may have none of them.
+
+        Results are sent when a task that reads them is submitted again.
+        """
         self._deferred.clear()
+        self._forgotten += [each for _, each in self._unread]
+        self._unread.clear()
+        self.joins += 1
         for stored in self._objects.values():
-            message = _message(stored)
-            self._backlog.count_object(message)
-            outgoing.append(message)
+            if type(stored) is StoredObject:
+                self.send_now(stored, outgoing)
+
+    def send_now(self, stored: StoredObject, outgoing: list[Message]) -> None:
+        """Send an object without waiting for credit: the scheduler had it before, or asks for it."""
+        message = _message(stored)
+        self._backlog.count_object(message)
+        outgoing.append(message)
+
+    def hold(self, stored: StoredObject) -> None:
+        """Add the result of an open task, which has its id. The scheduler keeps it when the task ends."""
+        self._objects[stored.id] = stored
+
+    def find(self, object_id: int) -> StoredObject | None:
+        """Return the object with this id; None: it has no references."""
+        return self._objects.get(object_id)
 
     def forget(self, stored: StoredObject) -> None:
-        """Drop an object that nothing refers to any more."""
+        """Drop an object without references."""
         if self._objects.pop(stored.id, None) is not None:
             self._drop(stored)
 
     def forget_after(self, last_row: int, ids: Sequence[int]) -> None:
-        """Forget kept results once all rows up to `last_row` are sent. The client itself does not refer to them."""
+        """Forget kept results once all rows up to `last_row` are sent. The client itself has no references to them."""
         self._deferred.append((last_row, ids))
 
     def scheduler_changed(self) -> None:
@@ -60,7 +86,7 @@ class HeldObjects:
         self._unconfirmed.clear()
 
     def resend_forgotten(self) -> None:
-        """Send the unconfirmed ids once more after a join, behind everything that reads these results again."""
+        """Send the unconfirmed ids again after a join, after all rows that read these results again."""
         unconfirmed = [each for _, ids in self._unconfirmed for each in ids]
         self._unconfirmed.clear()
         if unconfirmed:
@@ -77,7 +103,7 @@ class HeldObjects:
         for stored in list(self._objects.values()):
             self.forget(stored)
 
-    def clear_sent_by(self, parent: TaskName | None) -> None:
+    def clear_sent_by(self, parent: TaskAttempt | None) -> None:
         """Drop the objects that one task has sent, even if references to them exist.
 
         Args:
@@ -87,21 +113,31 @@ class HeldObjects:
             self.forget(stored)
 
     def close(self) -> None:
-        """Drop everything without a message: the scheduler does the same when the client leaves."""
+        """Drop everything without a message, because the scheduler does the same when the client leaves."""
         for stored in self._objects.values():
             stored.drop()
         self._objects.clear()
         self._deferred.clear()
+        self._unread.clear()
         self._unconfirmed.clear()
 
-    def pop_messages(self, heartbeat: int) -> list[Message]:
-        """Return what to send behind everything else to a scheduler that this client has joined.
+    def pop_messages(self, heartbeat: int, unsent_row: int | None) -> list[Message]:
+        """Return the messages to send last to a scheduler that this client has joined.
 
         Args:
             heartbeat: the number of the last heartbeat.
+            unsent_row: the first row that is not in the backlog yet; None: there is none.
         """
+        while self._unread:
+            row, each = self._unread[0]
+            if not self._backlog.is_past(row) or (unsent_row is not None and row >= unsent_row):
+                break
+            self._unread.popleft()
+            if each not in self._objects:
+                self._backlog.drop_keep(each)
+                self._forgotten.append(each)
         while self._deferred and self._backlog.is_past(self._deferred[0][0]):
-            self._forgotten += self._deferred.popleft()[1]
+            self._forgotten += [each for each in self._deferred.popleft()[1] if each not in self._objects]
         if not self._forgotten:
             return []
         ids, self._forgotten = self._forgotten, []
@@ -110,7 +146,11 @@ class HeldObjects:
 
     def _drop(self, stored: StoredObject) -> None:
         stored.drop()
-        if not self._backlog.drop_object(stored.id):
+        if self._backlog.drop_object(stored.id):
+            return
+        if type(stored) is ResultObject and stored.last_reader >= 0:
+            self._unread.append((stored.last_reader, stored.id))
+        else:
             self._forgotten.append(stored.id)
 
 

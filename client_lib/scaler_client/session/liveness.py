@@ -8,6 +8,10 @@ LEASE_HEARTBEATS = 3
 """At least this many heartbeats fit into the scheduler's lease, and into the client's own timeout."""
 
 
+SILENT_HEARTBEATS = 2
+"""A scheduler that has not answered this many heartbeats is silent."""
+
+
 class Liveness:
     """Decides when a session sends heartbeats and when it gives up its scheduler.
 
@@ -45,6 +49,10 @@ class Liveness:
         if pause_seconds > self._interval_seconds:
             self.last_heard = min(now, self.last_heard + pause_seconds)
         return now - self.last_heard > self._timeout_seconds
+
+    def is_silent(self, now: float) -> bool:
+        """Whether the scheduler has not answered several heartbeats."""
+        return now - self.last_heard >= SILENT_HEARTBEATS * self._interval_seconds
 
     def fit_lease(self, lease_seconds: float) -> None:
         """Shorten the interval so that the lease outlasts a few lost heartbeats. A lease of 0 changes nothing."""

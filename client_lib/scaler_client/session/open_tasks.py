@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from ..futures.open_graphs import SUCCESS_OUTCOMES
-from ..protocol.messages import Outcome, Payload, Resolved, TaskName
-from .result_sinks import CHUNK_BITS, ChunkSink, GraphSink, ResultSink, SingleSink
+from ..pickling.references import CallWithInputs, input_failure
+from ..protocol.messages import Outcome, Payload, Resolved, TaskAttempt
+from .result_sinks import BLOCK_BITS, GraphSink, ResultSink, SingleSink
 
 _INPUT_LOST = Outcome.INPUT_LOST.value
 
 
 class OpenTasks:
-    """Finds the sink of a task id. A chunk or graph takes one entry per block of 2 ** CHUNK_BITS ids."""
+    """Finds the sink of a task id. A graph takes one entry per block of 2 ** BLOCK_BITS ids."""
 
     def __init__(self) -> None:
         self.single: dict[int, SingleSink] = {}
         """Sinks of single tasks by id, in the order of submission."""
-        self.chunks: dict[int, ChunkSink] = {}
-        """Sinks of chunks, by their ids without the last CHUNK_BITS bits."""
         self._graphs: dict[int, GraphSink] = {}
-        """Sinks of graphs, by their ids without the last CHUNK_BITS bits. A graph may have several entries."""
+        """Sinks of graphs, by their ids without the last BLOCK_BITS bits. A graph may have several entries."""
         self._broken: dict[GraphSink, None] = {}
         """Graphs that have lost results of their nodes, so that open targets must be submitted again."""
 
@@ -34,40 +35,37 @@ class OpenTasks:
     def ids(self) -> list[int]:
         """Return the ids of all tasks whose results are wanted, ascending. Of graphs these are the targets."""
         ids = list(self.single)
-        for sink in (*self.chunks.values(), *self.graphs()):
+        for sink in self.graphs():
             ids += sink.open_ids()
         return sorted(ids)
 
     def ids_to_resubmit(self) -> list[int]:
         """Return the ids of all tasks whose results are wanted, and of the graph nodes that these read, ascending."""
         ids = list(self.single)
-        for sink in self.chunks.values():
-            ids += sink.open_ids()
         for graph in self.graphs():
             ids += graph.needed_ids()
         return sorted(ids)
 
     def count(self) -> int:
         """Return the number of tasks whose results are wanted. Any thread may call this."""
-        sinks = (*list(self.chunks.values()), *dict.fromkeys(list(self._graphs.values())))
+        sinks = dict.fromkeys(list(self._graphs.values()))
         return len(self.single) + sum(len(sink.open_ids()) for sink in sinks)
 
-    def child_ids(self, parent: TaskName | None) -> list[int]:
+    def child_ids(self, parent: TaskAttempt | None) -> list[int]:
         """Return the ids of the open tasks that one task has submitted.
 
         Args:
             parent: the task; None: the tasks that were submitted outside of tasks.
         """
         ids = [task_id for task_id, sink in self.single.items() if sink.parent == parent]
-        for sink in (*self.chunks.values(), *self.graphs()):
+        for sink in self.graphs():
             if sink.parent == parent:
                 ids += sink.open_ids()
         return ids
 
     def is_known(self, task_id: int) -> bool:
-        """Whether the id belongs to an open task, or to a chunk or graph with open tasks."""
-        key = task_id >> CHUNK_BITS
-        return task_id in self.single or key in self.chunks or key in self._graphs
+        """Whether the id belongs to an open task, or to a graph with open tasks."""
+        return task_id in self.single or task_id >> BLOCK_BITS in self._graphs
 
     def sink(self, task_id: int) -> ResultSink:
         """Return the sink of a known task.
@@ -75,20 +73,21 @@ class OpenTasks:
         Raises:
             KeyError: the task is not known.
         """
-        key = task_id >> CHUNK_BITS
-        return self.single.get(task_id) or self.chunks.get(key) or self._graphs[key]
+        return self.single.get(task_id) or self._graphs[task_id >> BLOCK_BITS]
 
     def graph(self, task_id: int) -> GraphSink | None:
         """Return the graph that a task belongs to; None: it belongs to none."""
-        return self._graphs.get(task_id >> CHUNK_BITS)
+        return self._graphs.get(task_id >> BLOCK_BITS)
 
-    def parent(self, task_id: int) -> TaskName | None:
-        """Return the task that has submitted this one; None: no task has, or this one is over."""
+    def parent(self, task_id: int) -> TaskAttempt | None:
+        """Return the task that has submitted this task; None: no task has submitted it, or it has ended."""
         return self.sink(task_id).parent if self.is_known(task_id) else None
 
     def cancel_node(self, task_id: int) -> list[int]:
-        """Return the tasks that need not be sent when an unsent task is cancelled: itself, and some of its graph."""
-        graph = self._graphs.get(task_id >> CHUNK_BITS)
+        """Return the tasks that need not be sent when an unsent task is cancelled: the task itself, and some tasks of
+        its graph.
+        """
+        graph = self._graphs.get(task_id >> BLOCK_BITS)
         return [task_id] if graph is None else graph.cancel_node(task_id)
 
     def start(self, ids: list[int]) -> None:
@@ -97,39 +96,50 @@ class OpenTasks:
             sink = self.single.get(task_id)
             if sink is not None:
                 sink.start()
-            elif task_id >> CHUNK_BITS in self._graphs:
-                self._graphs[task_id >> CHUNK_BITS].start(task_id)
+            elif task_id >> BLOCK_BITS in self._graphs:
+                self._graphs[task_id >> BLOCK_BITS].start(task_id)
 
     def resolve_all(self, message: Resolved) -> None:
         """Give each sink its answer. Answers of unknown tasks are ignored."""
         if message.cpu_times:
             self._set_measurements(message)
-        # One row costs a single lookup for single tasks and two for chunks: `sink` is not called
-        # (benchmarks/submit_rate.py, benchmarks/map_rate.py).
+        # One row costs a single lookup: `sink` is not called (benchmarks/submit_rate.py).
         pop = self.single.pop
-        chunks = self.chunks
         graphs = self._graphs
         failed: dict[GraphSink, list[tuple[int, int, Payload]]] = {}
+        failed_singles: list[tuple[int, int, Payload]] = []
         for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
+            if outcome and task_id in self.single:
+                failed_singles.append((task_id, outcome, answer))
+                continue
             sink = pop(task_id, None)
             if sink is not None:
                 sink.resolve(task_id, outcome, answer)
                 continue
-            key = task_id >> CHUNK_BITS
-            chunk = chunks.get(key)
-            if chunk is not None:
-                if chunk.resolve(task_id, outcome, answer):
-                    del chunks[key]
-                continue
-            graph = graphs.get(key)
+            graph = graphs.get(task_id >> BLOCK_BITS)
             if graph is None:
                 continue
             if outcome not in SUCCESS_OUTCOMES:
                 failed.setdefault(graph, []).append((task_id, outcome, answer))
             elif graph.resolve(task_id, outcome, answer):
                 self._drop_graph(graph)
+        # Inputs come before their readers.
+        for task_id, outcome, answer in sorted(failed_singles, key=itemgetter(0)):
+            self._fail_single(task_id, outcome, answer)
         for graph, answers in failed.items():
             self._fail_nodes(graph, answers)
+
+    def _fail_single(self, task_id: int, outcome: int, answer: Payload) -> None:
+        """Give a task its failure. If it has failed with a task whose result it reads, its error names that task."""
+        sink = self.single.pop(task_id, None)
+        if sink is None:  # a message may answer a task twice
+            return
+        payload = sink.row(task_id)[1]
+        cause = input_failure(payload.inputs, outcome, answer) if type(payload) is CallWithInputs else None
+        if cause is None:
+            sink.resolve(task_id, outcome, answer)
+        else:
+            sink.fail_input(task_id, cause)
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
         """Give one task an answer of the client's own."""
@@ -148,12 +158,14 @@ class OpenTasks:
         for task_id in ids:
             self.sink(task_id).fail(task_id, error)
         self.single.clear()
-        self.chunks.clear()
         self._graphs.clear()
         return ids
 
     def _fail_nodes(self, graph: GraphSink, answers: list[tuple[int, int, Payload]]) -> None:
-        """Give a graph its failures, all recorded first: a task may precede the one whose failure it shares."""
+        """Give a graph its failures.
+
+        All are recorded first, because a task may precede the task that caused its failure.
+        """
         graph.record_failures(answers)
         for task_id, outcome, answer in answers:
             if outcome == _INPUT_LOST and graph.can_resubmit(task_id):
@@ -170,7 +182,7 @@ class OpenTasks:
             task_id = message.ids[row]
             measurements = message.durations[row], message.cpu_times[row], peak
             sink = self.single.get(task_id) if peak else None
-            graph = self._graphs.get(task_id >> CHUNK_BITS) if peak else None
+            graph = self._graphs.get(task_id >> BLOCK_BITS) if peak else None
             if sink is not None:
                 sink.set_measurements(*measurements)
             elif graph is not None:
@@ -178,4 +190,4 @@ class OpenTasks:
 
 
 def _keys_of(graph: GraphSink) -> range:
-    return range(graph.first >> CHUNK_BITS, (graph.first + graph.count - 1 >> CHUNK_BITS) + 1)
+    return range(graph.first >> BLOCK_BITS, (graph.first + graph.count - 1 >> BLOCK_BITS) + 1)

@@ -51,7 +51,7 @@ class RejectedTasks:
             ids.append(task_id)
         self._fail(ids, error)
         cancels = [each for graph in graphs for each in self._reject_graph(graph, error)]
-        self._batch.last_function = None  # the next task sends its function again: there may be room by then
+        self._batch.last_function = None  # the next task sends its function again: the scheduler may have room by then
         return cancels
 
     def _reject_graph(self, graph: GraphSink, error: TaskRefusedError) -> list[Message]:

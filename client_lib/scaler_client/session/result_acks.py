@@ -19,7 +19,7 @@ class ResultAcks:
         """The value of `_received` in the last acknowledgement."""
 
     def restart(self, window: int) -> None:
-        """Begin anew after a join.
+        """Reset the counts after a join.
 
         Args:
             window: the bytes that the scheduler sends without an acknowledgement. 0: it wants none.

@@ -1,4 +1,4 @@
-"""What a session expects of the receivers of answers: futures, chunks of a map, graphs."""
+"""The interfaces of the receivers of answers: futures, rows of a map, graphs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ..pickling.functions import Function
-from ..protocol.messages import Options, Payload, Submit, TaskName
+from ..pickling.references import InputFailure, ObjectRef
+from ..protocol.messages import Options, Payload, Submit, TaskAttempt
 
-CHUNK_BITS = 10
-CHUNK_ROWS = 1 << CHUNK_BITS
-"""The most tasks that `map` submits at once. More would delay the first tasks; fewer would cost more per task."""
+BLOCK_BITS = 10
+BLOCK_IDS = 1 << BLOCK_BITS
+"""The ids of a graph's tasks come in blocks of this size, with one table entry each."""
 
 
 class ResultSink(Protocol):
@@ -21,7 +22,7 @@ class ResultSink(Protocol):
         """The options of its tasks; None: the defaults."""
 
     @property
-    def parent(self) -> TaskName | None:
+    def parent(self) -> TaskAttempt | None:
         """The task that has submitted these tasks; None: they were submitted outside of tasks."""
 
     def row(self, task_id: int) -> tuple[Function, Payload]:
@@ -42,6 +43,9 @@ class ResultSink(Protocol):
 class SingleSink(ResultSink, Protocol):
     """The receiver of the answer of one task."""
 
+    def fail_input(self, task_id: int, cause: InputFailure) -> None:
+        """End a task as the task has ended whose result it reads."""
+
     def start(self) -> None:
         """A worker has begun the task."""
 
@@ -53,19 +57,6 @@ class SingleSink(ResultSink, Protocol):
             cpu_time: the processor time in nanoseconds.
             peak: the largest resident size in bytes.
         """
-
-
-class ChunkSink(ResultSink, Protocol):
-    """The receiver of the answers of up to CHUNK_ROWS tasks with consecutive ids."""
-
-    def set_first_id(self, first: int) -> None:
-        """Take the id of the first task; the others follow it."""
-
-    def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
-        """Take a task's answer; return whether all tasks are answered."""
-
-    def open_ids(self) -> list[int]:
-        """Return the ids of the tasks without an answer."""
 
 
 class GraphSink(ResultSink, Protocol):
@@ -89,6 +80,9 @@ class GraphSink(ResultSink, Protocol):
     def functions(self) -> Iterable[Function]:
         """Return the functions that the tasks call."""
 
+    def objects(self) -> Sequence[ObjectRef]:
+        """Return the objects and results of other tasks that the tasks read."""
+
     def batch(self) -> Submit:
         """Return all tasks as one Submit."""
 
@@ -108,7 +102,7 @@ class GraphSink(ResultSink, Protocol):
         """
 
     def can_resubmit(self, task_id: int) -> bool:
-        """Whether this failed task is a target that may be submitted again, because what it reads was lost."""
+        """Whether this failed task is a target that may be submitted again, because its input was lost."""
 
     def begin_recovery(self) -> None:
         """Count one more recovery: the graph is about to be submitted again. The number of recoveries is limited."""
@@ -132,4 +126,4 @@ class GraphSink(ResultSink, Protocol):
         """Return the ids of the open targets and of all tasks that they read, kept or not."""
 
     def cancel_node(self, task_id: int) -> list[int]:
-        """Cancel a task; return its id, the ids of its readers, and of the tasks that nobody needs any more."""
+        """Cancel a task; return its id, the ids of its readers, and the ids of tasks that are not needed any more."""

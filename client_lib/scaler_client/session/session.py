@@ -1,7 +1,7 @@
 """The client's side of the conversation with the scheduler, sans-IO: messages in, messages out.
 
-The session keeps every task until its answer arrives. So it can submit open tasks again: to the same scheduler after a
-lost connection (the scheduler ignores ids that it already has), or to a new scheduler after a restart.
+The session keeps every task until its answer arrives. So it can submit open tasks again after a lost connection, and to
+a new scheduler after a restart. The same scheduler ignores ids that it already has.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from ..errors import ClientClosedError, SchedulerLostError
 from ..pickling.functions import Function
 from ..pickling.references import StoredObject
 from ..protocol import messages
-from ..protocol.messages import Frames, Payload, TaskName
+from ..protocol.messages import Frames, Payload, TaskAttempt
 from .backlog import BATCH_ROWS, Backlog
 from .cancels import Cancels
-from .frame_limit import FrameLimit
+from .frame_limit import FrameLimit, fits_limit
 from .graph_recovery import resubmit_graph
 from .held_objects import HeldObjects
 from .liveness import Liveness
+from .map_feed import MapFeeds
 from .open_tasks import OpenTasks
 from .rejected_tasks import RejectedTasks
 from .result_acks import ResultAcks
-from .result_sinks import CHUNK_BITS, CHUNK_ROWS, ChunkSink, GraphSink, ResultSink, SingleSink
+from .result_sinks import BLOCK_IDS, GraphSink, ResultSink, SingleSink
 from .shutdown_request import PROTECTED, ShutdownRequest
 from .submit_batch import SubmitBatch
+from .task_inputs import TaskInputs
 
 _log = logging.getLogger(__name__)
 
@@ -63,29 +65,35 @@ class Session:
         self.refused: messages.Refused | None = None
         """The scheduler's final refusal of this client."""
         self.rejection = ""
-        """Why the scheduler does not accept this client for now; empty: it does, or has not answered."""
+        """Why the scheduler does not accept this client for now; empty: it accepts the client, or has not answered."""
         self.loss: SchedulerLostError | None = None
-        """Why open tasks were given up last; None: they never were."""
+        """Why the client last gave up its open tasks; None: it never did."""
         self.on_join_result: Callable[[], None] = _ignore
         """Called when the scheduler has accepted or refused the client."""
         self.on_output: Callable[[messages.Output], None] = _ignore
-        """Called with what tasks print. It must not block."""
+        """Called with the output of tasks. It must not block."""
         self.file_shortage: Callable[[], str] = str
         """Returns why this process can't open a connection; empty: it can."""
+        self.share_object: Callable[[int, int, messages.Object], messages.Object] = lambda *given: given[2]
+        """Called with the scheduler's and this client's incarnation and an object that is sent. It may write the object
+        to a file for the scheduler, and returns the message to send."""
         self.tasks = OpenTasks()
         self.pending = self.tasks.single
-        self.chunks = self.tasks.chunks
         self._hello = hello
         self._timeout_seconds = timeout_seconds
+        self._is_silence_logged = False
         self._liveness = Liveness(heartbeat_interval_seconds, timeout_seconds, now)
         self._expects_answer = False
-        """Whether a message was sent behind the last hello that a scheduler answers even if it lost that hello."""
+        """Whether a message followed the last hello. A scheduler answers this message even if the hello was lost."""
         self._next_id = 0
-        self._suspended: dict[TaskName, None] = {}
+        self._suspended: dict[TaskAttempt, None] = {}
+        self.feeds = MapFeeds()
         backlog = Backlog()
         self._batch = SubmitBatch(backlog)
         self._batch.outgoing.append(hello)
         self.objects = HeldObjects(backlog)
+        self._inputs = TaskInputs(self._batch, self.objects, self._new_id)
+        self._batch.bind_inputs = self._inputs.bind
         self._acks = ResultAcks()
         self._shutdown = ShutdownRequest()
         self._cancels = Cancels(self.tasks, backlog)
@@ -129,19 +137,8 @@ class Session:
             self._fail_new_task(sink, task_id)
         return task_id
 
-    def submit_chunk(self, sink: ChunkSink, function: Function, payloads: list[Payload]) -> int:
-        """Submit at most CHUNK_ROWS tasks of one function; return the first id. The others follow it."""
-        first = self._allocate_ids(len(payloads))
-        self.chunks[first >> CHUNK_BITS] = sink
-        if self.state is State.JOINED:
-            self._batch.add_chunk(first, function, payloads, sink.options)
-        elif self.state is State.CLOSED:
-            del self.chunks[first >> CHUNK_BITS]
-            self._fail_new_task(sink, first)
-        return first
-
     def submit_graph(self, sink: GraphSink) -> None:
-        """Submit tasks that read one another's results, each behind the tasks that it reads."""
+        """Submit tasks that read one another's results. Each task comes after the tasks whose results it reads."""
         first = self._allocate_ids(sink.count)
         sink.set_first_id(first)
         if self.state is State.CLOSED:
@@ -151,26 +148,30 @@ class Session:
         self.tasks.add_graph(sink)
         if self.state is State.JOINED:
             self._batch.flush()
+            self._batch.bind_inputs(sink.objects(), first + sink.count - 1)
             for function in sink.functions():
                 self._batch.use_function(function, sink.options)
-            self._batch.backlog.add(sink.batch(), self._batch.outgoing)
+            rows = sink.batch()
+            rows.keep_earlier = self._batch.pop_keep_earlier()
+            self._batch.backlog.add(rows, self._batch.outgoing)
             self.objects.forget_after(first + sink.count - 1, sink.kept_ids())
 
     def send_object(self, stored: StoredObject) -> None:
         """Send a new object, ahead of the tasks that are submitted later."""
-        stored.id = self._next_id
-        self._next_id += 1
+        stored.id = self._new_id()
         if self.state is State.CLOSED:
             stored.drop()
             return
         if self.state is State.JOINED:
             self._batch.flush()
-            # First the objects to forget: they make room at the scheduler for this one.
-            self._batch.outgoing += self.objects.pop_messages(self._liveness.sequence)
+            # Send the objects to forget first, because they make room at the scheduler for this object.
+            self._batch.outgoing += self.objects.pop_messages(
+                self._liveness.sequence, self._batch.ids[0] if self._batch.ids else None
+            )
         self.objects.add(stored, self._batch.outgoing if self.state is State.JOINED else None)
 
     def forget_object(self, stored: StoredObject) -> None:
-        """Drop an object that nothing refers to any more."""
+        """Drop an object without references."""
         self.objects.forget(stored)
 
     def forget_function(self, number: int) -> None:
@@ -201,8 +202,9 @@ class Session:
         if self.state is State.JOINED:
             self._batch.outgoing += self._cancels.pop_messages()
 
-    def stop_children(self, parent: TaskName) -> None:
-        """Cancel all tasks that this task has submitted, and interrupt those that run."""
+    def stop_children(self, parent: TaskAttempt) -> None:
+        """Cancel all tasks that this task has submitted, and interrupt the running ones."""
+        self.feeds.cancel_children(parent)
         ids = self.tasks.child_ids(parent)
         if ids:
             self.cancel(ids, _ignore, force=True)
@@ -213,15 +215,17 @@ class Session:
         Args:
             on_done: called when the outcome of all tasks is known.
         """
+        self.feeds.cancel_all()
         self._clear(self.tasks.ids(), self.objects.clear, on_done)
 
-    def clear_children(self, parent: TaskName | None, on_done: Callable[[], None]) -> None:
+    def clear_children(self, parent: TaskAttempt | None, on_done: Callable[[], None]) -> None:
         """Cancel the tasks that one task has submitted and that have not begun, and drop the objects that it has sent.
 
         Args:
             parent: the task; None: everything that was submitted and sent outside of tasks.
             on_done: called when the outcome of these tasks is known.
         """
+        self.feeds.cancel_children(parent)
         self._clear(self.tasks.child_ids(parent), lambda: self.objects.clear_sent_by(parent), on_done)
 
     def _clear(self, ids: Sequence[int], clear_objects: Callable[[], None], on_done: Callable[[], None]) -> None:
@@ -237,20 +241,20 @@ class Session:
         clear_objects()
         finish_step()
 
-    def suspend(self, name: TaskName) -> None:
+    def suspend(self, name: TaskAttempt) -> None:
         """Report that a task of this client's worker waits for tasks that it has submitted before."""
         self._suspended[name] = None
         if self.state is State.JOINED:
             self._send(messages.Suspended([name]))
 
-    def resume(self, name: TaskName) -> None:
+    def resume(self, name: TaskAttempt) -> None:
         """Report that a suspended task runs again."""
         self._suspended.pop(name, None)
         if self.state is State.JOINED:
             self._send(messages.Resumed([name]))
 
-    def forward_output(self, forward: Callable[[list[TaskName], messages.Output], None]) -> None:
-        """From now on pass on what child tasks print, instead of calling `on_output`.
+    def forward_output(self, forward: Callable[[list[TaskAttempt], messages.Output], None]) -> None:
+        """From now on forward the output of child tasks, instead of calling `on_output`.
 
         Args:
             forward: called with the parent task of each row, and the rows. It must not block.
@@ -299,7 +303,7 @@ class Session:
         """Close the session, because no connection is possible: the keys do not match.
 
         Args:
-            text: what is wrong with the keys, for the user.
+            text: the problem of the keys, for the user.
         """
         if self.refused is None:
             self.handle(messages.Refused(messages.NOT_AUTHORIZED, text, 0, ""), now)
@@ -312,6 +316,9 @@ class Session:
         if liveness.is_timed_out(now):
             self._lose_scheduler(SchedulerLostError(self._timeout_text()))
             liveness.last_heard = now
+            self._is_silence_logged = False
+        elif self.scheduler is not None and liveness.is_silent(now) is not self._is_silence_logged:
+            self._log_silence(now)
 
     @property
     def next_deadline(self) -> float:
@@ -321,14 +328,23 @@ class Session:
 
     def pop_outgoing(self) -> list[messages.Message]:
         """Return the messages to send now, in this order."""
-        # Without credit the batch grows on: a client that submits one task at a time must not leave many small batches.
+        # Without credit the batch keeps growing, so that a client that submits one task at a time does not make many
+        # small batches.
         batch = self._batch
         if batch.ids and (batch.backlog.is_open or len(batch.ids) >= BATCH_ROWS):
             batch.flush()
         if self.state is _JOINED:
-            batch.outgoing += self.objects.pop_messages(self._liveness.sequence)
+            batch.outgoing += self.objects.pop_messages(
+                self._liveness.sequence, self._batch.ids[0] if self._batch.ids else None
+            )
         outgoing, batch.outgoing = batch.outgoing, []
-        return outgoing
+        return [self._shared(message) if type(message) is messages.Object else message for message in outgoing]
+
+    def _shared(self, message: messages.Object) -> messages.Object:
+        """Return the object, or a message without its frames if they are a file for the scheduler now."""
+        if self.scheduler is None or not fits_limit(message.frames, self.frame_limit.bytes):
+            return message
+        return self.share_object(self.scheduler.incarnation, self._hello.incarnation, message)
 
     def pop_frames(self) -> list[Frames]:
         """Return the messages to send now as ZeroMQ frames, split by the scheduler's limit."""
@@ -339,13 +355,23 @@ class Session:
         return frames
 
     def _send(self, message: messages.Message) -> None:
-        """Send a message behind all tasks that were submitted before."""
+        """Send a message after all tasks that were submitted before."""
         self._batch.flush()
         self._batch.outgoing.append(message)
 
     def _send_heartbeat(self, now: float) -> None:
         self._batch.outgoing.append(self._liveness.heartbeat(now))
         self._expects_answer = True
+
+    def _log_silence(self, now: float) -> None:
+        """Log that the scheduler does not answer although there are open tasks, or that it answers again."""
+        if self._is_silence_logged:
+            self._is_silence_logged = False
+            _log.warning("the scheduler at %s answers again", self.address)
+        elif self.tasks.count():
+            self._is_silence_logged = True
+            left = self._liveness.last_heard + self._timeout_seconds - now
+            _log.warning("the scheduler at %s does not answer; open tasks fail in %.0f s", self.address, left)
 
     def _timeout_text(self) -> str:
         shortage = self.file_shortage()
@@ -355,7 +381,7 @@ class Session:
     # ------------------------------------------------------------------------------------------------- joining, leaving
 
     def _handle_welcome(self, welcome: messages.Welcome) -> None:
-        """Submit everything that is open, because the scheduler may have none of it."""
+        """Submit all open tasks and objects, because the scheduler may have none of them."""
         if self.state is State.CLOSED:
             return
         if self.scheduler is not None and self.scheduler.incarnation != welcome.incarnation:
@@ -379,10 +405,14 @@ class Session:
         if self._suspended:
             outgoing.append(messages.Suspended(list(self._suspended)))
         outgoing += self._shutdown.messages()
+        self.feeds.set_worker_count(welcome.workers)
         self.on_join_result()
 
     def _submit_open_tasks(self) -> None:
         self.objects.send_all(self._batch.outgoing)
+        self._inputs.restart()
+        for graph in self.tasks.graphs():
+            self._batch.bind_inputs(graph.objects(), graph.first + graph.count - 1)
         for task_id in self.tasks.ids_to_resubmit():
             sink = self.tasks.sink(task_id)
             self._batch.add_row(task_id, *sink.row(task_id), sink.options)
@@ -391,8 +421,8 @@ class Session:
             self.objects.forget_after(graph.first + graph.count - 1, graph.kept_ids())
 
     def _handle_hello_wanted(self, _: messages.HelloWanted) -> None:
-        # Every message to a scheduler that does not know this client is answered like this. Only the first answer sends
-        # a hello; a later one does if that hello was lost.
+        # A scheduler that does not know this client answers each message like this. Only the first answer makes the
+        # client send a hello. A later answer does so if that hello was lost.
         if self.state is State.JOINED or (self.state is State.JOINING and self._expects_answer):
             self.state = State.JOINING
             self._batch.clear()
@@ -434,6 +464,7 @@ class Session:
 
     def _handle_resolved(self, message: messages.Resolved) -> None:
         self.tasks.resolve_all(message)
+        self._inputs.send_available()
         broken = self.tasks.pop_broken_graphs()
         if broken:
             self._recover(broken, message.ids)
@@ -462,6 +493,10 @@ class Session:
         self._cancels.repeat(list(resubmitted))
         self._batch.outgoing += self._cancels.pop_messages()
 
+    def _handle_heartbeat_echo(self, message: messages.HeartbeatEcho) -> None:
+        self.objects.confirm(message.sequence)
+        self.feeds.set_worker_count(message.workers)
+
     def _handle_notice(self, message: messages.Notice) -> None:
         _log.warning("the scheduler at %s: %s", self.address, message.text)
 
@@ -484,24 +519,29 @@ class Session:
         messages.Started: lambda self, message: self.tasks.start(message.ids),
         messages.CancelRefused: lambda self, message: self._cancels.refuse(message.ids),
         messages.Output: _handle_output,
+        messages.FetchObjects: lambda self, message: self._inputs.send_wanted(message.ids),
         messages.Credit: _handle_credit,
         messages.Welcome: _handle_welcome,
         messages.HelloWanted: _handle_hello_wanted,
         messages.Refused: _handle_refused,
         messages.Goodbye: _handle_goodbye,
-        messages.HeartbeatEcho: lambda self, message: self.objects.confirm(message.sequence),
+        messages.HeartbeatEcho: _handle_heartbeat_echo,
         messages.Error: _handle_error,
         messages.Notice: _handle_notice,
     }
 
-    def _allocate_ids(self, count: int) -> int:
-        """Return the first of `count` consecutive ids. They begin at a multiple of CHUNK_ROWS.
+    def _new_id(self) -> int:
+        self._next_id += 1
+        return self._next_id - 1
 
-        So one table entry finds CHUNK_ROWS tasks: a million entries would cost more than a million results. The rest of
+    def _allocate_ids(self, count: int) -> int:
+        """Return the first of `count` consecutive ids. They begin at a multiple of BLOCK_IDS.
+
+        So one table entry finds BLOCK_IDS tasks: a million entries would cost more than a million results. The rest of
         the last block stays unused, because every answer for an id of a block goes to the block's sink.
         """
-        first = self._next_id + CHUNK_ROWS - 1 & -CHUNK_ROWS
-        self._next_id = first + count + CHUNK_ROWS - 1 & -CHUNK_ROWS
+        first = self._next_id + BLOCK_IDS - 1 & -BLOCK_IDS
+        self._next_id = first + count + BLOCK_IDS - 1 & -BLOCK_IDS
         return first
 
 

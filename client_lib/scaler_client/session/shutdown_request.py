@@ -11,7 +11,7 @@ PROTECTED = "protected:"
 
 
 class ShutdownRequest:
-    """Remembers who asked for the scheduler's end until the outcome is known."""
+    """Keeps the callers that asked for the scheduler's end until the outcome is known."""
 
     def __init__(self) -> None:
         self._waiting: list[Callable[[str | None], None]] = []
@@ -25,7 +25,7 @@ class ShutdownRequest:
         """Add a request.
 
         Args:
-            on_answer: called once: with None when the scheduler is gone, or with the reason why it stays.
+            on_answer: called once: with None when the scheduler has ended, or with the reason why it does not end.
         """
         self._waiting.append(on_answer)
 
@@ -37,7 +37,7 @@ class ShutdownRequest:
         """Answer all requests.
 
         Args:
-            refusal: why the scheduler stays; None: it is gone.
+            refusal: why the scheduler does not end; None: it has ended.
         """
         waiting, self._waiting = self._waiting, []
         for on_answer in waiting:

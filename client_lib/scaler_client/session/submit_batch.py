@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+
 from ..pickling.functions import Function
-from ..pickling.references import CallWithInputs
+from ..pickling.references import CallWithInputs, Reference, call_with_inputs
 from ..protocol import messages
-from ..protocol.messages import Options, Payload, Submit
+from ..protocol.messages import Keep, Options, Payload, Submit
 from .backlog import Backlog
 
 
@@ -25,14 +28,18 @@ class SubmitBatch:
         """Messages to send, in this order. A function goes out before the first row that calls it."""
         self.last_function: Function | None = None
         """The last row's function if that row had no options; else None. Only `Session.submit` reads it."""
+        self.bind_inputs: Callable[[Iterable[Reference | int], int], None] = _ignore
+        """Called with the inputs and the id of a row before the row is added."""
         self.backlog = backlog
         self._options: Options | None = None
         self._calls_with_inputs: dict[int, CallWithInputs] = {}
         """Rows that read objects or whose results are kept, by their place in the batch."""
+        self._keep_earlier: list[int] = []
+        """Tasks of earlier batches whose results rows of this batch read."""
         self._joins = 0
 
     def restart(self, credit: int) -> None:
-        """Begin anew after a join: the scheduler may know nothing.
+        """Reset after a join, because the scheduler may know no function.
 
         Args:
             credit: the bytes that the scheduler allows, see `Backlog`.
@@ -59,22 +66,28 @@ class SubmitBatch:
         """Add a task of any kind. `Session.submit` repeats this inline for tasks without options and inputs."""
         self.use_function(function, options)
         if type(payload) is CallWithInputs:
+            self.bind_inputs(payload.inputs, task_id)
             self._calls_with_inputs[len(self.ids)] = payload
         self.ids.append(task_id)
         self.functions.append(function.number)
         self.payloads.append(payload)
 
-    def add_chunk(self, first: int, function: Function, payloads: list[Payload], options: Options | None) -> None:
-        """Add tasks of one function as a batch of their own.
+    def keep_result(self, task_id: int) -> None:
+        """Have the result of a task kept, because the next row reads it."""
+        ids = self.ids
+        place = bisect_left(ids, task_id)
+        if place == len(ids) or ids[place] != task_id:
+            self._keep_earlier.append(task_id)
+            return
+        # The payload itself stays as it is: after a join the result may have no reader any more.
+        payload = self.payloads[place]
+        inputs = payload.inputs if type(payload) is CallWithInputs else ()
+        self._calls_with_inputs[place] = call_with_inputs(payload, inputs, Keep.BOTH)
 
-        Args:
-            first: the id of the first task; the others follow it.
-        """
-        self.flush()
-        self.use_function(function, options)
-        batch = Submit(range(first, first + len(payloads)), [function.number], payloads, options)
-        calls = {row: call for row, call in enumerate(payloads) if type(call) is CallWithInputs}
-        self._close(batch, calls)
+    def pop_keep_earlier(self) -> list[int]:
+        """Return and forget the earlier tasks whose results the next batch reads."""
+        ids, self._keep_earlier = self._keep_earlier, []
+        return ids
 
     def flush(self) -> None:
         """Close the batch, unless it is empty."""
@@ -87,13 +100,14 @@ class SubmitBatch:
         self.backlog.clear()
 
     def clear_rows(self) -> None:
-        """Drop all unsent tasks, here and in the backlog. Objects stay."""
+        """Drop all unsent tasks, here and in the backlog. Objects are kept."""
         self._pop_batch()
         self.backlog.clear_rows()
 
     def _pop_batch(self) -> tuple[Submit, dict[int, CallWithInputs]]:
         batch, calls = Submit(self.ids, self.functions, self.payloads, self._options), self._calls_with_inputs
         self.ids, self.functions, self.payloads, self._calls_with_inputs = [], [], [], {}
+        batch.keep_earlier = self.pop_keep_earlier()
         return batch, calls
 
     def _close(self, batch: Submit, calls: dict[int, CallWithInputs]) -> None:
@@ -107,3 +121,6 @@ class SubmitBatch:
                 keep[row] = call.keep
             batch.inputs, batch.input_counts, batch.keep = inputs, counts, keep if any(keep) else ()
         self.backlog.add(batch, self.outgoing)
+
+
+def _ignore(*_: object) -> None: ...

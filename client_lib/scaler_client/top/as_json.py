@@ -6,7 +6,8 @@ Identities and ids are strings of digits, because JavaScript has no integers of 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, List, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..monitor.snapshot_view import SnapshotView
 from ..protocol.snapshots import ObjectState
@@ -14,7 +15,7 @@ from .summary import outcome_counts
 from .worker_table import state_letters
 
 
-def as_json(view: SnapshotView) -> Dict[str, Any]:
+def as_json(view: SnapshotView) -> dict[str, Any]:
     """The object for `json.dumps`."""
     snapshot = view.snapshot
     process = snapshot.process
@@ -63,18 +64,18 @@ def as_json(view: SnapshotView) -> Dict[str, Any]:
 _IDENTITIES = ("incarnation", "agent", "client", "worker", "id")
 
 
-def _rows(rows: Sequence[Any]) -> List[Dict[str, Any]]:
+def _rows(rows: Sequence[Any]) -> list[dict[str, Any]]:
     return [_with_string_ids(dataclasses.asdict(row)) for row in rows]
 
 
-def _with_string_ids(row: Dict[str, Any]) -> Dict[str, Any]:
+def _with_string_ids(row: dict[str, Any]) -> dict[str, Any]:
     result = {key: str(value) if key in _IDENTITIES else value for key, value in row.items()}
     if row.get("task"):
         result["task"] = _with_string_ids(row["task"])
     return result
 
 
-def _messages(totals: Mapping[str, int], rates: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
+def _messages(totals: Mapping[str, int], rates: Mapping[str, float]) -> dict[str, dict[str, float]]:
     return {name: {"total": total, "rate": rates.get(name, 0.0)} for name, total in sorted(totals.items())}
 
 

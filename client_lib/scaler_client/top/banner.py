@@ -1,8 +1,6 @@
-"""The message about the scheduler in the first line: waiting, gone, back or another version."""
+"""The message about the scheduler in the first line: waiting, down, back or another version."""
 
 from __future__ import annotations
-
-from typing import Tuple
 
 from ..monitor.reader import MonitorReader, Presence
 from .number_format import clock
@@ -19,33 +17,33 @@ class Banner:
     """Makes the message. It follows a reader, so that it can report a scheduler that is back."""
 
     def __init__(self) -> None:
-        self._previous = Presence.UNHEARD
+        self._previous = Presence.UNKNOWN
         self._gone_since = 0.0
         self._schedulers = 0
         self._back_at = float("-inf")
         self._back_text = ""
 
     def update(self, reader: MonitorReader) -> None:
-        """Update from the reader. Must be called whenever the reader has something new."""
-        if reader.presence is Presence.THERE and self._previous is Presence.GONE:
+        """Update from the reader. Must be called each time the reader has new data."""
+        if reader.presence is Presence.UP and self._previous is Presence.DOWN:
             self._back_at = reader.since
             is_new = reader.schedulers != self._schedulers
             gone = seconds_text(reader.since - self._gone_since)
             self._back_text = f"scheduler back after {gone}{', restarted' if is_new else ''}"
-        if reader.presence is Presence.GONE:
+        if reader.presence is Presence.DOWN:
             self._gone_since = reader.since
         self._previous = reader.presence
         self._schedulers = reader.schedulers
 
-    def text(self, reader: MonitorReader, now: float, problem: str) -> Tuple[str, str]:
+    def text(self, reader: MonitorReader, now: float, problem: str) -> tuple[str, str]:
         """The style and the message; an empty message if all is well."""
-        if reader.presence is Presence.OTHER_VERSION:
+        if reader.presence is Presence.INCOMPATIBLE:
             return "bad", reader.problem
-        if reader.presence is Presence.UNHEARD:
+        if reader.presence is Presence.UNKNOWN:
             waiting = f"waiting for a scheduler since {seconds_text(now - reader.since)}"
             return "bad", f"{waiting}: {problem}" if problem else waiting
-        if reader.presence is Presence.GONE:
-            return "bad", f"scheduler gone for {seconds_text(now - reader.since)}"
+        if reader.presence is Presence.DOWN:
+            return "bad", f"no scheduler for {seconds_text(now - reader.since)}"
         if now - self._back_at < BACK_SECONDS:
             return "good", self._back_text
         return "", ""

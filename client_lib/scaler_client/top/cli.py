@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from typing import Optional, Sequence
+from collections.abc import Sequence
 
 from .. import __version__
 from ..commands.command_line import parse_arguments, run_common_option
@@ -17,12 +17,12 @@ from ..monitor.socket import MonitorAccessError, MonitorSocket
 from ..net.host_lookup import host_problem
 from .config import COMMAND, PROGRAM, Config, load
 
-NOT_HEARD = 1
+NO_ANSWER = 1
 """The exit status if no scheduler was heard."""
 INTERRUPTED = 130
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end.
 
     Args:
@@ -63,16 +63,16 @@ def _run(config: Config, socket: MonitorSocket) -> int:
 
 
 def _print(config: Config, socket: MonitorSocket) -> int:
-    """Print the screen or the JSON object for the first snapshot that has rates. That takes a second."""
+    """Print the screen or the JSON object for the first snapshot that has rates, which comes after a second."""
     complaint = host_problem(config.monitor_address)
     if complaint:
         fail(PROGRAM, f"{config.monitor_address}: {complaint}")
-        return NOT_HEARD
+        return NO_ANSWER
     reader = socket.reader
     deadline = time.monotonic() + config.timeout_seconds
     while reader.view is None or not reader.view.seconds:
         left = deadline - time.monotonic()
-        if left <= 0 or reader.presence is Presence.OTHER_VERSION:
+        if left <= 0 or reader.presence is Presence.INCOMPATIBLE:
             break
         socket.wait(left)
     view = reader.view
@@ -80,7 +80,7 @@ def _print(config: Config, socket: MonitorSocket) -> int:
         problem = socket.connection_problem()
         nothing = f"nothing was heard at {config.monitor_address} for {config.timeout_seconds:g} s"
         fail(PROGRAM, reader.problem or (f"{nothing}: {problem}" if problem else nothing))
-        return NOT_HEARD
+        return NO_ANSWER
     if config.json:
         from .as_json import as_json
 

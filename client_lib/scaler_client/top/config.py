@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Mapping, Optional
 
 from ..commands import options
 from ..commands.addresses import Address
@@ -21,7 +21,7 @@ class Config:
     """The configuration of scaler_top."""
 
     monitor_address: Address
-    keys: Optional[str]
+    keys: str | None
     """The folder of a monitor's keys."""
     sort: str
     once: bool

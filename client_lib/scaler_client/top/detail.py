@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
-
 from ..monitor.snapshot_view import AgentRow, SnapshotView, WorkerRow
 from .number_format import count, duration, percent, rate, size
 from .text_width import Line, align_right
@@ -12,20 +10,20 @@ from .worker_table import STATE_LETTERS, state_letters
 LABEL = 14
 
 
-Entries = List[Tuple[str, List[Tuple[str, str]]]]
+Entries = list[tuple[str, list[tuple[str, str]]]]
 """The sections of a row's page: a title, and lines of a label and a text."""
 
 
-def detail_lines(entries: Entries) -> List[Line]:
-    lines: List[Line] = []
+def detail_lines(entries: Entries) -> list[Line]:
+    lines: list[Line] = []
     for title, message in entries:
         lines += [[], [("section", title)]] if lines else [[("section", title)]]
         lines += [[("label", align_right(label, LABEL)), ("", f"  {text}")] for label, text in message]
     return lines
 
 
-def worker_entries(view: SnapshotView, incarnation: int) -> Optional[Entries]:
-    """The details of a worker; None if it is gone."""
+def worker_entries(view: SnapshotView, incarnation: int) -> Entries | None:
+    """The details of a worker; None if it is not connected any more."""
     row = next((row for row in view.workers if row.incarnation == incarnation), None)
     if row is None:
         return None
@@ -59,7 +57,7 @@ def worker_entries(view: SnapshotView, incarnation: int) -> Optional[Entries]:
     ]
 
 
-def _running(view: SnapshotView, row: WorkerRow) -> List[Tuple[str, str]]:
+def _running(view: SnapshotView, row: WorkerRow) -> list[tuple[str, str]]:
     if row.task is None:
         return [("task", "none is known: the worker is idle, or its tasks are short")]
     client = next((one.name for one in view.clients if one.incarnation == row.task.client), "")
@@ -71,7 +69,7 @@ def _running(view: SnapshotView, row: WorkerRow) -> List[Tuple[str, str]]:
     ]
 
 
-def _agent(agent: Optional[AgentRow], row: WorkerRow) -> List[Tuple[str, str]]:
+def _agent(agent: AgentRow | None, row: WorkerRow) -> list[tuple[str, str]]:
     if agent is None:
         return [("agent", "no host agent is connected" if row.agent else "the worker has no host agent")]
     return [

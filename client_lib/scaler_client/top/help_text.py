@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import List, Tuple
-
 from .text_width import Line, align_left
 from .worker_table import SORT_KEYS, STATE_LETTERS
 
 SORTING = " ".join(f"{column.name}[{key}]" for key, column in SORT_KEYS.items())
 """The keys that sort the table of workers."""
 
-KEYS: Tuple[Tuple[str, str], ...] = (
+KEYS: tuple[tuple[str, str], ...] = (
     (" ".join(SORT_KEYS), "sort by a column; the same key again reverses"),
     ("up down j k", "move; also PgUp, PgDn, Home, End and the mouse wheel"),
     ("Enter", "details of the selected row; Esc or Enter goes back"),
@@ -22,8 +20,8 @@ KEYS: Tuple[Tuple[str, str], ...] = (
 )
 
 
-def help_lines() -> List[Line]:
-    lines: List[Line] = [[("section", "Keys")]]
+def help_lines() -> list[Line]:
+    lines: list[Line] = [[("section", "Keys")]]
     lines += [[("label", "  " + align_left(keys, 20)), ("", text)] for keys, text in KEYS]
     lines += [[], [("section", "State of a worker")]]
     lines += [[("label", "  " + align_left(letter, 20)), ("", meaning)] for _, letter, meaning in STATE_LETTERS]

@@ -5,8 +5,9 @@ Only visible rows are formatted. A thousand workers cost one sort.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any
 
 from ..monitor.snapshot_view import SnapshotView
 from .detail import Entries, detail_lines, worker_entries
@@ -35,13 +36,13 @@ MAX_NAME_LENGTH = 60
 
 def render(
     state: ScreenState,
-    view: Optional[SnapshotView],
+    view: SnapshotView | None,
     *,
     address: str,
-    message: Tuple[str, str],
+    message: tuple[str, str],
     width: int,
     height: int,
-) -> List[Line]:
+) -> list[Line]:
     """The screen: exactly `height` lines, each exactly `width` columns wide.
 
     Args:
@@ -76,7 +77,7 @@ def render(
     return lines
 
 
-def _title(view: Optional[SnapshotView], address: str, width: int) -> Line:
+def _title(view: SnapshotView | None, address: str, width: int) -> Line:
     if view is None:
         return [("title", align_left(f" scaler_top  {address}", width))]
     snapshot = view.snapshot
@@ -85,7 +86,7 @@ def _title(view: Optional[SnapshotView], address: str, width: int) -> Line:
     return [("title", align_left(start, width - width_of(clean(end)) - 1) + " " + clean(end))]
 
 
-def _last_line(state: ScreenState, view: Optional[SnapshotView], width: int) -> Line:
+def _last_line(state: ScreenState, view: SnapshotView | None, width: int) -> Line:
     if state.is_typing:
         return [
             ("title", align_left(f" Filter {state.focus}: {state.filter_text}_   Enter keeps it, Esc drops it", width))
@@ -101,21 +102,24 @@ def _last_line(state: ScreenState, view: Optional[SnapshotView], width: int) -> 
     return [("keys", align_left(f" {words}{keys}", width))]
 
 
-def _visible_lines(state: ScreenState, lines: Sequence[Line], height: int) -> List[Line]:
+def _visible_lines(state: ScreenState, lines: Sequence[Line], height: int) -> list[Line]:
     shown = state.page.place(len(lines), height)
     return [lines[number] for number in shown]
 
 
-def _detail_lines(state: ScreenState, view: SnapshotView) -> List[Line]:
+def _detail_lines(state: ScreenState, view: SnapshotView) -> list[Line]:
     assert state.detail is not None
     table, key = state.detail
-    found: Optional[Entries]
+    found: Entries | None
     found = worker_entries(view, key) if table == WORKERS else side_entries(view, table, key)
-    return [[("bad", f" this {table[:-1]} is gone ")]] if found is None else detail_lines(found)
+    return [[("bad", f" this {table[:-1]} is not connected any more ")]] if found is None else detail_lines(found)
 
 
-def _tables(state: ScreenState, view: SnapshotView, width: int, height: int) -> List[Line]:
-    """The tables below the summary. Each gets the lines its rows need; the workers leave the rest to the others."""
+def _tables(state: ScreenState, view: SnapshotView, width: int, height: int) -> list[Line]:
+    """The tables below the summary.
+
+    Each table gets the lines that its rows need. Lines that the workers do not need go to the other tables.
+    """
     state.shown = [WORKERS, state.side, CLIENTS]
     workers = len(view.workers) + HEAD_LINES
     if width >= BESIDE_COLUMNS:
@@ -135,7 +139,7 @@ def _tables(state: ScreenState, view: SnapshotView, width: int, height: int) -> 
     return _side_table(state, view, state.focus, width, height)
 
 
-def _tables_beside(state: ScreenState, view: SnapshotView, width: int, height: int, workers: int) -> List[Line]:
+def _tables_beside(state: ScreenState, view: SnapshotView, width: int, height: int, workers: int) -> list[Line]:
     """Workers on the left with another table below them, functions and clients on the right."""
     side = max(MIN_SIDE, min(width // 2, width - len(GAP) - requested_width(WORKER_COLUMNS, view.workers)))
     main = width - side - len(GAP)
@@ -158,11 +162,11 @@ def _tables_beside(state: ScreenState, view: SnapshotView, width: int, height: i
     return join_columns([(left_side, main), (right_side, side)], height, GAP)
 
 
-def _pad_lines(lines: List[Line], height: int) -> List[Line]:
+def _pad_lines(lines: list[Line], height: int) -> list[Line]:
     return lines + [[("", "")]] * (height - len(lines))
 
 
-def _worker_table(state: ScreenState, view: SnapshotView, width: int, height: int) -> List[Line]:
+def _worker_table(state: ScreenState, view: SnapshotView, width: int, height: int) -> list[Line]:
     words = state.filters.get(WORKERS, "")
     rows = sorted_rows(filtered(view.workers, words), state.sorted_by, state.is_reversed)
     total = f"Total {count(len(view.workers))} worker(s)"
@@ -174,7 +178,7 @@ def _worker_table(state: ScreenState, view: SnapshotView, width: int, height: in
     return lines
 
 
-def _side_table(state: ScreenState, view: SnapshotView, name: str, width: int, height: int) -> List[Line]:
+def _side_table(state: ScreenState, view: SnapshotView, name: str, width: int, height: int) -> list[Line]:
     rows = side_rows(view, name, state.filters.get(name, ""))
     total = f"Total {count(total_rows(view, name))} {name[:-1]}(s)"
     words = state.filters.get(name, "")
@@ -205,7 +209,7 @@ class _Table:
     """The line above the header, with the number of rows."""
 
 
-def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> List[Line]:
+def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> list[Line]:
     """The line with the number of rows, the header, and the visible rows."""
     rows = table.rows
     stretching = next(column for column in table.columns if column.stretches)
@@ -216,7 +220,7 @@ def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> 
     shown = scroll.place(len(rows), height - 2)
     below = f"{count(shown.start + 1)}-{count(shown.stop)} of {count(len(rows))} " if len(shown) < len(rows) else ""
     label = f"{'>' if has_focus else ' '}{table.total}"
-    lines: List[Line] = [
+    lines: list[Line] = [
         [
             ("focus" if has_focus else "section", align_left(label, width - len(below) - 1)),
             ("rule", align_right(below, len(below) + 1)),
@@ -229,7 +233,7 @@ def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> 
     return lines
 
 
-def render_plain(state: ScreenState, view: SnapshotView, address: str, width: int) -> List[Line]:
+def render_plain(state: ScreenState, view: SnapshotView, address: str, width: int) -> list[Line]:
     """The screen for a pipe: all rows, without selection and keys."""
     state.focus = ""
     tables_of = view.workers, view.functions, view.objects, view.clients

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
 from .side_tables import CLIENTS, FUNCTIONS, OBJECTS
 from .worker_table import SORT_KEYS
@@ -24,7 +24,7 @@ class Scroll:
     seen: int = 1
 
     def place(self, rows: int, seen: int) -> range:
-        """The rows to show, so that the selected one is visible."""
+        """The rows to show; the selected row is among them."""
         self.rows, self.seen = rows, max(1, seen)
         self.selected = max(0, min(self.selected, rows - 1))
         self.first = min(self.first, self.selected, max(0, rows - self.seen))
@@ -36,27 +36,27 @@ class Scroll:
 
 
 class ScreenState:
-    """What the user has chosen to see."""
+    """The table, order, filter and details that the user has chosen."""
 
     def __init__(self) -> None:
         self.sorted_by = "cpu"
         self.is_reversed = False
-        self.filters: Dict[str, str] = {}
+        self.filters: dict[str, str] = {}
         """By table: words that a row must contain."""
         self.is_typing = False
         """Whether the user is typing the filter."""
         self.is_help = False
-        self.detail: Optional[Tuple[str, Any]] = None
+        self.detail: tuple[str, Any] | None = None
         """The table and key of the row whose details are shown."""
         self.focus = WORKERS
         self.side = FUNCTIONS
         """The table beside the workers: functions or objects."""
         self.shown = [WORKERS, FUNCTIONS, CLIENTS]
         """The tables that Tab goes through, from the last layout."""
-        self.scrolls: Dict[str, Scroll] = {name: Scroll() for name in (WORKERS, FUNCTIONS, OBJECTS, CLIENTS)}
+        self.scrolls: dict[str, Scroll] = {name: Scroll() for name in (WORKERS, FUNCTIONS, OBJECTS, CLIENTS)}
         self.page = Scroll()
         """The position in the help or in a row's details."""
-        self.selected: Dict[str, Any] = {}
+        self.selected: dict[str, Any] = {}
         """By table: the key of the selected row at the last layout. A table without rows is missing."""
         self.is_closed = False
 

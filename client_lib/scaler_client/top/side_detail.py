@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable
 
 from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, RunningTask, SnapshotView
 from .detail import Entries, total_with_rate
@@ -13,20 +13,20 @@ MAX_RUNNING = 100
 """The maximum number of running tasks and objects that are listed."""
 
 
-def side_entries(view: SnapshotView, table: str, key: Any) -> Optional[Entries]:
-    """The details of the row with this key; None if it is gone."""
+def side_entries(view: SnapshotView, table: str, key: Any) -> Entries | None:
+    """The details of the row with this key; None if there is no such row any more."""
     rows, entries = _PAGES[table]
     row = next((row for row in rows(view) if KEYS[table](row) == key), None)
     return None if row is None else entries(view, row)
 
 
 def _function(view: SnapshotView, row: FunctionRow) -> Entries:
-    names = {row.name, *row.given.split(", ")}
+    names = {row.name, *row.task_names.split(", ")}
     return [
         (
             f"Function {row.name}",
             [
-                ("called", row.given or "by its own name"),
+                ("called", row.task_names or "by its own name"),
                 ("number", str(row.number)),
                 ("bytes", f"{size(row.bytes)} pickled"),
                 ("clients", f"{count(row.clients)} can submit tasks of it"),
@@ -57,7 +57,7 @@ def _client(view: SnapshotView, row: ClientRow) -> Entries:
             "Tasks",
             [
                 ("waiting", count(row.waiting)),
-                ("others", f"{count(row.others)} with workers, or blocked"),
+                ("others", f"{count(row.not_waiting)} with workers, or blocked"),
                 ("done", total_with_rate(row.done, row.done_rate)),
             ],
         ),
@@ -88,7 +88,7 @@ def _object(view: SnapshotView, row: ObjectRow) -> Entries:
     ]
 
 
-def _running(view: SnapshotView, belongs: Callable[[RunningTask], bool]) -> List[Tuple[str, str]]:
+def _running(view: SnapshotView, belongs: Callable[[RunningTask], bool]) -> list[tuple[str, str]]:
     """The running tasks that belong to the row, the longest first."""
     found = [(row.name, row.task) for row in view.workers if row.task is not None and belongs(row.task)]
     found.sort(key=lambda each: -each[1].seconds)
@@ -98,7 +98,7 @@ def _running(view: SnapshotView, belongs: Callable[[RunningTask], bool]) -> List
     return lines or [("", "none is known: short tasks are not listed")]
 
 
-_PAGES: Dict[str, Tuple[Callable[[SnapshotView], List[Any]], Callable[[SnapshotView, Any], Entries]]] = {
+_PAGES: dict[str, tuple[Callable[[SnapshotView], list[Any]], Callable[[SnapshotView, Any], Entries]]] = {
     FUNCTIONS: (lambda view: view.functions, _function),
     CLIENTS: (lambda view: view.clients, _client),
     OBJECTS: (lambda view: view.objects, _object),

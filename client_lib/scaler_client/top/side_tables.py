@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable
 
 from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, SnapshotView
 from ..protocol.snapshots import ObjectState
@@ -12,9 +12,11 @@ from .tables import Column
 CALLED = "called"
 """The column of names that tasks of a function were given."""
 
-FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
+FUNCTION_COLUMNS: tuple[Column[FunctionRow], ...] = (
     Column("function", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
-    Column(CALLED, 12, lambda row: row.given, lambda row: row.given, drop_order=1, stretches=True, is_text=True),
+    Column(
+        CALLED, 12, lambda row: row.task_names, lambda row: row.task_names, drop_order=1, stretches=True, is_text=True
+    ),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("done", 8, lambda row: count(row.done, 7), lambda row: row.done),
     Column("failed", 7, lambda row: count(row.failed, 6), lambda row: row.failed),
@@ -22,7 +24,7 @@ FUNCTION_COLUMNS: Tuple[Column[FunctionRow], ...] = (
     Column("mean", 7, lambda row: duration(row.mean_seconds), lambda row: row.mean_seconds, drop_order=1),
     Column("bytes", 7, lambda row: size(row.bytes), lambda row: row.bytes, drop_order=3),
 )
-_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on host"}
+_STATES = {ObjectState.PENDING: "pending", ObjectState.IN_MEMORY: "memory", ObjectState.ON_HOST: "on host"}
 
 
 def object_name(row: ObjectRow) -> str:
@@ -33,7 +35,7 @@ def object_state(row: ObjectRow) -> str:
     return _STATES[row.state] if isinstance(row.state, ObjectState) else f"state {row.state}"
 
 
-OBJECT_COLUMNS: Tuple[Column[ObjectRow], ...] = (
+OBJECT_COLUMNS: tuple[Column[ObjectRow], ...] = (
     Column("object", 12, object_name, object_name, stretches=True, is_text=True),
     Column("tasks", 8, lambda row: count(row.tasks, 7), lambda row: row.tasks),
     Column("bytes", 8, lambda row: size(row.bytes), lambda row: row.bytes),
@@ -41,9 +43,9 @@ OBJECT_COLUMNS: Tuple[Column[ObjectRow], ...] = (
 )
 
 
-CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
+CLIENT_COLUMNS: tuple[Column[ClientRow], ...] = (
     Column("client", 12, lambda row: row.name, lambda row: row.name, stretches=True, is_text=True),
-    Column("tasks", 9, lambda row: count(row.waiting + row.others, 8), lambda row: row.waiting + row.others),
+    Column("tasks", 9, lambda row: count(row.waiting + row.not_waiting, 8), lambda row: row.waiting + row.not_waiting),
     Column("waiting", 9, lambda row: count(row.waiting, 7), lambda row: row.waiting),
     Column("done/s", 8, lambda row: rate(row.done_rate), lambda row: row.done_rate, drop_order=1),
     Column("done", 9, lambda row: count(row.done, 8), lambda row: row.done, drop_order=3),
@@ -52,14 +54,14 @@ CLIENT_COLUMNS: Tuple[Column[ClientRow], ...] = (
 )
 
 FUNCTIONS, OBJECTS, CLIENTS = "functions", "objects", "clients"
-COLUMNS: Dict[str, Tuple[Column[Any], ...]] = {
+COLUMNS: dict[str, tuple[Column[Any], ...]] = {
     FUNCTIONS: FUNCTION_COLUMNS,
     OBJECTS: OBJECT_COLUMNS,
     CLIENTS: CLIENT_COLUMNS,
 }
 SORTED_BY = "tasks"
 
-KEYS: Dict[str, Callable[[Any], Any]] = {
+KEYS: dict[str, Callable[[Any], Any]] = {
     FUNCTIONS: lambda row: row.number,
     OBJECTS: lambda row: (row.client, row.id),
     CLIENTS: lambda row: row.incarnation,
@@ -67,9 +69,9 @@ KEYS: Dict[str, Callable[[Any], Any]] = {
 """What identifies a row of each table."""
 
 
-def side_rows(view: SnapshotView, table: str, words: str) -> List[Any]:
+def side_rows(view: SnapshotView, table: str, words: str) -> list[Any]:
     """The rows of a table that contain each of the words, those with the most tasks first."""
-    tables: Dict[str, List[Any]] = {
+    tables: dict[str, list[Any]] = {
         FUNCTIONS: view.functions,
         OBJECTS: view.objects,
         CLIENTS: view.clients,
@@ -80,9 +82,9 @@ def side_rows(view: SnapshotView, table: str, words: str) -> List[Any]:
     return sorted(sorted(rows, key=name.order), key=tasks.order, reverse=True)
 
 
-def side_columns(table: str, rows: List[Any]) -> List[Column[Any]]:
+def side_columns(table: str, rows: list[Any]) -> list[Column[Any]]:
     """The columns of a table without empty ones: few programs name their tasks."""
-    return [column for column in COLUMNS[table] if column.name != CALLED or any(row.given for row in rows)]
+    return [column for column in COLUMNS[table] if column.name != CALLED or any(row.task_names for row in rows)]
 
 
 def _column(table: str, name: str) -> Column[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Sequence, Tuple
+from collections.abc import Mapping, Sequence
 
 from ..monitor.snapshot_view import SnapshotView
 from ..protocol.messages import Outcome
@@ -22,11 +22,11 @@ _DIED = (Outcome.WORKER_DIED,)
 
 _RARE = ("blocked", "suspended", "cancelled", "died")
 
-Entry = Tuple[str, str, str]
+Entry = tuple[str, str, str]
 """A label, a number, and its rate or other addition."""
 
 
-def summary(view: SnapshotView, width: int, height: int) -> List[Line]:
+def summary(view: SnapshotView, width: int, height: int) -> list[Line]:
     """The four sections side by side, with their names above."""
     is_wide = width >= WIDE
     separator = " | " if is_wide else "|"
@@ -52,7 +52,7 @@ def summary_height(view: SnapshotView, most: int) -> int:
     return max(4, min(most, 1 + longest))
 
 
-def scheduler_entries(view: SnapshotView, is_wide: bool) -> List[Entry]:
+def scheduler_entries(view: SnapshotView, is_wide: bool) -> list[Entry]:
     snapshot = view.snapshot
     entries = [
         ("cpu", percent(view.cpu_percent), ""),
@@ -67,7 +67,7 @@ def scheduler_entries(view: SnapshotView, is_wide: bool) -> List[Entry]:
     return entries
 
 
-def outcome_counts(view: SnapshotView) -> Dict[str, int]:
+def outcome_counts(view: SnapshotView) -> dict[str, int]:
     """The number of ended tasks by kind of outcome."""
     outcomes = dict(enumerate(view.snapshot.outcomes))
     done = sum(outcomes.get(int(outcome), 0) for outcome in _DONE)
@@ -81,7 +81,7 @@ def outcome_counts(view: SnapshotView) -> Dict[str, int]:
     }
 
 
-def task_entries(view: SnapshotView, is_wide: bool, most: int) -> List[Entry]:
+def task_entries(view: SnapshotView, is_wide: bool, most: int) -> list[Entry]:
     """Rare states without tasks are left out if there is no room for all."""
     snapshot = view.snapshot
     outcomes = outcome_counts(view)
@@ -102,7 +102,7 @@ def task_entries(view: SnapshotView, is_wide: bool, most: int) -> List[Entry]:
     return [(name, count(number, 10 if is_wide else 5), rates.get(name, "")) for name, number in states.items()]
 
 
-def _messages(totals: Mapping[str, int], rates: Mapping[str, float], is_wide: bool) -> List[Entry]:
+def _messages(totals: Mapping[str, int], rates: Mapping[str, float], is_wide: bool) -> list[Entry]:
     ordered = sorted(totals, key=lambda name: (-totals[name], name))
     return [
         (
@@ -114,7 +114,7 @@ def _messages(totals: Mapping[str, int], rates: Mapping[str, float], is_wide: bo
     ]
 
 
-def _section(name: str, entries: Sequence[Entry], width: int, height: int, aside: int = 0) -> Tuple[List[Line], int]:
+def _section(name: str, entries: Sequence[Entry], width: int, height: int, aside: int = 0) -> tuple[list[Line], int]:
     """Labels and numbers, right-aligned, as many as fit.
 
     Args:
@@ -122,7 +122,7 @@ def _section(name: str, entries: Sequence[Entry], width: int, height: int, aside
     """
     figure = max([len(entry[1]) for entry in entries] or [0])
     label = max(0, width - figure - aside - 1)
-    lines: List[Line] = [[("section", align_left(name, width - aside) + align_right("/s" if aside else "", aside))]]
+    lines: list[Line] = [[("section", align_left(name, width - aside) + align_right("/s" if aside else "", aside))]]
     room = height - 1
     shown = entries if len(entries) <= room else entries[: room - 1]
     for text, number, behind in shown:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Generic, List, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Generic, TypeVar
 
 from .text_width import Line, align_left, align_right, width_of
 
@@ -32,7 +33,7 @@ class Column(Generic[Row]):
     """Whether its first sort has the largest value first."""
 
 
-PlacedColumns = List[Tuple["Column[Row]", int]]
+PlacedColumns = list[tuple["Column[Row]", int]]
 
 
 def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedColumns[Row]:
@@ -40,9 +41,9 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedCol
 
     Args:
         width: columns on the screen.
-        longest: the longest text in the stretching column. It gets no more as long as other columns need room.
+        longest: the longest text in the stretching column. It gets no more width as long as other columns need room.
     """
-    shown: Dict[int, Column[Row]] = {}
+    shown: dict[int, Column[Row]] = {}
     free = width
     first = next(column for column in columns if column.stretches)
     for_name = max(0, min(longest, MIN_NAME_WIDTH) + 1 - first.width)
@@ -56,7 +57,7 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedCol
     gap = int(free >= len(placed) + longest)  # one more space between columns if there is room
     free -= gap * len(placed)
     stretching = [column for column in placed if column.stretches]
-    extra: Dict[str, int] = {}
+    extra: dict[str, int] = {}
     for column in stretching:  # the first one takes what its texts need, the last one takes the rest
         is_last = column is stretching[-1]
         extra[column.name] = free if is_last else max(0, min(free, longest + 1 - column.width))
@@ -65,7 +66,7 @@ def place(columns: Sequence[Column[Row]], width: int, longest: int) -> PlacedCol
 
 
 MAX_REQUESTED_WIDTH = 24
-"""The width a stretching column may request before other tables get less."""
+"""A stretching column may request this width before other tables get less."""
 
 
 def requested_width(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> int:

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Dict, List
+from typing import Any
 
 import urwid
 
@@ -85,7 +85,7 @@ class ScreenWidget(urwid.Widget):
 
 
 def _canvas(line: Line, width: int) -> urwid.Canvas:
-    markup: List[Any] = [(style, text) if style else text for style, text in line if text]
+    markup: list[Any] = [(style, text) if style else text for style, text in line if text]
     return urwid.Text(markup or " ", wrap="clip").render((width,))
 
 
@@ -123,7 +123,7 @@ class _ExitSignals:
 
     def __init__(self, loop: urwid.MainLoop) -> None:
         self._pipe = loop.watch_pipe(self._exit_loop)
-        self._previous_handlers: Dict[int, Any] = {}
+        self._previous_handlers: dict[int, Any] = {}
 
     def __enter__(self) -> None:
         for name in EXIT_SIGNALS:

@@ -6,11 +6,10 @@ A line is a list of pieces: a style (see the palette in `terminal.py`; empty for
 from __future__ import annotations
 
 import re
-from typing import List, Tuple
 
 from urwid import calc_text_pos, calc_width, get_encoding_mode
 
-Line = List[Tuple[str, str]]
+Line = list[tuple[str, str]]
 
 ELLIPSIS = "…" if get_encoding_mode() == "utf8" else "~"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -67,13 +66,13 @@ def padded(line: Line, width: int) -> Line:
     return [*kept, ("", " " * width)] if width else kept
 
 
-def join_columns(blocks: List[Tuple[List[Line], int]], height: int, separator: str = " | ") -> List[Line]:
+def join_columns(blocks: list[tuple[list[Line], int]], height: int, separator: str = " | ") -> list[Line]:
     """Blocks of lines side by side.
 
     Args:
         blocks: lines with the width of their block.
     """
-    lines: List[Line] = []
+    lines: list[Line] = []
     for row in range(height):
         line: Line = []
         for number, (block, width) in enumerate(blocks):

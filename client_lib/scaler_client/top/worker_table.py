@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import List, Sequence, Tuple, Union
+from collections.abc import Sequence
 
 from ..monitor.snapshot_view import WorkerRow
 from ..protocol.snapshots import WorkerState
@@ -24,9 +24,9 @@ def state_letters(state: WorkerState) -> str:
     return "".join(letter if state & bit else "-" for bit, letter, _ in STATE_LETTERS)
 
 
-def name_key(row: WorkerRow) -> List[Union[str, int]]:
+def name_key(row: WorkerRow) -> list[str | int]:
     """The sort key of a name: node-2 comes before node-10."""
-    parts: List[Union[str, int]] = list(re.split("([0-9]{1,18})", row.name))
+    parts: list[str | int] = list(re.split("([0-9]{1,18})", row.name))
     parts[1::2] = map(int, parts[1::2])
     return parts
 
@@ -39,7 +39,7 @@ def _running(row: WorkerRow) -> str:
     return "" if row.task is None else f"{row.task.name} {duration(row.task.seconds)}"
 
 
-WORKER_COLUMNS: Tuple[Column[WorkerRow], ...] = (
+WORKER_COLUMNS: tuple[Column[WorkerRow], ...] = (
     Column("worker", 9, lambda row: row.name, name_key, "n", stretches=True, descends=False),
     Column("agt_cpu", 8, lambda row: percent(row.agent_cpu_percent), lambda row: row.agent_cpu_percent, "C"),
     Column("agt_rss", 8, lambda row: size(row.agent_resident_bytes), lambda row: row.agent_resident_bytes, "M"),
@@ -58,7 +58,7 @@ SORT_KEYS = {column.key: column for column in WORKER_COLUMNS if column.key}
 BY_NAME = {column.name: column for column in WORKER_COLUMNS}
 
 
-def filtered(rows: Sequence[WorkerRow], words: str) -> List[WorkerRow]:
+def filtered(rows: Sequence[WorkerRow], words: str) -> list[WorkerRow]:
     """The rows that contain each of the words in name, host, capabilities, state or task."""
     wanted = words.lower().split()
     if not wanted:
@@ -71,7 +71,7 @@ def _searchable_text(row: WorkerRow) -> str:
     return f"{row.name} {row.host} {row.capabilities} {state_letters(row.state)} {task}".lower()
 
 
-def sorted_rows(rows: Sequence[WorkerRow], by: str, is_reversed: bool) -> List[WorkerRow]:
+def sorted_rows(rows: Sequence[WorkerRow], by: str, is_reversed: bool) -> list[WorkerRow]:
     """The rows sorted by a column in its own direction, or reversed. Equal rows are sorted by name."""
     column = BY_NAME[by]
     return sorted(sorted(rows, key=name_key), key=column.order, reverse=column.descends != is_reversed)

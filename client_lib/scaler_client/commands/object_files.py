@@ -1,0 +1,1 @@
+../../../scheduler_daemon/scaler_scheduler/commands/object_files.py

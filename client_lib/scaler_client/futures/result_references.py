@@ -1,0 +1,98 @@
+"""Futures as arguments: the reference that stands for a future's result while another call is pickled.
+
+A result that no task reads is not kept: its bytes are dropped when the application reads it.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any, Protocol
+
+from ..pickling.functions import Function
+from ..pickling.object_frames import pickle_object
+from ..pickling.references import STAND_INS, InputFailure, ObjectRef, ResultObject
+from ..pickling.serializer import dump_exception
+from ..protocol.messages import Outcome, Payload, TaskAttempt
+
+
+class ReadFuture(Protocol):
+    """A `TaskFuture`, as this module sees it."""
+
+    task_id: int
+    parent: TaskAttempt | None
+    failed_node: Any
+    _io_thread: Any
+    _function: Function | None
+    _reference: ObjectRef | None
+    _answer: Payload | None
+    _outcome: int
+    _result: Any
+    _exception: BaseException | None
+
+    def cancelled(self) -> bool: ...
+
+    def watch(self, watcher: Any) -> None: ...
+
+    def _task_name(self) -> str: ...
+
+
+def reference_to(future: ReadFuture) -> ObjectRef:
+    """Return the reference that stands for the future's result. Called while the arguments of a call are pickled.
+
+    Raises:
+        TypeError: the future's function is called by name: its results have a form that other functions can't read.
+    """
+    reference = future._reference
+    if reference is not None and not reference.stored.is_gone:
+        return reference
+    function = future._function
+    if function is not None and function.named_function is not None:
+        raise TypeError(f"the result of {function.name}, a function by name, can't be an argument: pass its result()")
+    stored = ResultObject(future._task_name(), future, future.parent)
+    future._reference = ObjectRef(future._io_thread, stored)
+    future.watch(give_result)
+    return future._reference
+
+
+def give_result(future: ReadFuture) -> None:
+    """Let the readers of a future that is done have its result, or fail as it has failed. Any thread may call this."""
+    assert future._reference is not None
+    stored = future._reference.stored
+    assert isinstance(stored, ResultObject)
+    if stored.producer is None:
+        return
+    answer = future._answer
+    if answer is not None:
+        _give_answer(future, stored, answer)
+    elif future.cancelled():
+        stored.set_failure(future._task_name(), Outcome.CANCELLED, b"")
+    elif future._exception is not None:
+        answer = dump_exception(future._exception, "".join(traceback.format_exception(future._exception)))
+        stored.set_failure(future._task_name(), Outcome.EXCEPTION, answer)
+    else:  # the bytes were dropped when the result was read, before any task read the result
+        stored.set_value(pickle_object(future._result).frames())
+
+
+def _give_answer(future: ReadFuture, stored: ResultObject, answer: Payload) -> None:
+    if future._outcome == Outcome.VALUE:
+        stored.set_value([answer])
+        return
+    origin = future.failed_node
+    if origin is None:
+        stored.set_failure(future._task_name(), future._outcome, answer)
+    else:
+        stored.set_failure(origin.function, future._outcome, answer, origin.task_id)
+
+
+def input_place(cause: InputFailure, reader: str) -> str:
+    """Return the text that names the task whose failure has failed its reader.
+
+    Args:
+        reader: the name of the reader, for example "cube#4".
+    """
+    return f"task {cause.function}#{cause.task_id}, an argument of {reader}"
+
+
+def register(kind: type) -> None:
+    """Let futures of this type stand in arguments."""
+    STAND_INS[kind] = reference_to
