@@ -1,4 +1,4 @@
-"""The options of `scaler_cluster`, and the frozen configuration that is made of them."""
+"""The options of `scaler_cluster`, and the frozen configuration with their values."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from scaler_client.commands.machine import usable_cores, usable_memory
 from scaler_client.commands.options import Command, GivenValue, Kind, Option
 
 PROGRAMS = ("scaler_cluster", "scaler_worker")
-MOST_WORKERS = 10_000
-HIGHEST_PROCESS = 2**31 - 1
-LONGEST_WORKER_NAME = 128  # characters
-LONGEST_OFFERED_NAME = 200  # characters; a scheduler takes 256, with the codec before it
-MOST_OFFERS = 300
+MAX_WORKERS = 10_000
+MAX_PROCESS_ID = 2**31 - 1
+MAX_WORKER_NAME_LENGTH = 128  # characters
+MAX_OFFERED_NAME_LENGTH = 200  # characters; a scheduler takes 256, with the codec before it
+MAX_OFFERS = 300
 """Each function is exported for three codecs, and a worker may name 1,024 kinds of functions."""
 GIBIBYTE = 1 << 30
 
@@ -55,7 +55,7 @@ class Config:
     offer: dict[str, str]
     """Functions for clients in any language: `module:function` by the name under which clients call it."""
     retire_seconds: float
-    """How long running tasks may go on after SIGTERM; 0: the workers end at once."""
+    """How long running tasks may continue after SIGTERM; 0: the workers end at once."""
     parent_process: int
     """The agent ends when the process with this id is not its parent any more; 0: never."""
     logging_level: str
@@ -96,8 +96,8 @@ def fail(message: str, status: int = options.EXIT_WRONG_OPTIONS) -> int:
 
 
 def _parse_worker_name(given: str) -> str:
-    if not given or len(given) > LONGEST_WORKER_NAME or not given.isprintable():
-        raise ValueError(f"{options.quoted(given)} is not a name of 1 to {LONGEST_WORKER_NAME} printable characters")
+    if not given or len(given) > MAX_WORKER_NAME_LENGTH or not given.isprintable():
+        raise ValueError(f"{options.quoted(given)} is not a name of 1 to {MAX_WORKER_NAME_LENGTH} printable characters")
     return given
 
 
@@ -116,8 +116,8 @@ def _parse_offer(given: str) -> tuple[str, str]:
     name, separator, place = (part.strip() for part in given.rpartition("="))
     if not separator:
         name = place.rpartition(":")[2]
-    if not _is_function(place) or not 0 < len(name) <= LONGEST_OFFERED_NAME or not name.isprintable():
-        wanted = f"module:function, or NAME=module:function with a name of 1 to {LONGEST_OFFERED_NAME} characters"
+    if not _is_function(place) or not 0 < len(name) <= MAX_OFFERED_NAME_LENGTH or not name.isprintable():
+        wanted = f"module:function, or NAME=module:function with a name of 1 to {MAX_OFFERED_NAME_LENGTH} characters"
         raise ValueError(f"{options.quoted(given)} is not {wanted}")
     return name, place
 
@@ -127,8 +127,8 @@ def _combine_offers(offers: tuple[tuple[str, str], ...]) -> dict[str, str]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{options.quoted(name)} is given more than once")
-    if len(names) > MOST_OFFERS:
-        raise ValueError(f"{len(names)} functions are more than {MOST_OFFERS}")
+    if len(names) > MAX_OFFERS:
+        raise ValueError(f"{len(names)} functions are more than {MAX_OFFERS}")
     return dict(offers)
 
 
@@ -164,7 +164,7 @@ COMMAND = Command(
         ),
         Option(
             "num-of-workers",
-            options.integer(1, MOST_WORKERS),
+            options.integer(1, MAX_WORKERS),
             None,
             "the number of worker processes",
             short="-n",
@@ -200,7 +200,7 @@ COMMAND = Command(
         ),
         Option(
             "trim-memory-threshold-bytes",
-            options.integer(0, options.MOST_MEMORY_BYTES),
+            options.integer(0, options.MAX_MEMORY_BYTES),
             GIBIBYTE,
             "a worker that is larger after a garbage collection returns its free memory to the system",
             unit="bytes (1 GiB)",
@@ -209,15 +209,15 @@ COMMAND = Command(
             "worker-memory-limit",
             options.memory_size(usable_memory),
             None,
-            "a worker whose resident size exceeds this limit is killed, which counts as a death by its running task; "
-            + options.SIZE_HELP,
+            "a worker whose resident size exceeds this limit is killed; this counts as a failed attempt of its running "
+            "task; " + options.SIZE_HELP,
         ),
         Option(
             "capabilities",
             options.capabilities(),
             {},
-            "what the workers have, for tasks that require it: comma-separated, for example gpu=2,linux (the default "
-            "amount is 1); in the file also a table",
+            "the capabilities of the workers, for tasks that require them: comma-separated, for example gpu=2,linux "
+            "(default amount: 1); in the file also a table",
         ),
         Option(
             "keys",
@@ -238,24 +238,24 @@ COMMAND = Command(
             "offer",
             Kind("[NAME=]MODULE:FUNCTION", _parse_offer, (str,), is_list=True, combine=_combine_offers),
             {},
-            "functions that clients in any language may call by name (default: the function's own name), "
-            "comma-separated or with several options; if one can't be imported in the first worker, the command ends "
-            "with status 1",
+            "functions that clients in any language may call by NAME (default: the function's own name); give several "
+            "separated by commas, or repeat the option. If the first worker cannot import one, the command ends with "
+            "status 1",
         ),
         Option(
             "retire-seconds",
             options.seconds(allow_zero=True),
             0.0,
-            "how long running tasks may go on after SIGTERM: the workers get no new tasks, their queued tasks go to "
-            "other workers, and the command ends when no task runs any more; 0: the workers end at once, and their "
+            "how long running tasks may continue after SIGTERM. The workers get no new tasks, their queued tasks go to "
+            "other workers, and the command ends after the last running task. 0: the workers end at once, and their "
             "tasks run again elsewhere",
             unit="seconds",
         ),
         Option(
             "parent-process",
-            options.integer(0, HIGHEST_PROCESS),
+            options.integer(0, MAX_PROCESS_ID),
             0,
-            "end when the process with this id is not the parent any more (for local clusters of an application); 0: "
+            "end when the process with this id is no longer the parent (for local clusters of an application); 0: "
             "never",
         ),
         *LOGGING_OPTIONS,

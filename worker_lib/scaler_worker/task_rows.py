@@ -6,18 +6,17 @@ Reason: a named tuple costs as much as a whole no-op task.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
 
-from scaler_client.protocol.messages import Payload, TaskName
+from scaler_client.protocol.messages import Payload, TaskAttempt
 
 PlainRow = tuple[int, int, int, int, Payload]
 """A task to run: client, id, attempt, function, payload."""
 
-SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Union[int, Payload]], str]
+SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[int | Payload], str]
 """A task with flags, depth, priority, inputs or a given name, which follow the five fields of a PlainRow. An input is
 the bytes themselves, or the id of an object."""
 
-Row = Union[PlainRow, SpecialRow]
+Row = PlainRow | SpecialRow
 
 Answer = tuple[int, int, int, int, int, Payload]
 """The result of a task: client, id, attempt, outcome, duration in nanoseconds, payload."""
@@ -25,11 +24,8 @@ Answer = tuple[int, int, int, int, int, Payload]
 Cost = tuple[int, int]
 """The cost of a profiled task: CPU time in nanoseconds, largest resident size in bytes."""
 
-ObjectName = tuple[int, int]
-"""The name of an object: its client's incarnation, and an id that is unique for this client."""
 
-
-def name_of(row: Row | Answer) -> TaskName:
+def attempt_of(row: Row | Answer) -> TaskAttempt:
     return row[0], row[1], row[2]
 
 
@@ -37,7 +33,7 @@ def flags_of(row: Row) -> int:
     return row[5] if len(row) != 5 else 0
 
 
-def given_name_of(row: Row) -> str:
+def task_name_of(row: Row) -> str:
     """The name that the user has given to the task; empty if there is none."""
     return row[9] if len(row) != 5 else ""
 

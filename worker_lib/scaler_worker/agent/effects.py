@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Union
 
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import Goodbye, Hello, Payload, Started, WorkerDied
-
-from ..task_rows import ObjectName
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class SendHeartbeat:
 
 @dataclass(frozen=True)
 class MeasureMemory:
-    """Measure the resident sizes of these workers, and pass them to `AgentSession.measured`."""
+    """Measure the resident sizes of these workers, and pass the sizes to `AgentSession.measured`."""
 
     workers: tuple[tuple[int, int], ...]
     """Incarnation and pid of each."""
@@ -49,8 +47,8 @@ class StartWorker:
 
 
 @dataclass(frozen=True)
-class EndWorker:
-    """Send a signal to a worker's process. (The scheduler's message of this name only asks for it.)"""
+class SignalWorker:
+    """Send a signal to a worker's process, if it still lives."""
 
     incarnation: int
     kill: bool
@@ -63,11 +61,13 @@ class WriteObject:
 
     name: ObjectName
     frames: Sequence[Payload]
+    scheduler: int = 0
+    """Not 0: there are no frames. The file in the directory of this scheduler is to be linked."""
 
 
 @dataclass(frozen=True)
 class MarkObjectLost:
-    """Put the reason in the place of the object's file, for workers that wait for it."""
+    """Put the reason in the place of the object's file, for workers that wait for the file."""
 
     name: ObjectName
     reason: str
@@ -107,7 +107,7 @@ class Exit:
     status: int
 
 
-Effect = Union[
-    Send, SendHeartbeat, MeasureMemory, StartWorker, EndWorker, WriteObject, MarkObjectLost, RemoveObjects, SendObjects,
-    Log, Exit,
-]  # fmt: skip
+Effect = (
+    Send | SendHeartbeat | MeasureMemory | StartWorker | SignalWorker | WriteObject | MarkObjectLost | RemoveObjects
+    | SendObjects | Log | Exit
+)  # fmt: skip

@@ -1,7 +1,7 @@
 """The objects that the agent has written to files of its host. Sans-IO.
 
-The results that workers write are not known here. Workers report them to the scheduler, which names them when it wants
-them sent or removed. Such a message may be lost with the connection: so each hello names the files that exist.
+It does not know the results that workers write. Workers report these to the scheduler, which names a result when the
+agent should send or remove it. Such a message may be lost with the connection, so each hello names the existing files.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import FetchObjects, ForgetObjects, Object, Welcome
 
-from ..task_rows import ObjectName
 from .effects import Effect, Log, MarkObjectLost, RemoveObjects, SendObjects, WriteObject
 
 
@@ -23,15 +23,15 @@ class HostObjects:
         self._scheduler = 0
         self._frame_limit = 0
         self._unconfirmed: set[ObjectName] = set()
-        """The objects that existed at the last welcome and did not come again since."""
+        """The objects that existed at the last welcome and were not sent again since then."""
         self._is_failing = False
         self.total_bytes = 0
 
     def welcomed(self, welcome: Welcome) -> list[Effect]:
         """Handle a welcome.
 
-        A new scheduler knows of no object, and sends again what tasks need. The same scheduler may have tasks on the
-        workers that read these objects: it sends these objects again, right after the welcome.
+        A new scheduler knows no objects, and sends the objects that tasks need again. The same scheduler may have tasks
+        on the workers that read these objects: it sends these objects again, right after the welcome.
         """
         self._frame_limit = welcome.message_size_limit
         before, self._scheduler = self._scheduler, welcome.incarnation
@@ -47,21 +47,23 @@ class HostObjects:
         return sorted(name for name in names if name not in self._sizes)
 
     def remove_unconfirmed(self) -> list[Effect]:
-        """Remove the objects that did not come again after a welcome. The message that removes them may have been lost
+        """Remove the objects that were not sent again after a welcome. The message that removes them may have been lost
         with the connection."""
         unconfirmed, self._unconfirmed = self._unconfirmed, set()
         return self._remove(sorted(unconfirmed))
 
     def add(self, message: Object) -> list[Effect]:
-        """Write an object that workers of this host will read, unless its file exists. After a lost connection the
-        scheduler sends it again, because the last messages may not have arrived."""
+        """Write or link an object that workers of this host will read, unless its file exists.
+
+        After a lost connection the scheduler sends it again, because the last messages may not have arrived.
+        """
         name = (message.client, message.id)
         self._unconfirmed.discard(name)
         if name in self._sizes:
             return []
-        self._sizes[name] = size = sum(map(len, message.frames))
+        self._sizes[name] = size = message.file_bytes or sum(map(len, message.frames))
         self.total_bytes += size
-        return [WriteObject(name, message.frames)]
+        return [WriteObject(name, message.frames, self._scheduler if message.file_bytes else 0)]
 
     def written(self, name: ObjectName, error: str) -> list[Effect]:
         """Handle the outcome of WriteObject. `error` says why the object could not be written; empty: it was
@@ -69,7 +71,7 @@ class HostObjects:
         if not error:
             self._is_failing = False
             return []
-        # Log only the first: if one object finds no space, many will not.
+        # Log only the first failure: if there is no space for one object, there is none for many others.
         level = logging.DEBUG if self._is_failing else logging.ERROR
         self._is_failing = True
         client, object_id = name

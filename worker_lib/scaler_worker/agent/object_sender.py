@@ -7,16 +7,19 @@ from collections.abc import Iterable
 
 import zmq
 
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import ForgetObjects, Message, Object
 from scaler_client.protocol.wire import encode
 from scaler_client.session.frame_limit import fits_limit, too_large_text
 
 from ..objects.files import ObjectLostError, read_object
-from ..task_rows import ObjectName
 
-BYTES_ON_THEIR_WAY = 64 << 20
-MOST_ON_THEIR_WAY = 8
-"""While this much is being sent, the next object waits. In the socket's queue it would delay the agent's heartbeats."""
+MAX_IN_FLIGHT_BYTES = 64 << 20
+MAX_IN_FLIGHT_MESSAGES = 8
+"""While so many bytes are being sent, the next object waits.
+
+In the socket's queue it would delay the agent's heartbeats.
+"""
 
 
 _log = logging.getLogger(__name__)
@@ -30,13 +33,13 @@ class ObjectSender:
         self._directory = directory
         self._waiting: dict[ObjectName, None] = {}
         self._frame_limit = 0
-        self._leaving: list[tuple[zmq.MessageTracker, int]] = []
+        self._in_flight: list[tuple[zmq.MessageTracker, int]] = []
         """Objects that ZeroMQ has not sent yet, each with its size."""
 
     @property
     def is_busy(self) -> bool:
         """Whether some requested object has not left this process."""
-        return bool(self._waiting) or not all(tracker.done for tracker, _ in self._leaving)
+        return bool(self._waiting) or not all(tracker.done for tracker, _ in self._in_flight)
 
     def add(self, names: Iterable[ObjectName], frame_limit: int) -> None:
         """Send these objects, each as soon as there is room. An object with a frame above the limit counts as missing;
@@ -47,7 +50,7 @@ class ObjectSender:
 
     def send(self) -> None:
         """Send objects while there is room."""
-        self._leaving = [(tracker, size) for tracker, size in self._leaving if not tracker.done]
+        self._in_flight = [(tracker, size) for tracker, size in self._in_flight if not tracker.done]
         while self._waiting and self._has_room:
             name = next(iter(self._waiting))
             # The frames are mapped files, and never copied. They live until ZeroMQ has sent them.
@@ -58,11 +61,14 @@ class ObjectSender:
                 return  # there is no scheduler, or it is slow
             del self._waiting[name]
             if tracker is not None:
-                self._leaving.append((tracker, sum(map(len, frames))))
+                self._in_flight.append((tracker, sum(map(len, frames))))
 
     @property
     def _has_room(self) -> bool:
-        return len(self._leaving) < MOST_ON_THEIR_WAY and sum(size for _, size in self._leaving) < BYTES_ON_THEIR_WAY
+        return (
+            len(self._in_flight) < MAX_IN_FLIGHT_MESSAGES
+            and sum(size for _, size in self._in_flight) < MAX_IN_FLIGHT_BYTES
+        )
 
     def _message(self, name: ObjectName) -> Message:
         client, object_id = name

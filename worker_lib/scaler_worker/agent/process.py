@@ -1,6 +1,6 @@
 """The host agent's process: one poll loop over the scheduler's socket, the fork server and the signals.
 
-session.py decides what to do. This module does it.
+session.py makes the decisions, and this module carries them out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,19 @@ from typing import Any
 
 import zmq
 
-from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, read_peer_keys
+from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, key_error_text, read_peer_keys
+from scaler_client.commands.object_directory import make_directory
+from scaler_client.commands.object_files import (
+    bytes_in,
+    directory_of,
+    link_object,
+    mark_lost,
+    objects_in,
+    remove_files,
+    remove_object,
+    remove_unfinished,
+    write_object,
+)
 from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, warn_about_secrets
@@ -38,19 +50,8 @@ from ..fork_server.process_events import ProcessStarted
 from ..fork_server.process_usage import process_usage, resident_bytes
 from ..fork_server.state_page import StatePage
 from ..fork_server.worker_settings import WorkerSettings
-from ..objects.directory import make_directory
-from ..objects.files import (
-    bytes_in,
-    mark_lost,
-    objects_in,
-    remove_files,
-    remove_object,
-    remove_unfinished,
-    write_object,
-)
 from .effects import (
     Effect,
-    EndWorker,
     Exit,
     Log,
     MarkObjectLost,
@@ -59,6 +60,7 @@ from .effects import (
     Send,
     SendHeartbeat,
     SendObjects,
+    SignalWorker,
     StartWorker,
     WriteObject,
 )
@@ -68,7 +70,7 @@ from .session import AgentSession, AgentSettings, HostAccess
 from .signal_socket import SignalSocket
 
 PARENT_SECONDS = 1.0
-"""Between two checks that the parent process lives, with `--parent-process`."""
+"""With `--parent-process`: the time between two checks that the parent process lives."""
 
 LINGER_MILLISECONDS = 500
 """How long the last messages (the goodbye) may take when the agent ends."""
@@ -77,11 +79,11 @@ CONNECT_TIMEOUT_MILLISECONDS = 5000
 """The longest attempt to connect. With a host that drops packets, TCP would try for minutes."""
 
 SENDING_SECONDS = 0.01
-"""Between two checks for room to send more, while objects are being sent to the scheduler."""
+"""While objects are being sent to the scheduler: the time between two checks for room to send more."""
 
-MESSAGES_A_ROUND = 100
+MESSAGES_PER_ROUND = 100
 ROUND_SECONDS = 0.1
-"""The agent reads at most so many messages, for at most so long, before the other sources get their turn."""
+"""The agent reads at most so many messages, for at most so long, before it serves its other sources."""
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +101,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     try:
         keys = read_peer_keys(config.keys, WORKER) if config.keys else None
     except KeyFileError as error:
-        return fail(str(error))
+        return fail(key_error_text(config.keys, error))
     warn_about_secrets(keys, config.address)
     variables = pop_variables(os.environ)  # before the fork: workers must not report to systemd
     incarnation = _draw_incarnation()
@@ -167,7 +169,7 @@ class SchedulerSocket:
             raise
 
     def failure(self) -> str:
-        """Why the scheduler does not let this agent connect; empty if it does, as far as is known."""
+        """Why the scheduler does not let this agent connect; empty if no reason is known."""
         return "" if self.reconnects.failure is None else self.reconnects.failure.text(self._keys)
 
     def close(self) -> None:
@@ -248,7 +250,8 @@ class _Agent:
             poller.register(self._starter.fileno(), zmq.POLLIN | write)
             poller.poll(self._milliseconds_to_wait())
             self._sender.send()
-            # Signals first: if the same signal has ended a worker as well (a whole control group), this is no death.
+            # Signals first: if the same signal has also ended a worker (a whole control group got it), the worker has
+            # not died.
             for number in self._signals.receive():
                 end = self._session.retire if number == signal.SIGTERM else self._session.stop
                 self._do(end(number.name, time.monotonic()))
@@ -278,11 +281,11 @@ class _Agent:
         parent = self._config.parent_process
         if parent and not self._is_orphan and os.getppid() != parent:
             self._is_orphan = True
-            self._do(self._session.stop(f"the parent process {parent} is gone", time.monotonic()))
+            self._do(self._session.stop(f"the parent process {parent} has ended", time.monotonic()))
 
     def _read_scheduler(self) -> None:
         until = time.monotonic() + ROUND_SECONDS
-        for _ in range(MESSAGES_A_ROUND):
+        for _ in range(MESSAGES_PER_ROUND):
             if time.monotonic() > until:
                 return
             try:
@@ -327,7 +330,7 @@ class _Agent:
             try:
                 self._connection.send_multipart(frames, zmq.NOBLOCK)
             except zmq.Again:
-                # There was no scheduler for long. The session repeats what still matters when there is one.
+                # There was no scheduler for long. The session repeats the important messages when there is one.
                 _log.debug("not sent, the queue is full: %s", type(message).__name__)
 
     def _send_heartbeat(self, beat: SendHeartbeat) -> None:
@@ -366,8 +369,14 @@ class _Agent:
 
     def _write_object(self, write: WriteObject) -> None:
         try:
-            write_object(self._directory, write.name, write.frames)
+            if write.scheduler:
+                link_object(directory_of(write.scheduler), self._directory, write.name)
+            else:
+                write_object(self._directory, write.name, write.frames)
             error = ""
+        except FileNotFoundError:  # the scheduler has removed the object: no task needs it any more
+            self._mark_object_lost(MarkObjectLost(write.name, "the scheduler has removed it"))
+            return
         except OSError as failure:
             error = f"{failure.strerror}: {self._directory}"
         self._do(self._session.object_written(write.name, error))
@@ -382,7 +391,7 @@ class _Agent:
         for name in remove.names:
             remove_object(self._directory, name)
         if remove.with_others:
-            with suppress(OSError):  # the directory is gone, with all files
+            with suppress(OSError):  # the directory was removed with all files
                 remove_files(self._directory)
 
     def _exit(self, effect: Exit) -> None:
@@ -397,7 +406,7 @@ class _Agent:
         MarkObjectLost: _mark_object_lost,
         RemoveObjects: _remove_objects,
         SendObjects: lambda self, effect: self._sender.add(effect.names, effect.frame_limit),
-        EndWorker: lambda self, effect: self._starter.end(effect.incarnation, effect.kill),
+        SignalWorker: lambda self, effect: self._starter.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,
     }

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import Error, Goodbye, HeartbeatEcho, Hello, HelloWanted, Welcome, WorkerDied
 
-from ..task_rows import ObjectName
 from .effects import Effect, Log, Send, SendHeartbeat
 
 HELLO_GAP_SECONDS = 0.1
@@ -35,7 +35,7 @@ class _Report:
 
 
 class SchedulerLink:
-    """The conversation of one agent with the scheduler, also across restarts of the scheduler."""
+    """The conversation of one agent with the scheduler. It continues when the scheduler restarts."""
 
     def __init__(
         self,
@@ -95,8 +95,10 @@ class SchedulerLink:
         return [SendHeartbeat(self._sequence, workers, round(self._lag_seconds * 1e6), self._is_retiring)]
 
     def retire(self, now: float) -> None:
-        """Say in the heartbeats from now on that the agent retires. Send them more often: an echo says when no task
-        runs any more."""
+        """From now on, the heartbeats say that the agent retires.
+
+        They are sent more often, because an echo says when no task runs any more.
+        """
         self._is_retiring = True
         self._interval = min(self._interval, RETIRING_INTERVAL_SECONDS)
         if self._welcomed:

@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Goodbye, Hello, Message, Started, WorkerDied
 
 from ..config import workers_in_words
 from ..fork_server.process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
 from ..fork_server.state_page import WorkerState
-from ..task_rows import ObjectName
-from .effects import Effect, EndWorker, Exit, Log, MeasureMemory, Send
+from .effects import Effect, Exit, Log, MeasureMemory, Send, SignalWorker
 from .host_objects import HostObjects
 from .scheduler_link import SchedulerLink
 from .worker_table import Kill, LongTasks, Worker, WorkerTable
 
-GRACE_SECONDS = 2.0
+KILL_AFTER_SECONDS = 2.0
 """The time between SIGTERM and SIGKILL, when the agent ends its workers."""
 
 GIVE_UP_SECONDS = 1.5
@@ -33,7 +33,10 @@ GIVE_UP_SECONDS = 1.5
 agent."""
 
 CONFIRM_SECONDS = 0.05
-"""The time between the last worker's end and a heartbeat. Its echo shows that the scheduler has read all up to then."""
+"""The time between the last worker's end and a heartbeat.
+
+Its echo shows that the scheduler has read all earlier messages.
+"""
 
 GOODBYE_SECONDS = 0.5
 """The longest time between the last worker's end and the goodbye, unless objects are still being sent."""
@@ -52,7 +55,7 @@ class _Phase(enum.Enum):
 
     SERVING = 1
     ENDING = 2
-    """The workers are being ended."""
+    """The agent is ending the workers."""
     LEAVING = 3
     """The workers have ended. Their last messages are on the way to the scheduler."""
     ENDED = 4
@@ -60,7 +63,7 @@ class _Phase(enum.Enum):
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What an agent's session is configured with. Times are in seconds."""
+    """The configuration of an agent's session. Times are in seconds."""
 
     address: str
     """The scheduler's, for the log only."""
@@ -72,17 +75,17 @@ class AgentSettings:
     memory_limit_bytes: int = 0
     """The limit of one worker; 0: none."""
     retire_seconds: float = 0.0
-    """How long tasks may go on when the agent retires."""
+    """How long tasks may continue when the agent retires."""
 
 
 @dataclass(frozen=True)
 class HostAccess:
-    """What an agent's session asks its host."""
+    """The functions of the host that an agent's session calls."""
 
     draw_incarnation: Callable[[], int]
     """Returns a new number below 2^63."""
     read_state: Callable[[int], WorkerState]
-    """Returns what the worker in a slot runs, or ran last."""
+    """Returns the task that the worker in a slot runs, or ran last."""
     is_sending: Callable[[], bool] = lambda: False
     """Whether objects that the scheduler has asked for are still to be sent."""
     list_files: Callable[[], Iterable[ObjectName]] = tuple
@@ -118,7 +121,7 @@ class AgentSession:
         self._long_tasks = LongTasks()
         self._retire_seconds = settings.retire_seconds
         self._retire_by: float | None = None
-        """Until when tasks may go on; None: the agent does not retire."""
+        """Until when tasks may continue; None: the agent does not retire."""
         self._kill_at: float | None = None
         self._give_up_at: float | None = None
         self._confirm_at: float | None = None
@@ -170,7 +173,7 @@ class AgentSession:
     def _worker_retired(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
         """Handle the end of a worker while the agent retires: no other worker is started for it.
 
-        A worker that has got the agent's SIGTERM as well, for example as a member of a group, has not died.
+        A worker that got the same SIGTERM as the agent, for example as a member of a group, has not died.
         """
         effects: list[Effect] = []
         if ended.pid and ended.status not in (0, -signal.SIGTERM):
@@ -210,7 +213,7 @@ class AgentSession:
         return f"{workers_in_words(len(living))}, {busy} busy; the scheduler at {self._link.address} {answers}"
 
     def fork_server_lost(self) -> list[Effect]:
-        """Handle the death of the fork server: all workers are gone, and none can be started."""
+        """Handle the death of the fork server: all workers have ended, and none can be started."""
         effects: list[Effect] = []
         if self._phase is _Phase.SERVING:
             self._exit_status = 1
@@ -237,7 +240,7 @@ class AgentSession:
         self._retire_by = now + self._retire_seconds
         self._goodbye_reason = reason
         self._link.retire(now)
-        text = f"{reason}: retiring; running tasks may go on for up to {self._retire_seconds:g} s"
+        text = f"{reason}: retiring; running tasks may continue for up to {self._retire_seconds:g} s"
         return [Log(logging.INFO, text), *self.tick(now)]
 
     def tick(self, now: float) -> list[Effect]:
@@ -365,13 +368,14 @@ class AgentSession:
         self._retire_by = None
         self._exit_status = exit_status
         self._goodbye_reason = reason
-        self._kill_at = now + GRACE_SECONDS
+        self._kill_at = now + KILL_AFTER_SECONDS
         living = self._workers.living.values()
         self._was_busy = any(self._read_state(worker.slot).task for worker in living)
-        effects: list[Effect] = [EndWorker(worker.incarnation, kill=False) for worker in living]
+        effects: list[Effect] = [SignalWorker(worker.incarnation, kill=False) for worker in living]
         self._transfer_by = now + TRANSFER_SECONDS
         if self._link.is_answered:
-            # The scheduler gives these workers no more tasks, and asks for the results that only this host has.
+            # After this, the scheduler gives these workers no more tasks, and asks for the results that only this host
+            # has.
             self._link.retire(now)
             effects += self._link.send_heartbeat(self._living(), now)
         return effects + self._leave_when_empty(now)
@@ -382,7 +386,7 @@ class AgentSession:
         self._kill_at = None
         if self._give_up_at is None:
             self._give_up_at = now + GIVE_UP_SECONDS
-        return [EndWorker(incarnation, kill=True) for incarnation in self._workers.living]
+        return [SignalWorker(incarnation, kill=True) for incarnation in self._workers.living]
 
     def _abandon_workers(self) -> list[Effect]:
         text = f"{workers_in_words(len(self._workers.living))} left behind: SIGKILL does not end them"
@@ -391,10 +395,10 @@ class AgentSession:
     def _leave_when_empty(self, now: float) -> list[Effect]:
         """Leave, if all workers have ended and the scheduler has read their last results.
 
-        The scheduler takes the agent's goodbye for that of all its workers, so the goodbye must arrive after their last
-        results. These come on connections of their own, and there is no order between connections. The echo of a
-        heartbeat that was sent after the workers' end shows that the scheduler has read the results. Before the echo,
-        the scheduler asks for results that only this host has. The goodbye follows these.
+        The agent's goodbye also counts for all its workers, so it must arrive after their last results. These come on
+        separate connections, and there is no order between connections. The echo of a heartbeat that was sent after the
+        workers' end shows that the scheduler has read the results. Before the echo, the scheduler asks for results that
+        only this host has. The goodbye follows these results.
         """
         if self._phase is not _Phase.ENDING or self._workers.living:
             return []
@@ -420,7 +424,7 @@ class AgentSession:
 
 def _kill(worker: Worker, kill: Kill) -> Effect:
     worker.kill = worker.kill or kill
-    return EndWorker(worker.incarnation, kill=True)
+    return SignalWorker(worker.incarnation, kill=True)
 
 
 def _worker_died(ended: ProcessEnded, state: WorkerState) -> WorkerDied:

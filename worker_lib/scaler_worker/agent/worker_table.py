@@ -1,4 +1,4 @@
-"""The agent's workers: which ones live, which ones to start again, and when. Sans-IO."""
+"""The agent's workers: which workers live, and when to start a worker again. Sans-IO."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from scaler_client.protocol.messages import TaskName
+from scaler_client.protocol.messages import TaskAttempt
 
 from ..fork_server.process_events import SCHEDULER_LOST_STATUS, ProcessEnded
 from ..fork_server.state_page import WorkerState
@@ -16,7 +16,7 @@ SETTLED_SECONDS = 1.0
 """A worker that ends sooner without having become ready has failed to start."""
 
 FIRST_BACK_OFF_SECONDS = 0.25
-LONGEST_BACK_OFF_SECONDS = 5.0
+MAX_BACK_OFF_SECONDS = 5.0
 SCHEDULER_LOST_BACK_OFF_SECONDS = 1.0
 
 
@@ -25,8 +25,11 @@ class Kill:
     """Why the agent kills a worker."""
 
     cause: str
-    task: TaskName | None
-    """The task that the worker ran at the decision. When it dies, it may run another task, which is not the cause."""
+    task: TaskAttempt | None
+    """The task that the worker ran at the decision.
+
+    If the worker runs another task when it dies, that task is not the cause.
+    """
 
 
 @dataclass
@@ -45,12 +48,11 @@ class Worker:
     kill: Kill | None = None
 
     def explain(self, ended: ProcessEnded, state: WorkerState) -> tuple[ProcessEnded, WorkerState]:
-        """Correct the system's account of the worker's end: the agent may know the cause, and which task is not to
-        blame."""
+        """Correct the reported end: the agent may know the cause, or that the running task is not the cause."""
         if self.kill is not None:
             of_task = state if state.task == self.kill.task else state.without_task()
             return replace(ended, error=self.kill.cause), of_task
-        return (replace(ended, error=state.last_words) if state.last_words else ended), state
+        return (replace(ended, error=state.start_error) if state.start_error else ended), state
 
 
 class WorkerTable:
@@ -80,7 +82,7 @@ class WorkerTable:
         return [Log(logging.DEBUG, f"worker {worker.name} is process {pid}")]
 
     def replace(self, worker: Worker, ended: ProcessEnded, state: WorkerState, now: float) -> list[Effect]:
-        """Start a worker that has ended again, now or after a back-off. The caller has taken it out of `living`."""
+        """Start a worker that has ended again, now or after a back-off. The caller has removed it from `living`."""
         if ended.status == SCHEDULER_LOST_STATUS:
             worker.restart_at = now + SCHEDULER_LOST_BACK_OFF_SECONDS
             return [Log(logging.INFO, f"worker {worker.name} (process {ended.pid}) ended: no scheduler answered it")]
@@ -125,23 +127,23 @@ class WorkerTable:
         if ended.cause() == self._failing_cause:
             return Log(logging.DEBUG, text)
         self._failing_cause = ended.cause()
-        return Log(logging.ERROR, f"{text}; trying again, at most {LONGEST_BACK_OFF_SECONDS:g} s apart")
+        return Log(logging.ERROR, f"{text}; trying again, at most {MAX_BACK_OFF_SECONDS:g} s apart")
 
 
 class LongTasks:
     """Finds the tasks that workers have run for long."""
 
     def __init__(self) -> None:
-        self._seen: Mapping[int, TaskName | None] = {}
+        self._seen: Mapping[int, TaskAttempt | None] = {}
 
-    def update(self, running: Mapping[int, TaskName | None]) -> list[TaskName]:
+    def update(self, running: Mapping[int, TaskAttempt | None]) -> list[TaskAttempt]:
         """Return the tasks that their workers also ran at the last call. `running` is by the worker's incarnation."""
         before, self._seen = self._seen, running
         return [task for key, task in running.items() if task is not None and before.get(key) == task]
 
 
 def _failed_to_start(worker: Worker, ended: ProcessEnded, state: WorkerState, now: float) -> bool:
-    if not ended.pid or state.last_words:
+    if not ended.pid or state.start_error:
         return True
     # A worker that is too large before its first task would be started and killed for ever.
     is_too_large = worker.kill is not None and worker.kill.task is None
@@ -149,7 +151,7 @@ def _failed_to_start(worker: Worker, ended: ProcessEnded, state: WorkerState, no
 
 
 def _death(worker: Worker, ended: ProcessEnded, state: WorkerState) -> Effect:
-    """Log a death, not as a warning: the scheduler warns, with the task's name and what follows."""
+    """Log a death, but not as a warning: the scheduler's warning has the task's name and says what follows."""
     text = f"worker {worker.name} (process {ended.pid}) died: {ended.cause()}"
     if ended.peak_bytes:
         text += f", peak memory {ended.peak_bytes / (1 << 20):.0f} MiB"
@@ -161,4 +163,4 @@ def _death(worker: Worker, ended: ProcessEnded, state: WorkerState) -> Effect:
 def _back_off_seconds(failed_starts: int) -> float:
     if failed_starts < 2:
         return 0.0
-    return min(LONGEST_BACK_OFF_SECONDS, FIRST_BACK_OFF_SECONDS * 2.0 ** min(failed_starts - 2, 10))
+    return min(MAX_BACK_OFF_SECONDS, FIRST_BACK_OFF_SECONDS * 2.0 ** min(failed_starts - 2, 10))

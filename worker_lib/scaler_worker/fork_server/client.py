@@ -20,8 +20,8 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from scaler_client.commands import module_folders
+from scaler_client.commands.object_directory import ObjectDirectory
 
-from ..objects.directory import ObjectDirectory
 from .json_lines import JsonLines
 from .process import AGENT_SIGNALS, WorkerMain, run_fork_server
 from .process_events import ProcessEnded, ProcessEvent, ProcessStarted
@@ -32,7 +32,7 @@ _CLOSE_SECONDS = 1.0
 
 
 class ForkServerLost(Exception):
-    """The fork server has ended, and its workers with it."""
+    """The fork server has ended, and so have its workers."""
 
 
 class WorkerStarter(Protocol):
@@ -68,7 +68,9 @@ class ForkServer:
     context."""
 
     def __init__(self, worker_main: WorkerMain, page: StatePage, objects: ObjectDirectory | None = None) -> None:
-        """The fork server removes `objects` when no worker lives any more, also if the agent was killed."""
+        """The fork server removes the directory `objects` after the last worker has ended, also if the agent was
+        killed.
+        """
         ours, theirs = socket.socketpair()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -100,7 +102,7 @@ class ForkServer:
     def receive(self) -> list[ProcessEvent]:
         events = [_event(message) for message in self._channel.receive()]
         if self._channel.closed and not events:
-            raise ForkServerLost(f"the fork server process {self.pid} is gone")
+            raise ForkServerLost(f"the fork server process {self.pid} has ended")
         return events
 
     def close(self) -> None:

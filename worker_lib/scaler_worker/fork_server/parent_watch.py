@@ -1,4 +1,4 @@
-"""Ends a forked process when its parent ends, for whatever reason."""
+"""Ends a forked process when its parent ends, also if the parent is killed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class ParentWatch:
-    """Made in the parent, and used in each child. The thread that made it must also fork."""
+    """The parent makes it, and each child uses it. The thread that makes it must also fork."""
 
     def __init__(self) -> None:
         self._parent = os.getpid()

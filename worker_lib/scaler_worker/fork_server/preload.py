@@ -8,8 +8,8 @@ import traceback
 from operator import attrgetter
 from typing import Any
 
-LONGEST_SUMMARY = 300  # characters
-MODULES_HINT = "modules are looked for in PYTHONPATH, and where those of this Python are installed"
+MAX_SUMMARY_LENGTH = 300  # characters
+MODULES_HINT = "modules are searched in PYTHONPATH, and among the installed packages of this Python"
 
 
 class PreloadError(Exception):
@@ -57,4 +57,4 @@ def error_summary(error: BaseException) -> str:
         for frame, number in traceback.walk_tb(error.__traceback__)
         if not frame.f_globals.get("__name__", "").startswith(("importlib", __name__))
     ]
-    return f"{text[:LONGEST_SUMMARY]} ({places[-1]})" if places else text[:LONGEST_SUMMARY]
+    return f"{text[:MAX_SUMMARY_LENGTH]} ({places[-1]})" if places else text[:MAX_SUMMARY_LENGTH]

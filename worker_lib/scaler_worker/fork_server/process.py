@@ -1,8 +1,8 @@
 """The fork server: a small process with one thread that forks workers on request and reaps them.
 
-The agent forks it before it has a ZeroMQ context or any thread. The fork server has imported all that a worker needs,
-so a worker starts in milliseconds and shares the memory of that code. It lives as long as the agent: when the socket to
-the agent closes, the fork server ends all workers and itself.
+The agent forks it before it has a ZeroMQ context or any thread. The fork server has imported all modules that a worker
+needs, so a worker starts in milliseconds and shares the memory of that code. It lives as long as the agent: when the
+socket to the agent closes, the fork server ends all workers and itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
-from ..objects.directory import ObjectDirectory
+from scaler_client.commands.object_directory import ObjectDirectory
+
 from . import preload
 from .json_lines import JsonLines
 from .parent_watch import ParentWatch
@@ -34,8 +35,8 @@ from .worker_settings import WorkerSettings, worker_settings_from
 WorkerMain = Callable[[WorkerSettings, memoryview], None]
 """Runs a worker process from its start to its end, with its slot of the state page."""
 
-GRACE_SECONDS = 2.0
-"""How long workers may take to end after SIGTERM, when the agent is gone."""
+KILL_AFTER_SECONDS = 2.0
+"""How long workers may take to end after SIGTERM, when the agent has ended."""
 
 AGENT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else ()
 """Signals that only the agent handles. A terminal or a service manager may send them to every process."""
@@ -173,10 +174,12 @@ class _ForkServerLoop:
             _exit_process(status)
 
     def _report_error(self, slot: int, error: BaseException) -> None:
-        """Report in a worker what ends it. For a worker that can't start, the agent logs it: once, not at each
-        attempt."""
+        """Report in a worker the error that ends it.
+
+        If a worker can't start, the agent logs the error once, not at each attempt.
+        """
         if not self._page.read(slot).ready:
-            self._page.write_last_words(slot, preload.error_summary(error))
+            self._page.write_start_error(slot, preload.error_summary(error))
             _log.debug("a worker can't start", exc_info=error)
         elif isinstance(error, SystemExit):
             print(error.code, file=sys.stderr)
@@ -204,7 +207,7 @@ class _ForkServerLoop:
         for kill in (False, True):
             for pid in self._children:
                 _signal_worker(pid, kill)
-            deadline = time.monotonic() + GRACE_SECONDS
+            deadline = time.monotonic() + KILL_AFTER_SECONDS
             while self._children and time.monotonic() < deadline:
                 self._wait(deadline - time.monotonic())
                 self._reap()

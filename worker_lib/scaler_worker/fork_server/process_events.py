@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
-from typing import Union
 
 SCHEDULER_LOST_STATUS = 69
-"""Exit status (EX_UNAVAILABLE) of a worker that ends because no scheduler answers it. This counts as no death."""
+"""Exit status (EX_UNAVAILABLE) of a worker that ends because no scheduler answers it.
+
+This does not count as a death.
+"""
 
 DAMAGED_STATUS = 75
 """Exit status (EX_TEMPFAIL) of a worker that ends because the stop of a task has damaged its process."""
@@ -55,4 +57,4 @@ class ProcessEnded:
             return f"signal {-self.status}"
 
 
-ProcessEvent = Union[ProcessStarted, ProcessEnded]
+ProcessEvent = ProcessStarted | ProcessEnded

@@ -35,6 +35,6 @@ class WorkerSettings:
 
 
 def worker_settings_from(plain: dict[str, Any]) -> WorkerSettings:
-    """Make WorkerSettings of their form in JSON."""
+    """Make WorkerSettings from JSON."""
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()}
     return WorkerSettings(**fields)

@@ -9,16 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from scaler_client.protocol.messages import Payload
+from scaler_worker.objects.argument_templates import ArgumentTemplates
 from scaler_worker.objects.files import ObjectLostError, read_object
 from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
 
 QUIET_SECONDS = 120.0
-"""How long a task waits for a file while the host's agent makes no file at all. The object travels on the agent's
-connection, and the task on the worker's: at 100 MB/s, ten gigabytes are this much later."""
+"""How long a task waits for a file while the host's agent makes no file at all.
+
+The object comes on the agent's connection, and the task on the worker's. At 100 MB/s, an object of ten gigabytes comes
+this much later.
+"""
 
 FIRST_PAUSE_SECONDS = 0.0005
-LONGEST_PAUSE_SECONDS = 0.05
-"""Between two looks for a file. Each pause is 1.5 times the one before."""
+MAX_PAUSE_SECONDS = 0.05
+"""The pause between two checks for a file. Each pause is 1.5 times the previous one."""
 
 
 class InputLostError(BaseException):
@@ -35,30 +39,58 @@ class ObjectCache:
         """`directory` has the object files of the host; empty: there is no agent."""
         self._table = table
         self._directory = directory
+        self._templates = ArgumentTemplates()
 
     def inputs(self, client: int, inputs: Sequence[int | Payload]) -> Inputs:
         """Find the inputs of a task that begins next. Objects that are forgotten later stay its inputs."""
-        find = self._table.find
-        found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
-        return Inputs(found, inputs, self._directory)
+        found: Sequence[KnownObject | Payload | None]
+        if int not in map(type, inputs):
+            found = inputs  # type: ignore[assignment]  # all are bytes
+        else:
+            find = self._table.find
+            found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
+        return Inputs(found, inputs, self._directory, self._templates)
 
 
 class Inputs:
     """The inputs of one task, by position."""
 
     def __init__(
-        self, found: Sequence[KnownObject | Payload | None], inputs: Sequence[int | Payload], directory: str
+        self,
+        found: Sequence[KnownObject | Payload | None],
+        inputs: Sequence[int | Payload],
+        directory: str,
+        templates: ArgumentTemplates,
     ) -> None:
         self._found = found
         self._inputs = inputs
         self._directory = directory
+        self._templates = templates
+
+    def arguments(self, payload: Payload) -> Any:
+        """Return the arguments of the task, with its inputs.
+
+        Args:
+            payload: the pickled arguments.
+
+        Raises:
+            InputLostError: an object is lost.
+            Exception: the unpickling failed.
+        """
+        return self._templates.arguments(payload, len(self._found), self._values)
+
+    def _values(self) -> list[Any]:
+        """Return the values of all inputs."""
+        if self._found is self._inputs:
+            return list(map(pickle.loads, self._inputs))  # type: ignore[arg-type]  # all are bytes
+        return [self(position) for position in range(len(self._found))]
 
     def __call__(self, position: int) -> Any:
         """The value of an input. It is unpickled when a task of this process first reads it.
 
         Raises:
             InputLostError: the object is lost.
-            Exception: what its unpickling raises.
+            Exception: the unpickling failed.
         """
         known = self._found[position]
         if type(known) is not KnownObject:
@@ -80,7 +112,7 @@ class Inputs:
         change: int | None = None
         while True:
             if known.is_forgotten:
-                raise self._lost(position, "no reference to it is left")
+                raise self._lost(position, "its last reference was deleted")
             try:
                 before, change = change, os.stat(self._directory).st_mtime_ns  # grows with each change of files
                 frames: Sequence[Payload] | None = read_object(self._directory, known.name) or known.frames
@@ -91,7 +123,7 @@ class Inputs:
             if frames is not None:
                 return frames
             if known.has_file:
-                raise self._lost(position, "a worker has made its file, and the file is gone")
+                raise self._lost(position, "a worker has written its file, and the file was removed")
             if known.is_invalid:
                 raise self._lost(position, "the worker has joined again before its file came")
             now = time.monotonic()
@@ -100,7 +132,7 @@ class Inputs:
             elif now - changed_at >= QUIET_SECONDS:
                 raise self._lost(position, f"the host agent has not made its file within {QUIET_SECONDS:g} s")
             time.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+            pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
 
     def _lost(self, position: int, reason: str) -> InputLostError:
         return InputLostError(f"object {self._inputs[position]!r}, which the task reads, is lost: {reason}")

@@ -1,16 +1,15 @@
-"""Keeps large results that other tasks read on the host, as files that its workers share."""
+"""Keeps large results on the host if other tasks read them. The results are files that the host's workers share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from scaler_client.commands.object_files import ObjectName, write_object
 from scaler_client.nested import task_host
 from scaler_client.pickling.object_frames import pickle_object
 from scaler_client.pickling.serializer import dumps
 from scaler_client.protocol.messages import Outcome, Payload
-from scaler_worker.objects.files import write_object
-from scaler_worker.task_rows import ObjectName
 
 LARGE_BYTES = 256 * 1024
 """Results of this size and more are written to files. A smaller one reaches its readers sooner through the
@@ -33,7 +32,7 @@ class KeptResults:
         self._written = written
 
     def writer_for(self, client: int, task_id: int) -> Callable[[Any], tuple[int, Payload]]:
-        """The function that makes the outcome and payload of this task's value. It raises what pickling raises."""
+        """The function that makes the outcome and payload of this task's value. It passes on errors of the pickling."""
         return lambda value: self._store(client, task_id, value)
 
     def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:

@@ -19,7 +19,7 @@ def map_file(descriptor: int, size: int) -> memoryview:
     """
     if sys.platform == "win32":
         return memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ))
-    # mmap.mmap keeps a descriptor open for each mapping. Reason against it: a process may open only about 1,000 files.
+    # Not mmap.mmap: it keeps a descriptor open for each mapping, and a process may open only about 1,000 files.
     address = _libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
     if address == _FAILED:
         number = ctypes.get_errno()

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import Payload
-from scaler_worker.task_rows import ObjectName
 
 ABSENT = object()
 """Stands for a value that was not made yet. A value may be None."""
@@ -27,11 +27,13 @@ class KnownObject:
         self.has_file = False
         """Whether a worker has written the file already."""
         self.is_invalid = False
-        """Whether the scheduler's information on it is outdated: if there is no file now, a task does not wait for
-        one."""
+        """Whether the scheduler's information on the object is outdated.
+
+        If so, a task does not wait for a missing file.
+        """
 
     def keep(self, value: Any) -> None:
-        """Keep the value that was made of the bytes."""
+        """Keep the value that was unpickled from the bytes."""
         self.value = value
         self.frames = None
         if self.is_forgotten:  # meanwhile, by the long-task watcher
@@ -55,7 +57,7 @@ class ObjectTable:
             known.frames = frames
 
     def expect_file(self, name: ObjectName, has_file: bool = False) -> None:
-        """Enter an object that a task will read, and that is a file of the host, or will be one soon."""
+        """Enter an object that a task will read, and whose file is on the host, or will be there soon."""
         known = self._objects.setdefault(name, KnownObject(name, None))
         known.has_file = has_file
 
@@ -64,18 +66,20 @@ class ObjectTable:
         for name in names:
             known = self._objects.pop(name, None)
             if known is not None:
-                known.is_forgotten = True  # before the value is taken: `keep`, in another thread, reads this last
+                known.is_forgotten = True  # set it first: `keep`, in another thread, reads it last
                 self._dropped.append((known.value, known.frames))
                 known.value, known.frames = ABSENT, None
 
     def clear(self) -> None:
-        """Remove all objects, at a new welcome. A task that has begun reads on, but waits for no file: perhaps the
-        agent was never told to write it."""
+        """Remove all objects, at a new welcome.
+
+        A task that has begun continues to read. It does not wait for a file, because the agent may not have the object.
+        """
         for known in self._objects.values():
             known.is_invalid = True
         self._dropped.extend(self._objects.values())
         self._objects.clear()
 
     def release(self) -> None:
-        """Free the removed values. Not under the lock: this may take long, and runs code of the objects."""
+        """Free the removed values. Do not hold the lock: this may take long, and runs code of the objects."""
         self._dropped.clear()

@@ -1,8 +1,8 @@
-"""Writes lines that tasks have printed to the worker's log, without blocking.
+"""Writes the lines that tasks print into the worker's log, without blocking.
 
-The thread that prints writes them itself while the log takes them at once: so the last words of a process that crashes
-are in the log. If the log takes nothing, for example a pipe without a reader, the lines wait for the writer thread.
-Lines beyond MOST_WAITING are dropped. Each write is so short that it can't block.
+As long as the log takes the lines at once, the printing thread writes them itself. So the last lines of a crashing
+process are in the log. If the log takes nothing, for example a pipe without a reader, the lines wait for the writer
+thread. Lines beyond MAX_WAITING_CHARACTERS are dropped. Each write is so short that it can't block.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from scaler_client.io.output_display import SURE_BYTES, is_writable
+from scaler_client.io.output_display import PIPE_BUF_BYTES, is_writable
 
-MOST_WAITING = 4 << 20
+MAX_WAITING_CHARACTERS = 4 << 20
 """The most characters that wait."""
 
 TICK_SECONDS = 0.2
 LAST_SECONDS = 0.5
 """How long the worker's end waits for the log."""
 
-_WIDEST = SURE_BYTES // 6
+_MAX_PART_LENGTH = PIPE_BUF_BYTES // 6
 """The most characters of a line that is not all ASCII: each takes up to four bytes, after a label."""
 
 _MARKS = ("", " stderr")
@@ -32,7 +32,7 @@ class OutputLog:
     """The lines on their way to the log, and the thread that writes them if the log is slow."""
 
     def __init__(self) -> None:
-        # A level of its own: users who want few lines of the worker still want the output of tasks.
+        # A separate level, because users who want few lines of the worker still want the output of tasks.
         self._logger = logging.getLogger("scaler_worker.output")
         self._logger.setLevel(logging.INFO)
         self._lock = threading.RLock()
@@ -60,7 +60,7 @@ class OutputLog:
         before = f"{label}{_MARKS[stream]}: "
         with self._lock:
             for line in lines:
-                if self._waiting_characters >= MOST_WAITING:
+                if self._waiting_characters >= MAX_WAITING_CHARACTERS:
                     self._dropped += len(line) + 1
                     continue
                 for text in _narrow(line):
@@ -68,7 +68,7 @@ class OutputLog:
                     self._waiting_characters += len(before) + len(text)
 
     def write_if_ready(self) -> None:
-        """Write waiting lines that the log takes at once. The writer thread goes on with the rest."""
+        """Write waiting lines that the log takes at once. The writer thread writes the rest."""
         if self._waiting and not self._write():
             self._news.set()
 
@@ -77,7 +77,7 @@ class OutputLog:
         self._news.set()
 
     def wake_for_ticks(self) -> None:
-        """Wake the writer thread, as `wants_ticks` has become true."""
+        """Wake the writer thread, because `wants_ticks` has become true."""
         if not self._news.is_set():  # nearly every print calls this, between its text and its newline
             self._news.set()
 
@@ -145,6 +145,6 @@ class OutputLog:
 
 
 def _narrow(line: str) -> list[str]:
-    if len(line) <= _WIDEST or line.isascii():
+    if len(line) <= _MAX_PART_LENGTH or line.isascii():
         return [line]
-    return [line[begin : begin + _WIDEST] for begin in range(0, len(line), _WIDEST)]
+    return [line[begin : begin + _MAX_PART_LENGTH] for begin in range(0, len(line), _MAX_PART_LENGTH)]

@@ -1,7 +1,7 @@
 """`sys.stdout` and `sys.stderr` of a worker: text that a task writes there becomes lines of the worker's log.
 
-Only output through Python's streams is captured. C code and subprocesses write to the descriptors, which stay as they
-are: the cluster's own output. Reason: a pipe in their place would need a thread of this process to read it. C code that
+Only output through Python's streams is captured. C code and subprocesses write to the descriptors, which remain the
+cluster's own output. Reason: a pipe in their place would need a thread of this process that reads it. C code that
 prints while it holds the GIL would then wait for ever.
 """
 
@@ -32,7 +32,7 @@ class Capture:
         sys.stdout, sys.stderr = self._streams
 
     def end(self) -> None:
-        """Restore the streams. Code that has kept a captured stream writes to the process' own streams from now on."""
+        """Restore the streams. Code that still has a captured stream writes to the process' own streams from now on."""
         for stream in self._streams:
             stream.is_over = True
         stdout, stderr = self._streams
@@ -88,7 +88,7 @@ class TaskStream(io.TextIOBase):
             self.write(line)
 
     def flush(self) -> None:
-        """Does nothing: complete lines go out when they are written, and an incomplete one waits for its end."""
+        """Does nothing: a complete line is passed on when it is written, and an incomplete line waits for its end."""
         if self.is_over and self._raw is not None:
             self._raw.flush()
 

@@ -1,6 +1,6 @@
-"""The output of tasks, from their writes to lines: for the worker's log, and for clients that want to see it.
+"""The output of tasks: makes lines from their writes, for the worker's log and for clients that show output.
 
-Everything here is bounded. The tasks of a worker may print CHARACTERS_A_SECOND, with a large reserve for bursts.
+Everything here is bounded. The tasks of a worker may print CHARACTERS_PER_SECOND, with a large reserve for bursts.
 Further output is dropped, and a line says how much it was. No task waits for a reader of the log, or for a client.
 """
 
@@ -11,28 +11,30 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from scaler_client.protocol.messages import Output, TaskName
+from scaler_client.protocol.messages import Output, TaskAttempt
 from scaler_worker.output.log import OutputLog
 
-RESERVE = 8 << 20
-CHARACTERS_A_SECOND = 1 << 20
-RESUME = CHARACTERS_A_SECOND // 2
-"""After a drop, this much must be free before the next line. Otherwise every other line would be about dropped
-output."""
+BURST_CHARACTERS = 8 << 20
+CHARACTERS_PER_SECOND = 1 << 20
+RESUME_CHARACTERS = CHARACTERS_PER_SECOND // 2
+"""After a drop, so many characters must be free before the next line.
 
-LONGEST_LINE = 2500
+Otherwise every second line would report dropped output.
+"""
+
+MAX_LINE_LENGTH = 2500
 """In characters. A longer line continues in the next one."""
 
-MOST_AT_ONCE = 1 << 20
+MAX_WRITE_CHARACTERS = 1 << 20
 """The most characters of one write that are used. A write may have gigabytes."""
 
-MOST_UNSENT_BYTES = 1 << 20
+MAX_UNSENT_BYTES = 1 << 20
 """The most bytes of output for clients that wait to be sent."""
 
-MOST_DROPPERS = 100
+MAX_DROPPED_ORIGINS = 100
 """The most tasks whose dropped output is counted separately."""
 
-_Source = tuple[TaskName, str]
+_Source = tuple[TaskAttempt, str]
 """A task, with its label."""
 
 
@@ -48,12 +50,12 @@ class _Run:
 class OutputOrigin(NamedTuple):
     """The task that some output comes from."""
 
-    task: TaskName | None
+    task: TaskAttempt | None
     """None: the output belongs to no task."""
     label: str
     """Host, process and task, for people."""
     is_streamed: bool
-    """Whether the task's client wants to see its output."""
+    """Whether the task's client shows its output."""
 
 
 class OriginLookup(Protocol):
@@ -64,7 +66,7 @@ class OriginLookup(Protocol):
         """The origin of output that belongs to no task."""
 
     def current(self) -> OutputOrigin:
-        """The origin of what the calling thread prints."""
+        """The origin of the calling thread's output."""
 
     def is_over(self, origin: OutputOrigin) -> bool:
         """Whether the origin's task has ended; True where it has no task."""
@@ -81,9 +83,9 @@ class TaskOutput:
         self._lock = threading.RLock()
         self._partial: dict[tuple[OutputOrigin, int], str] = {}
         """Incomplete lines, by origin and stream."""
-        self._free = float(RESERVE)
+        self._free = float(BURST_CHARACTERS)
         self._counted = clock()
-        """The time for which `_free` is right."""
+        """The time at which `_free` was computed."""
         self._dropped: dict[OutputOrigin, int] = {}
         """Dropped characters that no line has reported yet. While there are any, all output is dropped."""
         self._runs: list[_Run] = []
@@ -95,14 +97,17 @@ class TaskOutput:
         """Add text that the calling thread prints."""
         origin = self._origins.current()
         with self._lock:
-            cut = len(text) - MOST_AT_ONCE
-            self._split(origin, stream, text[:MOST_AT_ONCE] if cut > 0 else text)
+            cut = len(text) - MAX_WRITE_CHARACTERS
+            self._split(origin, stream, text[:MAX_WRITE_CHARACTERS] if cut > 0 else text)
             if cut > 0:
                 self._drop(origin, cut)
         self._log.write_if_ready()
 
     def tick(self) -> None:
-        """Report dropped output, and end the lines of tasks that are over. Called now and then while `wants_ticks`."""
+        """Report dropped output, and end the lines of tasks that are over.
+
+        Called regularly while `wants_ticks` is true.
+        """
         with self._lock:
             self._end_lines()
             self._report_dropped()
@@ -133,7 +138,7 @@ class TaskOutput:
             [run.source[0][0] for run in runs],
         )
 
-    def forward(self, parents: Sequence[TaskName], output: Output) -> None:
+    def forward(self, parents: Sequence[TaskAttempt], output: Output) -> None:
         """Send the output of children to the clients of their parents."""
         with self._lock:
             rows = zip(parents, output.streams, output.labels, output.texts)
@@ -146,7 +151,7 @@ class TaskOutput:
     def end(self) -> None:
         """Write all output to the log, when the worker ends."""
         with self._lock:
-            self._free = float(RESERVE)
+            self._free = float(BURST_CHARACTERS)
             self._counted = self._clock()
             self._report_dropped()
             for key in list(self._partial):
@@ -160,9 +165,9 @@ class TaskOutput:
         text = self._partial.pop(key, "") + text
         lines = text.split("\n")
         rest = lines.pop()
-        if len(rest) >= LONGEST_LINE:
+        if len(rest) >= MAX_LINE_LENGTH:
             rest = rest.rpartition("\r")[2]  # keep the last drawing of a progress bar
-            whole = len(rest) - len(rest) % LONGEST_LINE
+            whole = len(rest) - len(rest) % MAX_LINE_LENGTH
             lines += [rest[:whole]] if whole else []
             rest = rest[whole:]
         if rest:
@@ -183,7 +188,7 @@ class TaskOutput:
             self._send((origin.task, origin.label), stream, lines)
 
     def _drop(self, origin: OutputOrigin, count: int) -> None:
-        if origin not in self._dropped and len(self._dropped) >= MOST_DROPPERS:
+        if origin not in self._dropped and len(self._dropped) >= MAX_DROPPED_ORIGINS:
             origin = self._origins.no_task
         self._dropped[origin] = self._dropped.get(origin, 0) + count
         self._log.wake_for_ticks()
@@ -191,9 +196,9 @@ class TaskOutput:
     def _report_dropped(self) -> None:
         """Report dropped output, if there is room again."""
         now = self._clock()
-        self._free = min(RESERVE, self._free + (now - self._counted) * CHARACTERS_A_SECOND)
+        self._free = min(BURST_CHARACTERS, self._free + (now - self._counted) * CHARACTERS_PER_SECOND)
         self._counted = now
-        if not self._dropped or self._free < RESUME:
+        if not self._dropped or self._free < RESUME_CHARACTERS:
             return
         dropped, self._dropped = self._dropped, {}
         for origin, count in dropped.items():
@@ -216,7 +221,7 @@ class TaskOutput:
 
     def _queue(self, source: _Source, stream: int, lines: list[bytes]) -> None:
         size = sum(map(len, lines)) + len(lines)
-        if self._unsent_bytes >= MOST_UNSENT_BYTES:
+        if self._unsent_bytes >= MAX_UNSENT_BYTES:
             self._not_sent[source] = self._not_sent.get(source, 0) + size
             return
         self._unsent_bytes += size
@@ -228,8 +233,8 @@ class TaskOutput:
 
 
 def _split_long(line: str) -> list[str]:
-    """Split a line, as a terminal would show it, into parts of at most LONGEST_LINE."""
+    """Split a line, as a terminal would show it, into parts of at most MAX_LINE_LENGTH."""
     line = line.rstrip("\r").rpartition("\r")[2]
-    if len(line) <= LONGEST_LINE:
+    if len(line) <= MAX_LINE_LENGTH:
         return [line]
-    return [line[begin : begin + LONGEST_LINE] for begin in range(0, len(line), LONGEST_LINE)]
+    return [line[begin : begin + MAX_LINE_LENGTH] for begin in range(0, len(line), MAX_LINE_LENGTH)]

@@ -1,7 +1,7 @@
 """The connection to the scheduler, with the lock that a thread holds to use it.
 
-`Connection` is what a worker does with its connection. `SocketConnection` does it by ZeroMQ. The simulation has another
-subclass.
+`Connection` has the operations of a worker's connection. `SocketConnection` carries them out by ZeroMQ. The simulation
+has another subclass.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAIT_MILLISECONDS = 200
 much late."""
 
 RECONNECT_MILLISECONDS = 50
-MOST_RECONNECT_MILLISECONDS = 250
+MAX_RECONNECT_MILLISECONDS = 250
 """Between two attempts to connect: the first pause, and the longest."""
 
 GOODBYE_MILLISECONDS = 500
@@ -54,7 +54,7 @@ class Connection(ABC):
 
     def send(self) -> None:
         """Send the session's outgoing messages."""
-        for message in self._session.take_outgoing():
+        for message in self._session.pop_outgoing():
             self._send(message)
 
     def exchange(self) -> None:
@@ -74,13 +74,13 @@ class Connection(ABC):
             self.look_for_scheduler()
 
     def look_for_scheduler(self) -> None:
-        """If a lost connection stands again, ask the scheduler whether it knows this worker."""
+        """If a lost connection was made again, ask the scheduler whether it knows this worker."""
         if self._has_reconnected():
             self._session.reconnected(self.now())
 
     @abstractmethod
     def interrupt(self) -> None:
-        """End a wait for messages. A signal handler calls it, in the thread that waits if any thread does."""
+        """End a wait for messages. A signal handler calls it; if a thread waits, it is the thread of the handler."""
 
     def close(self) -> None:
         """Leave the scheduler, after the outgoing messages."""
@@ -109,15 +109,15 @@ class Connection(ABC):
 
     @abstractmethod
     def _poll(self) -> None:
-        """Wait for a message or a wakeup by any thread, and handle what has arrived."""
+        """Wait for a message or a wakeup by any thread, and handle all messages that have arrived."""
 
     @abstractmethod
     def _has_reconnected(self) -> bool:
-        """Whether a lost connection stands again since the last call."""
+        """Whether a lost connection was made again since the last call."""
 
     @abstractmethod
     def _close(self) -> None:
-        """Send the outgoing messages, and close what there is to close."""
+        """Send the outgoing messages, and close the socket."""
 
 
 class SocketConnection(Connection):
@@ -137,7 +137,7 @@ class SocketConnection(Connection):
         self._socket.setsockopt(zmq.LINGER, 0)
         apply_keys(self._socket, load_keys(keys, WORKER))
         self._socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT_MILLISECONDS)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MOST_RECONNECT_MILLISECONDS)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, MAX_RECONNECT_MILLISECONDS)
         self._socket.setsockopt(zmq.SNDHWM, 0)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._socket.setsockopt(zmq.RCVTIMEO, WAIT_MILLISECONDS)
@@ -151,7 +151,7 @@ class SocketConnection(Connection):
         """End a wait for messages.
 
         Raises:
-            _Interrupted: the thread waits in a call that goes on unless this raises.
+            _Interrupted: the thread waits in a call that only an exception ends.
         """
         if self._is_receiving:
             raise _Interrupted

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 
-from scaler_client.protocol.messages import FILE_OF_WORKER, Dispatch, Payload
+from scaler_client.protocol.messages import INPUT_IN_WORKER_FILE, INPUT_OF_HELD_TASK, Dispatch, Payload
 from scaler_worker.objects.table import ObjectTable
-from scaler_worker.task_rows import PlainRow, Row, SpecialRow
+from scaler_worker.task_rows import Row
 
 
 def rows_of(message: Dispatch, objects: ObjectTable) -> Iterable[Row]:
     """The tasks of a dispatch, as rows. Inputs that are files are entered in `objects`."""
     payloads = message.payloads
-    if message.inlined:
+    if message.inline_sizes:
         payloads = list(payloads)  # each loses the inputs at its end
     inputs = _expect_inputs(message, payloads, objects) if message.input_counts else repeat(())
     plain = zip(message.clients, message.ids, message.attempts, message.functions, payloads)
@@ -21,48 +21,46 @@ def rows_of(message: Dispatch, objects: ObjectTable) -> Iterable[Row]:
         zeros = [0] * len(message.ids)
         names = message.names or repeat("")
         more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs, names)
-        return map(_row, plain, more)
+        return [(*row, *special) if any(special) else row for row, special in zip(plain, more)]
     return plain
 
 
 def _expect_inputs(message: Dispatch, payloads: list[Payload], objects: ObjectTable) -> list[Sequence[int | Payload]]:
-    """The inputs of each row: bytes, which are cut off its payload, and ids of objects.
-
-    Files are entered in `objects` now: the scheduler may have them forgotten before the task begins, and only a known
-    object can be forgotten.
-    """
+    """The inputs of each row: bytes, which are cut off its payload, and ids of objects."""
+    if any(message.input_sources):
+        _expect_files(message, objects)
+    inline_sizes = message.inline_sizes
     rows: list[Sequence[int | Payload]] = []
     begin = 0
-    for row, (client, count) in enumerate(zip(message.clients, message.input_counts)):
+    for row, count in enumerate(message.input_counts):
         end = begin + count
-        ids = message.inputs[begin:end]
-        inputs: Sequence[int | Payload] = ids
-        for object_id, shared in zip(ids, message.shared[begin:end]):
-            if shared:
-                objects.expect_file((client, object_id), shared == FILE_OF_WORKER)
-        if message.inlined and count:
-            payloads[row], inputs = _cut(payloads[row], ids, message.inlined[begin:end])
-        rows.append(inputs)
+        if count and inline_sizes:
+            payloads[row], inputs = _cut(payloads[row], message.inputs[begin:end], inline_sizes[begin:end])
+            rows.append(inputs)
+        else:
+            rows.append(message.inputs[begin:end])
         begin = end
     return rows
 
 
-def _row(plain: PlainRow, special: tuple[int, int, int, Sequence[int | Payload], str]) -> Row:
-    if not any(special):
-        return plain
-    row: SpecialRow = (*plain, *special)
-    return row
+def _expect_files(message: Dispatch, objects: ObjectTable) -> None:
+    """Enter inputs that are files now: the scheduler may have them forgotten before the task begins, and only a known
+    object can be forgotten."""
+    clients = chain.from_iterable(map(repeat, message.clients, message.input_counts))
+    for client, object_id, source in zip(clients, message.inputs, message.input_sources):
+        if 0 < source < INPUT_OF_HELD_TASK:
+            objects.expect_file((client, object_id), source == INPUT_IN_WORKER_FILE)
 
 
-def _cut(payload: Payload, ids: Sequence[int], inlined: Sequence[int]) -> tuple[Payload, Sequence[int | Payload]]:
+def _cut(payload: Payload, ids: Sequence[int], inline_sizes: Sequence[int]) -> tuple[Payload, Sequence[int | Payload]]:
     """Split a payload that ends with the bytes of inputs. Returns the arguments and the row's inputs."""
-    end = len(payload) - sum(inlined) + len(inlined) - inlined.count(0)
+    end = len(payload) - sum(inline_sizes) + len(inline_sizes) - inline_sizes.count(0)
     arguments = payload[:end]
     inputs: list[int | Payload] = []
-    for object_id, size in zip(ids, inlined):
+    for position, size in enumerate(inline_sizes):
         if size:
             begin, end = end, end + size - 1
             inputs.append(payload[begin:end])
         else:
-            inputs.append(object_id)
-    return arguments, inputs
+            inputs.append(ids[position])
+    return arguments, tuple(inputs)  # not a list: the garbage collector need not visit a tuple of bytes

@@ -13,7 +13,7 @@ LINE_LIMIT = 200
 TRACEBACK_BYTES = 4096
 """The longest traceback that is sent to the scheduler, in bytes of UTF-8."""
 
-_LONGEST_LINE = 300
+_MAX_LINE_LENGTH = 300
 _LEFT_OUT = "  [{:>10,} lines are left out here]"
 _OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
@@ -25,7 +25,7 @@ def traceback_text(error: BaseException) -> str:
         inner = inner.tb_next
     try:
         return "".join(traceback.format_exception(type(error), error, inner))
-    except Exception:  # attributes of an exception may raise as well
+    except Exception:  # attributes of an exception may raise errors too
         return "".join([*traceback.format_tb(inner), f"{describe_error(error)}\n"])
 
 
@@ -33,8 +33,8 @@ def bounded_traceback(text: str) -> str:
     """Shorten a traceback to TRACEBACK_BYTES: keep its first line and its last lines."""
     if len(text.encode("utf-8", "replace")) <= TRACEBACK_BYTES:
         return text
-    head, *lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
-    left = TRACEBACK_BYTES - 4 * _LONGEST_LINE - len(_LEFT_OUT)
+    head, *lines = [line[:_MAX_LINE_LENGTH] for line in text.splitlines()]
+    left = TRACEBACK_BYTES - 4 * _MAX_LINE_LENGTH - len(_LEFT_OUT)
     kept: list[str] = []
     for line in reversed(lines):
         left -= len(line.encode("utf-8", "replace")) + 1

@@ -6,14 +6,16 @@ pickling of its arguments or result. A TaskStoppedError that hits any other code
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from scaler_client.errors import ScalerError
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import retry_policy, serializer
+from scaler_client.pickling.call_rows import PICKLES, SINGLES, SMALL_RESULT_TYPES, pack_answer, row_calls
 from scaler_client.pickling.load_failures import RAISED_BY, load_failure, with_note
 from scaler_client.pickling.named_function import NAMED_KIND_PREFIX
 from scaler_client.protocol import messages
@@ -25,9 +27,23 @@ from scaler_worker.worker.forked_child import end_process
 
 dumps, loads = serializer.dumps, serializer.loads
 
+ROW_LIMIT_NS = 20_000_000
+"""A row of calls ends after this time, five times what clients aim at. So long calls that nobody foresaw do not wait
+behind one another on one worker while others are idle."""
+
+ROW_LIMIT_BYTES = 1 << 20
+"""A row of calls ends when its results have this size."""
+
+_CLOCK_CALLS = 16
+"""The clock is read after so many calls with small results. It costs as much as the call of an empty function
+(`make bench ONLY=map`)."""
+
+_OVER: Any = object()
+"""In place of a result: there is none."""
+
 
 class _Substitute:
-    """Takes the place of a function that is called by name, or that can't be loaded."""
+    """Stands for a function that is called by name, or that can't be loaded."""
 
     def __init__(self, run: ExportedCall) -> None:
         self.run = run
@@ -63,7 +79,11 @@ class Executor:
         self._loaded.pop(number, None)
 
     def run(
-        self, number: int, payload: Payload, store: Callable[[Any], tuple[int, Payload]] | None = None
+        self,
+        number: int,
+        payload: Payload,
+        store: Callable[[Any], tuple[int, Payload]] | None = None,
+        load: Callable[[Payload], Any] = loads,
     ) -> tuple[int, Payload]:
         """Call a function.
 
@@ -71,6 +91,7 @@ class Executor:
             number: the function's, as the scheduler has sent it.
             payload: the pickled arguments.
             store: makes the outcome and its payload of the value; None: the value is pickled.
+            load: makes the arguments of the payload.
 
         Returns:
             The outcome and its payload.
@@ -85,7 +106,7 @@ class Executor:
             return fn.run(payload)
         arguments = None
         try:
-            arguments = loads(payload)
+            arguments = load(payload)
             if type(arguments) is tuple:
                 value = fn(*arguments)  # type: ignore[operator]
             else:
@@ -99,6 +120,75 @@ class Executor:
             return self._exception(number, fn, error)
         except BaseException as error:
             return Outcome.RESULT_FAILED.value, self._unpicklable(number, "result", value, error)
+
+    def run_calls(self, number: int, payload: Payload, now_ns: Callable[[], int]) -> tuple[int, Payload, int]:
+        """Call a function several times.
+
+        The first failure ends the row. It also ends when it has run for ROW_LIMIT_NS or its results have
+        ROW_LIMIT_BYTES: the client sends the other calls again, perhaps to another worker.
+
+        Args:
+            number: the function's, as the scheduler has sent it.
+            payload: the packed arguments (`pickling.call_rows`).
+            now_ns: a monotonic clock in nanoseconds.
+
+        Returns:
+            The outcome, its payload, and the number of calls that have ended. If one has failed, it is the last one,
+            and the outcome is its outcome.
+
+        Raises:
+            TaskStoppedError: the task was stopped while code of the worker ran.
+        """
+        fn = self._loaded.get(number)
+        if fn is None:
+            fn = self._load(number)
+        begun = now_ns()
+        values: list[Any] = []
+        pickles: list[bytes] | None = None  # of all results, from the first one on that is not of a small type
+        if type(fn) is _Substitute:
+            outcome, failure = fn.run(payload)
+            return outcome, pack_answer(values, pickles, 0, failure), 1
+        outcome = Outcome.VALUE.value
+        failure = b""
+        deadline = begun + ROW_LIMIT_NS
+        are_loaded = False
+        try:
+            form, count, calls = row_calls(payload)
+            are_loaded = form != PICKLES
+            value: Any = _OVER
+            if are_loaded:
+                value = _call_while_small(fn, form, calls, count, values, now_ns, deadline)  # type: ignore[arg-type]
+            if form == SINGLES:
+                calls = zip(calls)
+            if not are_loaded or value is not _OVER:
+                pickles = list(map(dumps, values))
+                size = 0
+                while len(pickles) < count:
+                    if value is _OVER:
+                        arguments = next(calls)
+                        if form == PICKLES:
+                            are_loaded = False
+                            arguments = loads(arguments)
+                            are_loaded = True
+                        value = fn(*arguments)  # type: ignore[operator]
+                    try:
+                        pickles.append(dumps(value))
+                    except TaskStoppedError:
+                        raise
+                    except BaseException as error:
+                        outcome = Outcome.RESULT_FAILED.value
+                        failure = self._unpicklable(number, "result", value, error)
+                        break
+                    value = _OVER
+                    size += len(pickles[-1])
+                    if size > ROW_LIMIT_BYTES or now_ns() > deadline:
+                        break
+        except BaseException as error:
+            outcome, failure = self._exception(number, fn, error, are_loaded)
+            if outcome == Outcome.INPUT_LOST:
+                return outcome, failure, 1
+        ended = len(values if pickles is None else pickles) + bool(outcome)
+        return outcome, pack_answer(values, pickles, now_ns() - begun, failure), ended
 
     def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
         """The outcome and payload of a task that was stopped while code of the worker ran."""
@@ -118,7 +208,7 @@ class Executor:
             else:
                 _check_version(function.kind)
                 loaded = serializer.loads(function.payload)
-        except TaskStoppedError:  # stops this task alone: the next task loads the function
+        except TaskStoppedError:  # this stops only this task: the next task loads the function
             raise
         except BaseException as error:
             text = load_failure(self.name_of(number), self._place, describe_error(error), error)
@@ -165,7 +255,7 @@ class Executor:
         return f"{RAISED_BY} {task}" if task else ""
 
     def _arguments_failure(self, number: int, error: BaseException) -> str:
-        """What a failed unpickling of the arguments means; empty for Scaler's own errors and for a stop."""
+        """The error text for arguments that can't be unpickled; empty for Scaler's own errors and for a stop."""
         if isinstance(error, ScalerError) or not isinstance(error, Exception):
             return ""
         return load_failure(f"the arguments of {self.name_of(number)}", self._place, describe_error(error), error)
@@ -181,6 +271,56 @@ class Executor:
         if isinstance(value, BaseException):
             text += "\n" + traceback
         return with_note(text, self._note()).encode(errors="replace")
+
+
+def _call_while_small(
+    fn: Callable[..., Any],
+    form: int,
+    calls: Iterator[Any],
+    count: int,
+    values: list[Any],
+    now_ns: Callable[[], int],
+    deadline: int,
+) -> Any:
+    """Call a function until a result has none of SMALL_RESULT_TYPES, or the deadline is over.
+
+    Each result's type is checked before the next call, which may change a mutable result. `values.append` and
+    `type(value) is kind` are quicker than a local `append` and a set; a call with one argument has no tuple
+    (`make bench ONLY=map`).
+
+    Args:
+        fn: the function.
+        form: SINGLES or TUPLES.
+        calls: the arguments of each call.
+        count: the number of calls.
+        values: takes the results.
+        now_ns: a monotonic clock in nanoseconds.
+        deadline: when to stop.
+
+    Returns:
+        The result that is not small, or _OVER.
+    """
+    kind = None  # the type of the latest result
+    while len(values) < count:
+        if form == SINGLES:
+            for argument in islice(calls, _CLOCK_CALLS):
+                value = fn(argument)
+                if type(value) is not kind:
+                    kind = type(value)
+                    if kind not in SMALL_RESULT_TYPES:
+                        return value
+                values.append(value)
+        else:
+            for arguments in islice(calls, _CLOCK_CALLS):
+                value = fn(*arguments)
+                if type(value) is not kind:
+                    kind = type(value)
+                    if kind not in SMALL_RESULT_TYPES:
+                        return value
+                values.append(value)
+        if now_ns() > deadline:
+            break
+    return _OVER
 
 
 def _check_version(pickled_by: str) -> None:

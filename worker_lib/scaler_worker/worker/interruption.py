@@ -1,4 +1,4 @@
-"""Which tasks are to be interrupted, and what follows from it. thread_interruption.py raises the error in them.
+"""Decides which tasks to interrupt, and cleans up after them. thread_interruption.py raises the error in them.
 
 A stop sets the wakeup. The run loop sees it as soon as `session.running` is empty again, and calls `finish`.
 """
@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.protocol.messages import TaskName
-from scaler_worker.task_rows import name_of
+from scaler_client.protocol.messages import TaskAttempt
+from scaler_worker.task_rows import attempt_of
 from scaler_worker.worker.run_token import RunToken
 from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.wakeup import Wakeup
@@ -29,14 +29,14 @@ class Interruption(ABC):
         self._session = session
         self._token = token
         self._wakeup = wakeup
-        self._stopped: set[TaskName] = set()
+        self._stopped: set[TaskAttempt] = set()
         """Stopped tasks that run or are suspended. Each is interrupted once: its cleanup is not interrupted again."""
-        self._due: set[TaskName] = set()
+        self._due: set[TaskAttempt] = set()
         """Stopped tasks in which the error was not raised yet, as far as is known."""
         self.is_process_damaged = False
         """A task was interrupted at an unsafe point: this process must not run another task."""
 
-    def stop(self, names: Iterable[TaskName]) -> None:
+    def stop(self, names: Iterable[TaskAttempt]) -> None:
         """Interrupt these tasks, if they run or are suspended. The connection's lock is held."""
         for name in names:
             if name in self._stopped:
@@ -54,7 +54,7 @@ class Interruption(ABC):
             self._stop_children(name)
 
     def retry(self) -> None:
-        """Try again to interrupt the running task, which may be at a safe point by now. The connection's lock is
+        """Try again to interrupt the running task, because it may have reached a safe point. The connection's lock is
         held."""
         if self.is_pending:
             self._interrupt(self._token.holder)
@@ -64,11 +64,11 @@ class Interruption(ABC):
         """Whether the running task is stopped and was not interrupted yet."""
         return bool(self._due) and self._is_running(*self._due)
 
-    def is_due(self, name: TaskName) -> bool:
+    def is_due(self, name: TaskAttempt) -> bool:
         """Whether the task is stopped and the error was not raised in it yet."""
         return name in self._due
 
-    def finish(self, name: TaskName) -> None:
+    def finish(self, name: TaskAttempt) -> None:
         """Called by the thread that has finished this task. Nothing interrupts the task from now on. The connection's
         lock is held."""
         if name in self._stopped:
@@ -78,8 +78,8 @@ class Interruption(ABC):
             self._discard(name)
             self._stop_children(name)  # the children that the task has submitted since the stop
 
-    def raise_if_due(self, name: TaskName) -> None:
-        """Raise the error that was held back while the task was suspended. The connection's lock is held.
+    def raise_if_due(self, name: TaskAttempt) -> None:
+        """Raise the error that was delayed while the task was suspended. The connection's lock is held.
 
         Raises:
             TaskStoppedError: the task was stopped.
@@ -106,20 +106,20 @@ class Interruption(ABC):
     def _is_in_import(self) -> bool:
         """Whether the calling thread is importing a module."""
 
-    def _stop_children(self, name: TaskName) -> None:
+    def _stop_children(self, name: TaskAttempt) -> None:
         if task_host.stop_children is not None:
             task_host.stop_children(name)
 
-    def _mark_damaged(self, name: TaskName) -> None:
+    def _mark_damaged(self, name: TaskAttempt) -> None:
         if not self.is_process_damaged:
             self.is_process_damaged = True
             self._wakeup.set()
             _log.info("task %d/%d was stopped in an import or with a lock held: this worker ends", *name[:2])
 
-    def _discard(self, name: TaskName) -> None:
+    def _discard(self, name: TaskAttempt) -> None:
         self._stopped.discard(name)
         self._due.discard(name)
 
-    def _is_running(self, *names: TaskName) -> bool:
+    def _is_running(self, *names: TaskAttempt) -> bool:
         running = self._session.running
-        return running is not None and name_of(running) in names
+        return running is not None and attempt_of(running) in names

@@ -15,14 +15,16 @@ from scaler_worker.worker.session import WorkerSession
 
 LONG_TASK_NS = 10_000_000
 LOOK_SECONDS = 0.02
-"""Between two looks for a long task, while the worker is busy."""
+"""The time between two checks for a long task, while the worker is busy."""
 
 RETRY_SECONDS = 0.001
-"""Between two looks while a stopped task was not interrupted yet. One look in fifty finds a safe point in a task that
-logs or prints all the time."""
+"""The time between two checks while a stopped task was not interrupted yet.
+
+In a task that logs or prints all the time, one check in fifty finds a safe point.
+"""
 
 PARK_AFTER_LOOKS = 50
-"""After so many looks at an idle worker the thread sleeps until tasks run."""
+"""After so many checks of an idle worker the thread sleeps until tasks run."""
 
 SAMPLE_SECONDS = 1.0
 """Between two measurements of a profiled task's memory."""
@@ -41,8 +43,10 @@ class LongTaskWatcher:
         self._woken = threading.Event()
         self._is_parked = False
         self._is_busy = False
-        """Set before `_is_parked` is read. The watcher sets `_is_parked` before it reads this: one of the two threads
-        sees the other's flag."""
+        """Set before `_is_parked` is read.
+
+        The watcher sets `_is_parked` before it reads this flag. So one of the two threads sees the other's flag.
+        """
         self._next_sample = 0.0
 
     def start(self) -> None:

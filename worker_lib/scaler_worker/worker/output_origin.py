@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from scaler_client.protocol.messages import FLAG_STREAM_OUTPUT
 from scaler_worker.output.task_output import OutputOrigin
-from scaler_worker.task_rows import Row, flags_of, given_name_of, name_of
+from scaler_worker.task_rows import Row, attempt_of, flags_of, task_name_of
 from scaler_worker.worker.run_token import RunToken
 from scaler_worker.worker.running_task import RunningTask
 from scaler_worker.worker.session import WorkerSession
@@ -40,14 +40,14 @@ class OriginFinder:
         self._last = self.no_task
 
     def current(self) -> OutputOrigin:
-        """The origin of what the calling thread prints."""
+        """The origin of the calling thread's output."""
         row = self._row()
         if row is None:
             return self.no_task
-        name = name_of(row)
+        name = attempt_of(row)
         origin = self._last
         if origin.task != name:
-            label = f"{self._where} {given_name_of(row) or self._name_of_function(row[3])}#{name[1]}"
+            label = f"{self._where} {task_name_of(row) or self._name_of_function(row[3])}#{name[1]}"
             origin = self._last = OutputOrigin(name, label, bool(flags_of(row) & FLAG_STREAM_OUTPUT))
         return origin
 
@@ -56,14 +56,14 @@ class OriginFinder:
         row = self._session.running
         if row is None:
             return ""
-        return f"task {given_name_of(row) or self._name_of_function(row[3])}#{row[1]} {where}"
+        return f"task {task_name_of(row) or self._name_of_function(row[3])}#{row[1]} {where}"
 
     def is_over(self, origin: OutputOrigin) -> bool:
         """Whether the task of this origin has ended, or there is none."""
         running = self._session.running
         if origin.task is None or origin.task in self._session.suspended:
             return origin.task is None
-        return running is None or name_of(running) != origin.task
+        return running is None or attempt_of(running) != origin.task
 
     def track_threads(self) -> None:
         """Note in each thread that is started from now on which task has started it."""
@@ -73,7 +73,7 @@ class OriginFinder:
         def start_noted(thread: threading.Thread) -> None:
             row = self._row()
             if row is not None:
-                setattr(thread, _STARTED_BY, name_of(row))
+                setattr(thread, _STARTED_BY, attempt_of(row))
             start(thread)
 
         threading.Thread.start = start_noted  # type: ignore[method-assign, assignment]

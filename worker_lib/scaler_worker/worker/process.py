@@ -9,6 +9,7 @@ import platform
 import signal
 import socket
 import sys
+import threading
 import time
 from typing import Any
 
@@ -49,7 +50,7 @@ from scaler_worker.worker.thread_interruption import ThreadInterruption
 from scaler_worker.worker.wakeup import Wakeup
 
 END_SECONDS = 1.0
-"""The time in which a damaged process must send its last results. Any of its locks may be held for ever."""
+"""How long a damaged process may take to send its last results. Any of its locks may be held for ever."""
 
 
 class Worker:
@@ -89,7 +90,7 @@ class Worker:
         self.host = WorkerTaskHost(identity, self.slot, self.runner, self.output)
 
     def run(self) -> None:
-        """Run tasks until the worker is told to stop, is refused, or is damaged."""
+        """Run tasks until the worker must stop, the scheduler refuses it, or its process is damaged."""
         self.slot.token.acquire_first()
         self.watcher.start()
         self.runner.serve()
@@ -144,7 +145,7 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
     task_host.host = worker.host
     capture = Capture(worker.output, worker.log)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_leave_worker)
+        os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_leave_worker)
         os.register_at_fork(after_in_child=worker.mark_forked)
         os.register_at_fork(after_in_child=capture.end)
     capture.begin()
@@ -161,13 +162,35 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
         worker.output.end()
 
 
+class _HeldSignals(threading.local):
+    mask: set[int] | None = None
+    """The signals that the forking thread has blocked by itself; None: it does not fork."""
+
+
+_held = _HeldSignals()
+
+
+def _hold_signals() -> None:
+    """Hold the signals of a process that is about to be forked, until it has its own handlers.
+
+    A signal that came earlier would be lost: the worker's handler takes it. `Pool.terminate` then waits for ever.
+    """
+    _held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2))
+
+
+def _release_signals() -> None:
+    if _held.mask is not None:
+        mask, _held.mask = _held.mask, None
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
 def _leave_worker() -> None:
-    """Stop being a worker, in a process that a task has forked: signals end it as they end any process."""
+    """Stop being a worker, in a process that a task has forked. Signals end it like any other process."""
     task_host.host = None
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if hasattr(signal, "SIGUSR2"):
-        signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+    signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+    _release_signals()
 
 
 def _hello(settings: WorkerSettings) -> messages.Hello:
@@ -182,6 +205,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         name=settings.name,
         capabilities=settings.capabilities,
         kinds=[serializer.CLOUDPICKLE_KIND, *exported_kinds(settings.offers)],
+        queues_ahead=True,
     )
 
 

@@ -1,7 +1,7 @@
 """The token that decides which one of a worker's threads runs tasks.
 
-A task that waits for its children releases the token to another thread, a runner, which goes on with the queue. To go
-on, the task acquires the token again, before the queue's next task begins.
+A task that waits for its children releases the token to another thread, a runner, which runs the queued tasks. Before
+the task continues, it acquires the token again; then the queue's next task has to wait.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from typing import Protocol
 
 from scaler_worker.worker.wakeup import Wakeup
 
-MOST_PARKED = 8
-"""Runners kept for the next task that waits; further ones end. To wait and go on takes a task 70 us if a parked runner
-takes over, and 200 us if a new one is started."""
+MAX_PARKED_THREADS = 8
+"""Runners kept for the next task that waits; further ones end.
+
+To wait and continue takes a task 70 us if a parked runner takes over, and 200 us if a new runner is started.
+"""
 
 
 class Waiter(Protocol):
@@ -27,13 +29,13 @@ class Waiter(Protocol):
     is_granted: bool
 
     def grant(self) -> None:
-        """Let the thread go on. Called by another thread, once."""
+        """Let the thread continue. Another thread calls this once."""
 
     def wait(self) -> None:
         """Wait until the token is granted."""
 
     def wait_out(self) -> BaseException | None:
-        """Wait until the token is granted, whatever is raised meanwhile.
+        """Wait until the token is granted, even if signal handlers raise exceptions.
 
         Returns:
             The last exception that a signal handler of the task's own has raised.
@@ -111,7 +113,7 @@ class RunToken:
         the former one."""
         self._first = 0
         self._first_waiter: Waiter | None = None
-        """Where the first thread waits, while it has nothing to run."""
+        """The waiter of the first thread, while it has nothing to run."""
         self._wakeup = wakeup
         self._threads = threads
         self._lock = threading.Lock()
@@ -143,7 +145,8 @@ class RunToken:
         """Wait for the token, after `release`.
 
         Returns:
-            The exception that a signal handler of the task's own has raised meanwhile. Raise it once the task goes on.
+            The exception that a signal handler of the task has raised during the wait. Raise it when the task
+            continues.
         """
         waiter = self._threads.new_waiter()
         with self._lock:
@@ -154,7 +157,7 @@ class RunToken:
         return raised
 
     def yield_to_waiters(self) -> bool:
-        """Let threads that go first have the token, and wait for the next turn. A runner calls it between two tasks.
+        """Give the token to threads with precedence, and wait until it comes back. A runner calls it between two tasks.
 
         Returns:
             False if the thread is not needed any more: it must end.
@@ -182,7 +185,7 @@ class RunToken:
         return True
 
     def _next_waiter(self) -> Waiter | None:
-        """The waiter that goes before any other runner: of a task that returns, then of the first thread."""
+        """The waiter with precedence over runners: first that of a task that resumes, then that of the first thread."""
         if self._returning:
             return self._returning.popleft()
         waiter, self._first_waiter = self._first_waiter, None
@@ -193,7 +196,7 @@ class RunToken:
         waiter = self._threads.new_waiter()
         if threading.get_ident() == self._first:
             self._first_waiter = waiter
-        elif len(self._parked) < MOST_PARKED:
+        elif len(self._parked) < MAX_PARKED_THREADS:
             self._parked.append(waiter)
         else:
             return None

@@ -1,22 +1,24 @@
 """The run loop of a worker. The thread that has the run token executes it.
 
-This thread reads and writes the socket itself. To hand each task over from an I/O thread would cost two thread
-switches, a sixth of a round trip.
+This thread reads and writes the socket itself. An I/O thread that hands over each task would cost two thread switches,
+a sixth of a round trip.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling.input_lookup import current_inputs
-from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_PROFILE, FLAG_REPORT_START, Payload
+from scaler_client.protocol.messages import FLAG_CALLS, FLAG_MAY_STORE, FLAG_PROFILE, FLAG_REPORT_START, Payload
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
-from scaler_worker.task_rows import Row, name_of
+from scaler_worker.objects.rows_ahead import is_handed
+from scaler_worker.task_rows import Row, attempt_of
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.forked_child import end_process
@@ -31,19 +33,34 @@ _SPECIAL_FLAGS = FLAG_PROFILE | FLAG_REPORT_START
 """Flags that need work before the task begins."""
 
 FLUSH_NS = 1_000_000
-"""The time for which an answer may wait, to go out together with others."""
+"""How long an answer may wait, to be sent together with others."""
 
 Store = Callable[[Any], tuple[int, Payload]]
 """Makes the outcome and its payload of a task's value."""
 
 
+class InputValues(Protocol):
+    """The inputs of one task (`objects.cache.Inputs`)."""
+
+    def __call__(self, position: int) -> Any:
+        """The value of an input."""
+
+    def arguments(self, payload: Payload) -> Any:
+        """The arguments of the task, with its inputs."""
+
+
 class Execution(Protocol):
-    """What the run loop needs to execute one task. The simulation has its own."""
+    """The interface by which the run loop executes one task. The simulation has another implementation."""
 
     @property
     def run(self) -> Callable[..., tuple[int, Payload]]:
-        """Called with a function's number and a payload, and a Store if there is one (`Executor.run`). A property, so
-        that the run loop looks it up once a queue."""
+        """Called with a function's number and a payload, a Store if there is one, and for a task with inputs a function
+        that loads its arguments (`Executor.run`). A property, so that the run loop looks it up once a queue."""
+
+    @property
+    def run_calls(self) -> Callable[[int, Payload, Callable[[], int]], tuple[int, Payload, int]]:
+        """Called as `run` for a row that stands for several calls, with a clock in nanoseconds. Also returns how many
+        calls have ended (`Executor.run_calls`)."""
 
     def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
         """The outcome and payload of a task that was stopped while code of the worker ran."""
@@ -54,8 +71,8 @@ class Execution(Protocol):
     def name_of(self, number: int) -> str:
         """The name of a function."""
 
-    def inputs(self, client: int, inputs: Any) -> Callable[[int], Any]:
-        """Find the inputs of a task that begins next. Returns a function that gives the value at a position."""
+    def inputs(self, client: int, inputs: Any) -> InputValues:
+        """Find the inputs of a task that begins next."""
 
     def store_for(self, client: int, task_id: int) -> Store:
         """The Store of a task whose value may be written to a file of the host."""
@@ -68,6 +85,7 @@ class ProcessExecution:
 
     def __init__(self, executor: Executor, objects: ObjectCache, kept: KeptResults) -> None:
         self.run = executor.run
+        self.run_calls = executor.run_calls
         self.stopped = executor.stopped
         self.forget = executor.forget
         self.name_of = executor.name_of
@@ -103,7 +121,7 @@ class Runner:
     ) -> None:
         """
         Args:
-            do_periodic_work: called now and then between tasks, with the time in seconds.
+            do_periodic_work: called regularly between tasks, with the time in seconds.
             end_worker: called when the worker ends while its first thread is inside a task that waits.
         """
         self._slot = slot
@@ -116,7 +134,7 @@ class Runner:
         self._is_stopping = False
 
     def start_thread(self) -> None:
-        """Start a thread that takes the token from the caller and goes on with the queue.
+        """Start a thread that takes the token from the caller and runs the queued tasks.
 
         Raises:
             RuntimeError: the system has no more threads.
@@ -130,14 +148,14 @@ class Runner:
 
     @property
     def is_over(self) -> bool:
-        """Whether the worker ends: it was told to, or was refused, or its process is damaged."""
+        """Whether the worker ends: it must stop, the scheduler refused it, or its process is damaged."""
         return self._is_stopping or self._session.refused is not None or self._slot.interruption.is_process_damaged
 
     def serve(self) -> bool:
-        """Run tasks until the worker is over, or until this thread is not needed.
+        """Run tasks until the worker ends, or until this thread is not needed.
 
         Returns:
-            True if the worker is over: the caller closes it. False if another thread runs tasks by now.
+            True if the worker ends: the caller closes it. False if another thread now runs tasks.
         """
         session, connection, wakeup = self._session, self._connection, self._slot.wakeup
         while not self.is_over:
@@ -171,6 +189,7 @@ class Runner:
         session, task, wakeup = self._session, self._task, self._slot.wakeup
         page = task.page
         queue, answers = session.queue, session.answers
+        awaited = session.ahead.awaited
         run = self._execution.run
         now_ns = self._slot.threads.now_ns
         if not queue:
@@ -189,19 +208,25 @@ class Runner:
                 break
             if len(row) == 5:
                 client, task_id, attempt, function, payload = row
-                store = None
+                run_special = None
             else:
                 client, task_id, attempt, function, payload, flags, _, _, inputs, _ = row
-                store = self._execution.store_for(client, task_id) if flags & FLAG_MAY_STORE else None
+                run_special = None
+                if flags & FLAG_CALLS:
+                    run_special = partial(self._run_calls, row)
+                elif flags & FLAG_MAY_STORE:
+                    run_special = partial(run, store=self._execution.store_for(client, task_id))
                 if flags & _SPECIAL_FLAGS:
                     begun = self._begin_special(row, flags)
                     if flags & FLAG_REPORT_START:
-                        flushed = 0  # the scheduler counts its seconds: its answer must not wait for the next task
+                        flushed = 0  # it has a time limit: its answer must not wait for the next task
                 if inputs:
                     # Found before the task counts as running. After that, the objects may be forgotten while it runs.
                     # The inputs stay until those of another task replace them: a serializer may unpickle late.
-                    current_inputs.values = self._execution.inputs(client, inputs)
+                    current_inputs.values = values = self._execution.inputs(client, inputs)
                     is_reading = True
+                    if not flags & FLAG_CALLS:
+                        run_special = partial(run_special or run, load=values.arguments)
             page[1] = task_id
             if client != known_client or attempt != known_attempt:
                 # Written only when they change: each write costs a tenth of a no-op task.
@@ -210,7 +235,7 @@ class Runner:
             task.begun_ns = begun
             try:
                 session.running = row
-                outcome, payload = run(function, payload) if store is None else run(function, payload, store)
+                outcome, payload = (run if run_special is None else run_special)(function, payload)
                 session.running = None
                 is_woken = wakeup.is_set
                 if is_woken:
@@ -223,6 +248,9 @@ class Runner:
             ended = now_ns()
             answers.append((client, task_id, attempt, outcome, ended - begun, payload))
             begun = ended
+            if awaited and (client, task_id, attempt) in awaited and is_handed(outcome, payload):
+                with self._connection.lock:
+                    session.hand_over((client, task_id, attempt), payload)
             if ended - flushed > FLUSH_NS:
                 with self._connection.lock:
                     self._connection.exchange()
@@ -237,8 +265,14 @@ class Runner:
             with self._connection.lock:
                 session.keep_answers(answers)
 
+    def _run_calls(self, row: Row, function: int, payload: Payload) -> tuple[int, Payload]:
+        """Run a row that stands for several calls."""
+        outcome, payload, ended = self._execution.run_calls(function, payload, self._slot.threads.now_ns)
+        self._session.calls[attempt_of(row)] = ended
+        return outcome, payload
+
     def _begin_special(self, row: Row, flags: int) -> int:
-        """Do what the flags ask for before the task begins. Returns when it begins."""
+        """Do the work that the flags request before the task begins. Returns the time when the task begins."""
         if flags & FLAG_REPORT_START:
             with self._connection.lock:
                 self._session.started(row)
@@ -257,7 +291,7 @@ class Runner:
         if task_host.is_forked_by_task:
             # Before any lock is taken: a thread that held it is not in this process.
             end_process(self._execution.name_of(row[3]))
-        name = name_of(row)
+        name = attempt_of(row)
         with self._connection.lock:
             self._slot.interruption.finish(name)
             # The task is still there if a signal handler of its own has raised in the middle of `resume`.

@@ -14,7 +14,7 @@ from scaler_worker.worker.run_token import Threads
 
 
 class Profile(Protocol):
-    """What one profiled task costs, without the time for which it is suspended."""
+    """The cost of one profiled task, without the time for which it is suspended."""
 
     def sample(self) -> None:
         """Measure the resident size. Any thread may call it."""
@@ -51,12 +51,12 @@ class ProcessProfile:
 
 
 class Suspension(NamedTuple):
-    """What a suspended task takes up again when it resumes."""
+    """The state that a suspended task needs when it resumes."""
 
     left_ns: int
     """When it was suspended."""
     suspended_ns: int
-    """For how long it was suspended before that."""
+    """For how long it was suspended before that time."""
     profile: Profile | None
 
 
@@ -75,7 +75,7 @@ class RunningTask:
         self.profile: Profile | None = None
         """None: the task is not profiled."""
         self.suspended_rows: dict[int, Row] = {}
-        """Suspended tasks, by the threads that wait for them to go on."""
+        """Suspended tasks, by the threads that wait to continue them."""
         self._threads = threads
 
     def elapsed_ns(self) -> int:

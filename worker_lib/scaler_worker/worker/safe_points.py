@@ -3,10 +3,9 @@
 A stop raises an exception between any two instructions of the task. Two kinds of code must not be interrupted:
 
 - An import: modules stay half loaded, and some C extensions can't be loaded again. - Code of the standard library and
-of our packages that changes state of the whole process: a lock may stay held, a table
-  may stay half written.
+of our packages that changes state of the whole process. A lock may stay held, or a table may stay half written.
 
-All other code is the task's own, which must expect exceptions anyway.
+All other code belongs to the task, and must expect exceptions anyway.
 """
 
 from __future__ import annotations
@@ -42,8 +41,10 @@ SHARED_STATE = frozenset(
         "tempfile", "threading", "warnings", "weakref", "scaler_client", "scaler_worker",
     )
 )  # fmt: skip
-"""Top-level modules that keep locks, registries or caches for the whole process, or that enter locks of other modules
-(contextlib: an exception between `__enter__` and the body of `with` leaves the lock held)."""
+"""Top-level modules that keep locks, registries or caches for the whole process, or that enter locks of other modules.
+
+For example contextlib: an exception between `__enter__` and the body of `with` leaves the lock held.
+"""
 
 EXECUTION = frozenset(
     (
@@ -103,8 +104,8 @@ def stack(frame: FrameType | None) -> Iterator[FrameType]:
 def was_raised_unsafely(error: BaseException) -> bool:
     """Whether the exception was raised at an unsafe point.
 
-    A function that had not executed anything counts as not called. Reason: if an exception is set for a thread that
-    waits for the GIL, Python 3.13 raises it at the next check, often at the start of a function that the thread calls.
+    A function that had not executed anything counts as not called. Reason: an exception may be set for a thread that
+    waits for the GIL. Python 3.13 raises it at the next check, often at the start of a function that the thread calls.
     """
     frames = list(_stack_of(error))
     if place_of(frames) is Place.SAFE:
@@ -115,9 +116,9 @@ def was_raised_unsafely(error: BaseException) -> bool:
 def _stack_of(error: BaseException) -> Iterator[FrameType]:
     """The frame where the exception was raised, and its callers, also of frames that have ended since.
 
-    The traceback alone is not enough: Python removes the frames of an import from it, and it has no frames outside of
-    the one that caught the exception. The callers alone are not enough either: a generator that has ended may not know
-    its caller any more. So this follows both.
+    The traceback alone is not enough. Python removes the frames of an import from it, and it has no frames outside of
+    the frame that caught the exception. The callers alone are not enough either: an ended generator may not know its
+    caller any more. So this function follows both.
     """
     entries = _entries(error)
     for number in range(len(entries) - 1, -1, -1):

@@ -1,16 +1,16 @@
 """The protocol of a worker, without sockets, threads or clock: messages in, messages out.
 
-The life of a task: it waits in `queue`, is `running`, is `suspended` while it waits for its children, and has an answer
-in `answers` until this is sent. `take`, `finish`, `suspend` and `resume` are the steps. The run loop (runner.py)
-repeats `take` and `finish` inline: two calls would cost a no-op task a tenth of its time.
+The life of a task: it waits in `queue`, then it is `running`. It is `suspended` while it waits for its children. Its
+answer is in `answers` until the answer is sent. `take`, `finish`, `suspend` and `resume` are the steps. The run loop
+(runner.py) repeats `take` and `finish` inline: two calls would cost a no-op task a tenth of its time.
 
-Two threads share a session: the thread that runs tasks, and the long-task watcher. They share without a lock the
-deques, whose ends are safe to use from both, and `running`. Everything else needs the connection's lock.
+Two threads share a session: the thread that runs tasks, and the long-task watcher. Without a lock they share `running`
+and the deques, whose ends both threads can use safely. All other access needs the connection's lock.
 
 After a hello, the scheduler counts only on the tasks that the hello names. So the session replaces queue and answers
 when it makes a hello, and again at the welcome. The run loop still holds the old deques. It finds nothing more in the
-old queue. What it puts into the old answers goes through `keep_answers`. The run loop reads `queue` before `answers`,
-so the session replaces `queue` last.
+old queue. Answers that it puts into the old deque go through `keep_answers`. The run loop reads `queue` before
+`answers`, so the session replaces `queue` last.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import Payload, TaskName
+from scaler_client.protocol.messages import INPUT_OF_HELD_TASK, Payload, TaskAttempt
+from scaler_worker.objects.rows_ahead import BY_MESSAGE, RowsAhead
 from scaler_worker.objects.table import ObjectTable
-from scaler_worker.task_rows import Answer, Cost, ObjectName, Row, name_of
+from scaler_worker.task_rows import Answer, Cost, Row, attempt_of
 from scaler_worker.worker.dispatch_rows import rows_of
 
 _log = logging.getLogger(__name__)
@@ -37,13 +39,18 @@ class WorkerSession:
         self.queue: deque[Row] = deque()
         self.answers: deque[Answer] = deque()
         self.running: Row | None = None
-        self.suspended: dict[TaskName, Row] = {}
-        self.costs: dict[TaskName, Cost] = {}
+        self.ahead = RowsAhead()
+        """Rows that wait for inputs."""
+        self.suspended: dict[TaskAttempt, Row] = {}
+        self.costs: dict[TaskAttempt, Cost] = {}
         """The costs of profiled tasks among `answers`. A cost is put here before the answer."""
-        self.errors: dict[TaskName, str] = {}
+        self.errors: dict[TaskAttempt, str] = {}
         """One line for each failed task among `answers`. Put here before the answer."""
-        self.tracebacks: dict[TaskName, str] = {}
+        self.tracebacks: dict[TaskAttempt, str] = {}
         """Tracebacks of failed tasks among `answers`. Put here before the answer."""
+        self.calls: dict[TaskAttempt, int] = {}
+        """The number of calls that have ended, of rows among `answers` that stand for several. Put here before the
+        answer."""
         self.functions: dict[int, messages.Function] = {}
         """The functions that the scheduler has sent, by their numbers."""
         self.forgotten: deque[int] = deque()
@@ -55,18 +62,20 @@ class WorkerSession:
         self._unconfirmed: deque[tuple[int, list[ObjectName]]] = deque()
         """Results written before that, by the number of a heartbeat. Its echo shows that the scheduler knows of
         them."""
-        self.stops: list[TaskName] = []
+        self.stops: list[TaskAttempt] = []
         """Tasks to interrupt. Each was running or suspended when the scheduler's Stop came."""
         self.refused: messages.Refused | None = None
         self.take_output: Callable[[], messages.Output | None] = lambda: None
-        """Returns what tasks have printed. Called after the answers are taken, so that the output of their tasks is
-        whole."""
+        """Returns the output of tasks.
+
+        Called after the answers are taken, so that the output of their tasks is complete.
+        """
         self._hello = hello
-        self._hello_tasks: frozenset[TaskName] = frozenset()
+        self._hello_tasks: frozenset[TaskAttempt] = frozenset()
         """The tasks that the last hello has named as running: the scheduler expects their answers."""
-        self._stopped: set[TaskName] = set()
+        self._stopped: set[TaskAttempt] = set()
         """Stopped tasks that run or are suspended, or did so lately."""
-        self._stale_stops: set[TaskName] = set()
+        self._stale_stops: set[TaskAttempt] = set()
         """Stopped tasks that the last hello has named: the scheduler does not know that they were stopped."""
         self.frame_limit = 0
         """The largest frame that the scheduler takes, in bytes; 0: no limit."""
@@ -93,7 +102,7 @@ class WorkerSession:
     def finish(self, outcome: int, payload: Payload, duration: int, cost: Cost | None = None) -> None:
         """End the running task. `duration` is in nanoseconds. The run loop does this inline."""
         assert self.running is not None
-        client, task_id, attempt = name_of(self.running)
+        client, task_id, attempt = attempt_of(self.running)
         self.running = None
         if cost is not None:
             self.costs[client, task_id, attempt] = cost
@@ -102,21 +111,21 @@ class WorkerSession:
     def report_failure(self, line: str, traceback: str = "") -> None:
         """Note why the running task has failed: one line, and the traceback."""
         if self.running is not None:
-            name = name_of(self.running)
+            name = attempt_of(self.running)
             self.errors[name] = line
             if traceback:
                 self.tracebacks[name] = traceback
 
-    def suspend(self) -> TaskName:
+    def suspend(self) -> TaskAttempt:
         """Suspend the running task, which waits for its children: another task may begin."""
         assert self.running is not None
-        name = name_of(self.running)
-        # For a moment the task is in both places. It can't be interrupted there (interruption.py).
+        name = attempt_of(self.running)
+        # For a moment the task is in both places. It can't be interrupted then (interruption.py).
         self.suspended[name] = self.running
         self.running = None
         return name
 
-    def resume(self, name: TaskName) -> None:
+    def resume(self, name: TaskAttempt) -> None:
         """Resume a suspended task."""
         assert self.running is None
         self._started_row = self.running = self.suspended[name]
@@ -126,19 +135,20 @@ class WorkerSession:
         """Report that this task runs: the scheduler has asked for it, or the task has run for long enough."""
         if self._started_row is not row and self._is_joined:
             self._started_row = row
-            client, task_id, attempt = name_of(row)
+            client, task_id, attempt = attempt_of(row)
             self._outgoing.append(messages.Started([task_id], [client], [attempt]))
 
     def keep_answers(self, answers: deque[Answer]) -> None:
-        """Take over answers from a deque that was replaced meanwhile, if the last hello has named their tasks."""
+        """Take over answers from a deque that has been replaced, if the last hello has named their tasks."""
         while answers:
             answer = answers.popleft()
-            if name_of(answer) in self._hello_tasks:
+            if attempt_of(answer) in self._hello_tasks:
                 self.answers.append(answer)
             else:
-                self.costs.pop(name_of(answer), None)
-                self.errors.pop(name_of(answer), None)
-                self.tracebacks.pop(name_of(answer), None)
+                self.costs.pop(attempt_of(answer), None)
+                self.errors.pop(attempt_of(answer), None)
+                self.tracebacks.pop(attempt_of(answer), None)
+                self.calls.pop(attempt_of(answer), None)
 
     # --------------------------------------------------------------------------------------------------- the connection
 
@@ -154,7 +164,7 @@ class WorkerSession:
         if handler is not None:
             handler(self, message)
 
-    def pop_stops(self) -> Sequence[TaskName]:
+    def pop_stops(self) -> Sequence[TaskAttempt]:
         """The tasks to interrupt now; returns each once."""
         stops, self.stops = self.stops, []
         return stops
@@ -181,15 +191,15 @@ class WorkerSession:
 
     def close(self) -> None:
         # The answers go first: the scheduler takes no answers of a worker that has left.
-        self._outgoing = [*self.take_outgoing(), messages.Goodbye("the worker ends")]
+        self._outgoing = [*self.pop_outgoing(), messages.Goodbye("the worker ends")]
 
-    def take_outgoing(self) -> list[messages.Message]:
+    def pop_outgoing(self) -> list[messages.Message]:
         """The messages to send now, in this order."""
         outgoing, self._outgoing = self._outgoing, []
         if not self._is_joined:
             return outgoing
         answers = self.answers
-        # One at a time from the left: the running thread may append to the right meanwhile.
+        # Take one at a time from the left, because the running thread may append to the right at the same time.
         taken = [answers.popleft() for _ in range(len(answers))]
         output = self.take_output()  # it goes before the answers, and was printed before they were taken
         if output is not None:
@@ -215,6 +225,10 @@ class WorkerSession:
             tracebacks = [self.tracebacks.pop(name, "") for name in zip(clients, ids, attempts)]
             if any(tracebacks):
                 results.tracebacks = tracebacks
+        if self.calls:
+            calls = [self.calls.pop(name, 0) for name in zip(clients, ids, attempts)]
+            if any(calls):
+                results.calls = calls
         return results
 
     def _without_stale(self, taken: list[Answer]) -> list[messages.Message]:
@@ -223,8 +237,8 @@ class WorkerSession:
         The present scheduler does not know that they were stopped, and must run them again. It does so at a hello that
         does not name them.
         """
-        stale = [answer for answer in taken if name_of(answer) in self._stale_stops]
-        self._stale_stops.difference_update(map(name_of, stale))
+        stale = [answer for answer in taken if attempt_of(answer) in self._stale_stops]
+        self._stale_stops.difference_update(map(attempt_of, stale))
         lost = [answer for answer in stale if answer[3] != messages.Outcome.VALUE]
         kept = [answer for answer in taken if answer not in lost]
         sent: list[messages.Message] = [self._results(kept)] if kept else []
@@ -237,7 +251,28 @@ class WorkerSession:
     # -------------------------------------------------------------------------------------- messages of the scheduler
 
     def _on_dispatch(self, message: messages.Dispatch) -> None:
-        self.queue.extend(rows_of(message, self.objects))
+        rows = rows_of(message, self.objects)
+        if max(message.input_sources, default=0) < INPUT_OF_HELD_TASK:
+            self.queue.extend(rows)
+            return
+        complete, given_back = self.ahead.add_rows(rows, message, self._held(), self.answers)
+        self.queue.extend(complete)
+        if given_back:
+            self._outgoing.append(messages.Retracted(given_back, [1] * len(given_back)))
+
+    def _held(self) -> list[TaskAttempt]:
+        """The tasks in the queue and those that have begun."""
+        running = self.running
+        begun = [*self.suspended] if running is None else [*self.suspended, attempt_of(running)]
+        return [*map(attempt_of, self.queue.copy()), *begun]
+
+    def hand_over(self, maker: TaskAttempt, value: Payload) -> None:
+        """Give the result of a task of this worker to the rows that wait for it."""
+        self.queue.extend(self.ahead.hand_over(maker, value))
+
+    def _on_inputs(self, message: messages.Inputs) -> None:
+        for client, task_id, value in zip(message.clients, message.ids, message.payloads):
+            self.hand_over((client, task_id, BY_MESSAGE), value)
 
     def _on_object(self, message: messages.Object) -> None:
         self.objects.put((message.client, message.id), message.frames)
@@ -254,23 +289,24 @@ class WorkerSession:
             self.forgotten.append(number)
 
     def _on_retract(self, message: messages.Retract) -> None:
-        """Take these tasks out of the queue. The running thread takes from its left end meanwhile."""
+        """Take these tasks out of the queue. The running thread may take tasks from its left end at the same time."""
         wanted = set(message.tasks)
-        returned: set[TaskName] = set()
+        returned: set[TaskAttempt] = set()
         kept: list[Row] = []
         queue = self.queue
         while True:
-            # Taking everything out at the right end is safe. If the running thread finds the queue empty meanwhile, it
-            # waits for the connection's lock, until the rest is back.
+            # To take all tasks out at the right end is safe. If the running thread finds the queue empty, it waits for
+            # the connection's lock until the other tasks are back.
             try:
                 row = queue.pop()
             except IndexError:
                 break
-            if name_of(row) in wanted:
-                returned.add(name_of(row))
+            if attempt_of(row) in wanted:
+                returned.add(attempt_of(row))
             else:
                 kept.append(row)
         queue.extend(reversed(kept))
+        returned.update(name for name in wanted if self.ahead.remove(name))
         tasks = list(message.tasks)
         self._outgoing.append(messages.Retracted(tasks, [int(name in returned) for name in tasks]))
 
@@ -301,7 +337,7 @@ class WorkerSession:
 
     def _on_stop(self, message: messages.Stop) -> None:
         running = self.running
-        running_name = None if running is None else name_of(running)
+        running_name = None if running is None else attempt_of(running)
         stops = [name for name in message.tasks if name == running_name or name in self.suspended]
         self.stops += stops
         self._stale_stops.difference_update(stops)
@@ -320,29 +356,33 @@ class WorkerSession:
         self.functions.clear()
         self.objects.clear()
         self.queue.clear()
+        self.ahead.clear()
         answers, self.answers = self.answers, deque()
         self.queue = deque()
         self.keep_answers(answers)
         self._report_stored()
 
     def _on_hello_wanted(self, _: messages.HelloWanted) -> None:
-        # A restarted scheduler answers each message so. One hello answers all of them, unless it was lost with the
-        # connection: then a heartbeat was sent after it, and is answered so again.
+        # A restarted scheduler answers each message like this. One hello is enough for all of them, unless it was lost
+        # with the connection. In that case the scheduler answers a later heartbeat like this again.
         if self._is_joined or self._has_heartbeat_since_hello:
             self._rejoin()
 
     def _rejoin(self) -> None:
-        """Send a hello that names the tasks which run."""
+        """Send a hello that names the running tasks."""
         self._is_joined = False
         self._has_heartbeat_since_hello = False
         self.queue.clear()
-        # First the answers, then the names: a task that ends in between is not named, so `keep_answers` drops it.
+        self.ahead.clear()
+        # First the answers, then the names: a task that ends between the two steps is not named, so `keep_answers`
+        # drops its answer.
         self.answers.clear()
         self.costs.clear()
         self.errors.clear()
         self.tracebacks.clear()
+        self.calls.clear()
         running = self.running
-        names = [*self.suspended] if running is None else [*self.suspended, name_of(running)]
+        names = [*self.suspended] if running is None else [*self.suspended, attempt_of(running)]
         self._hello_tasks = frozenset(names)
         self._stale_stops = self._stopped.intersection(names)
         self.answers = deque()
@@ -366,6 +406,7 @@ _HANDLERS_JOINED: dict[type, Callable[[WorkerSession, Any], None]] = {
     messages.Function: WorkerSession._on_function,
     messages.ForgetFunctions: WorkerSession._on_forget_functions,
     messages.Object: WorkerSession._on_object,
+    messages.Inputs: WorkerSession._on_inputs,
     messages.ForgetObjects: WorkerSession._on_forget_objects,
     messages.Retract: WorkerSession._on_retract,
     messages.Stop: WorkerSession._on_stop,

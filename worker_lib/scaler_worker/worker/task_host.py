@@ -1,7 +1,7 @@
 """Suspends and resumes tasks that wait for their children: the worker as a nested client sees it.
 
-scaler_client.nested.task_host has the protocol. A suspended task stays in its thread, which waits. Another thread goes
-on with the queue.
+scaler_client.nested.task_host has the protocol. A suspended task stays in its thread, which waits. Another thread runs
+the queued tasks.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import threading
 import time
 from dataclasses import dataclass
 
-from scaler_client.protocol.messages import FLAG_STREAM_OUTPUT, Output, TaskName
+from scaler_client.protocol.messages import FLAG_STREAM_OUTPUT, Output, TaskAttempt
 from scaler_worker.output.task_output import TaskOutput
-from scaler_worker.task_rows import Row, depth_of, flags_of, name_of, priority_of
+from scaler_worker.task_rows import Row, attempt_of, depth_of, flags_of, priority_of
 from scaler_worker.worker.runner import Runner, TaskSlot
 from scaler_worker.worker.running_task import Suspension
 
-LOOK_SECONDS = 0.25
-LOOKS_A_SECOND = 100
-"""How often a suspended task looks whether it is stopped: every LOOK_SECONDS, but all suspended tasks of a worker
-together at most LOOKS_A_SECOND times. Only its latch ends a thread's wait. Mostly a stop releases the latch at once,
-because the children are stopped as well."""
+CHECK_SECONDS = 0.25
+CHECKS_PER_SECOND = 100
+"""How often a suspended task checks whether it is stopped: every CHECK_SECONDS, but all suspended tasks of a worker
+together at most CHECKS_PER_SECOND times. Only its latch ends a thread's wait. Usually a stop releases the latch at
+once, because the children are stopped too."""
 
 
 @dataclass(frozen=True)
 class WorkerIdentity:
-    """What a nested client tells the scheduler of the worker that it lives in."""
+    """The data about the worker that its nested client sends to the scheduler."""
 
     address: str
     """The scheduler's."""
@@ -60,12 +60,12 @@ class WorkerTaskHost:
             task = self._current = SuspendableTask(self, row)
         return task
 
-    def forward_output(self, parents: list[TaskName], output: Output) -> None:
+    def forward_output(self, parents: list[TaskAttempt], output: Output) -> None:
         self._output.forward(parents, output)
 
     def suspend(self, task: SuspendableTask) -> Suspension:
-        # A stop that comes before `session.suspend` leaves the task as it was. If a signal handler of the task's own
-        # raises after that, the run loop clears up at the task's end.
+        # A stop that comes before `session.suspend` leaves the task as it was. If a signal handler of the task raises
+        # an exception after that, the run loop cleans up at the task's end.
         self._slot.wakeup.set()
         with self._slot.connection.lock:
             if self._interruption.is_due(task.name):
@@ -89,7 +89,7 @@ class WorkerTaskHost:
     def wait(self, task: SuspendableTask, latch: threading.Lock, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self._interruption.is_due(task.name):
-            seconds = max(LOOK_SECONDS, len(self._session.suspended) / LOOKS_A_SECOND)
+            seconds = max(CHECK_SECONDS, len(self._session.suspended) / CHECKS_PER_SECOND)
             if deadline is not None:
                 seconds = min(seconds, max(0.0, deadline - time.monotonic()))
             if latch.acquire(timeout=seconds) or (deadline is not None and time.monotonic() >= deadline):
@@ -112,7 +112,7 @@ class SuspendableTask:
 
     def __init__(self, host: WorkerTaskHost, row: Row) -> None:
         self.row = row
-        self.name: TaskName = name_of(row)
+        self.name: TaskAttempt = attempt_of(row)
         self.depth = depth_of(row)
         self.priority = priority_of(row)
         self.stream_output = bool(flags_of(row) & FLAG_STREAM_OUTPUT)

@@ -7,9 +7,10 @@ In other threads, the interpreter sets an asynchronous exception, which may be r
 clears an exception that was not raised, when the task is over (`Interruption.finish`).
 
 A task is interrupted only at a safe point (safe_points.py). The long-task watcher tries again every millisecond, or as
-soon as it gets the GIL. If no safe point comes, the scheduler has the process ended after its grace time. The signal's
-handler sees where it raises. An asynchronous exception may be raised later than it was set, so its traceback is
-examined when the task is over. A damaged process ends and is replaced.
+soon as it gets the GIL. If no safe point comes, the scheduler has the process killed after its grace time: for example,
+a function of a C extension reaches none before it returns. The signal's handler sees where it raises. An asynchronous
+exception may be raised later than it was set, so its traceback is examined when the task is over. A damaged process
+ends and is replaced.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from types import FrameType
 from typing import Any
 
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_worker.task_rows import name_of
+from scaler_worker.task_rows import attempt_of
 from scaler_worker.worker.interruption import TEXT, Interruption
 from scaler_worker.worker.run_token import RunToken
 from scaler_worker.worker.safe_points import Place, place_of, stack, was_raised_unsafely
@@ -60,14 +61,18 @@ class ThreadInterruption(Interruption):
         self._next_signal = 0.0
         """When to send the next signal even if the handler has not ended."""
         self._seen: tuple[int, int] = (0, 0)
-        """The frame's id and instruction where the signal's handler last found the main thread in shared code."""
+        """The id and the instruction of the frame in which the signal's handler last found the main thread in shared
+        code.
+        """
         self._seen_at = 0.0
         self._traced: FrameType | None = None
         """The frame of the main thread that is to be interrupted at its next line."""
 
     def use_signals(self) -> None:
-        """Interrupt the calling thread by signals: the main thread, where tasks will run. Without signals nothing wakes
-        a task that sleeps."""
+        """Interrupt the calling thread by signals: the main thread, where tasks will run.
+
+        Without signals nothing wakes a sleeping task.
+        """
         if hasattr(signal, "pthread_kill"):
             signal.signal(signal.SIGUSR2, self._on_signal)
             self._main = threading.get_ident()
@@ -76,9 +81,8 @@ class ThreadInterruption(Interruption):
         if not self._is_set:
             return
         self._is_set = False
-        # Another exception takes its place and is raised here. With no exception in its place, Python before 3.13 would
-        # look for one at every later check, and Python 3.11 never gets past such a check at the start of a traced
-        # function.
+        # Another exception takes its place and is raised here. Without another exception, Python before 3.13 would look
+        # for one at every later check. Python 3.11 would never get past such a check at the start of a traced function.
         try:
             _set_exception(threading.get_ident(), _Discarded)
             while True:
@@ -124,7 +128,7 @@ class ThreadInterruption(Interruption):
         running = self._session.running
         if running is None or self._token.holder != self._main:
             return
-        name = name_of(running)
+        name = attempt_of(running)
         # A task that is in `suspended` as well is just being suspended or resumed: `resume` raises the error.
         if name in self._due and name not in self._session.suspended and self._is_safe(frame):
             self._end_trace()
@@ -181,13 +185,13 @@ class ThreadInterruption(Interruption):
         exception is caught."""
         running = self._session.running
         if running is not None and threading.get_ident() == self._token.holder:
-            self._due.discard(name_of(running))
+            self._due.discard(attempt_of(running))
             self._raised = raised
             self._is_set = False
 
 
 def _trace_no_call(_frame: FrameType, _event: str, _: object) -> None:
-    """Trace nothing of a function that is called."""
+    """Do not trace called functions."""
 
 
 def _exception_class(note: Callable[[TaskStoppedError], None]) -> type[TaskStoppedError]:

@@ -1,4 +1,4 @@
-"""The wakeup of the thread that runs tasks: there is something to do besides the queue."""
+"""Wakes the thread that runs tasks, if there is work besides the queue."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from scaler_client.net.wakeup import WakeupFd
 
 
 class Wakeup:
-    """A flag with a descriptor. Any thread or signal handler sets it, after it has put down the reason.
+    """A flag with a descriptor. Any thread or signal handler sets it, after it has stored the reason.
 
-    The run loop reads `is_set` once a task: one attribute for all reasons, as each further look costs a hundredth of a
-    no-op task. It clears the flag first, and then looks at every reason.
+    The run loop reads `is_set` once a task: one attribute for all reasons, because each further check costs a hundredth
+    of a no-op task. It clears the flag first, and then checks every reason.
     """
 
     def __init__(self) -> None:
