@@ -22,10 +22,10 @@ First `hello`, `presence` and `snapshot` (if there is one), in this order. Then 
     kind], ...], the outcomes of executions. A kind is "good", "neutral" or "failed". A number that is not listed is
     unknown and neutral.
 
-`presence`: `presence`: "unheard" (nothing came from the address yet), "there", "gone" or "other version"; `since`: when
+`presence`: `presence`: "unknown" (nothing came from the address yet), "up", "down" or "incompatible"; `since`: when
     that began; `problem`: why nothing can be shown, "" if no reason is known; `schedulers`: how many schedulers have
     published there; `missed_snapshots`, `missed_history` (rows), `malformed` (messages). Sent whenever one of these
-    changes, also to paused pages. When the scheduler is gone, everything else stays as it was.
+    changes, also to paused pages. While the scheduler is down, all other data stay as they were.
 
 `snapshot`: sent at every interval.
     `now`, `uptime`, `started` (unix time), `version`, `incarnation`, `address` (where the scheduler is bound), `host`,
@@ -49,7 +49,7 @@ The topics are sent only to pages that watch them. A message's type is its topic
     `waiting`, `blocked`, `queued`, `running`, `suspended`, `workers`, `clients`, `memory` (of the scheduler),
     `worker_memory` (of all workers together), `cpu`, `loop` (percent). The first message has all points of the window,
     later messages have the new ones. A point with a `time` and null in all other columns is a gap: the scheduler was
-    gone. Every second has a point, whatever the interval.
+    down. Every second has a point, whatever the interval.
 
 `tasks`: ended executions. An execution is one attempt of a task. They come in chunks in the order of their ends: first
     those of the window, later new ones. Each chunk is self-contained: `chunk` (its number), `base` (unix time in whole
@@ -76,17 +76,17 @@ The topics are sent only to pages that watch them. A message's type is its topic
     (seconds since its last heartbeat), `workers`.
 
 `clients`: `now` and `columns`: `id`, `name`, `worker` (the identity of the worker that a nested client lives in, "" for
-    other clients), `waiting`, `others` (open tasks that do not wait), `objects`, `object_bytes`, `done`, `done_rate`
-    (tasks whose answer was sent to it).
+    other clients), `waiting`, `not_waiting` (open tasks that a worker holds, or that are blocked), `objects`,
+    `object_bytes`, `done`, `done_rate` (tasks whose answer was sent to it).
 
 `functions`: `now` and `columns`, since the scheduler's start: `name`, `open` (tasks now), `done`, `failed`, `rate`
-    (done per second), `mean` (seconds), `clients`, `bytes`; `given` (names that its recent tasks were given, separated
-    by commas); and of the executions that the server keeps, by name: `recent`, `recent_failed`, `p50`, `p99`, `longest`
+    (done per second), `mean` (seconds), `clients`, `bytes`; `task_names` (names of its recent tasks, separated by
+    commas); and of the executions that the server keeps, by name: `recent`, `recent_failed`, `p50`, `p99`, `longest`
     (seconds; null: none). Percentiles come from buckets an eighth of a power of two wide, so they are accurate to 4.5
     percent.
 
-`objects`: `now` and `columns`: `client`, `id`, `name`, `bytes`, `tasks` (that will read it), `state` ("to come",
-    "here", "on a host").
+`objects`: `now` and `columns`: `client`, `id`, `name`, `bytes`, `tasks` (that will read it), `state` ("pending",
+    "in memory", "on a host").
 
 `graphs`: `now`, `total` (nodes of all open graphs) and `columns` of the nodes that are shown: `client`, `id`, `name`,
     `state` ("blocked", "waiting", "running", "done", "failed"), `graph` (the client's number of the graph, "" for a
@@ -150,10 +150,10 @@ GOOD_OUTCOMES = frozenset((0, 8, 10))
 NEUTRAL_OUTCOMES = frozenset((6, RETURNED))
 
 PRESENCES = {
-    Presence.UNHEARD: "unheard",
-    Presence.THERE: "there",
-    Presence.GONE: "gone",
-    Presence.OTHER_VERSION: "other version",
+    Presence.UNKNOWN: "unknown",
+    Presence.UP: "up",
+    Presence.DOWN: "down",
+    Presence.INCOMPATIBLE: "incompatible",
 }
 
 

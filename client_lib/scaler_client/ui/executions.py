@@ -1,7 +1,7 @@
 """Joins rows of history to executions, and keeps the newest ones for the timeline, the task log and durations.
 
-It has no socket and no clock. The rows of a task come one by one (submitted, dispatched, started, ended). What is known
-of open tasks is kept in two generations, so that a task whose end was missed is forgotten after a while.
+It has no socket and no clock. The rows of a task come one by one (submitted, dispatched, started, ended). The data of
+open tasks are kept in two generations. So a task whose end was missed is forgotten after a while.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Key = tuple[int, int]
 
 
 class _RecentTasks(Generic[_Known]):
-    """What is known of the newest tasks: at least `limit` of them, at most twice as many."""
+    """The data of the newest tasks: at least `limit` tasks, at most twice as many."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -190,8 +190,8 @@ class Executions:
 def _end_times(history: History) -> list[int]:
     """The ends of executions, in microseconds of the scheduler's uptime.
 
-    The scheduler may hear of many at once. Executions of one worker that ended in the same moment are placed one before
-    the other.
+    The scheduler may learn of many ends at once. Executions of one worker that ended in the same moment are placed one
+    after the other.
     """
     ends = list(history.times)
     workers, durations = history.workers, history.durations

@@ -26,7 +26,7 @@ CLOCK_STEP = MICROSECONDS // 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What is kept: the most executions, and for how many seconds."""
+    """The limits of the kept data: the most executions, and for how many seconds."""
 
     tasks: int
     window: float
@@ -77,14 +77,14 @@ class LiveState:
         return self.reader.view
 
     def refresh(self, now: float) -> None:
-        """Process what is new in the reader. `now` is the time of the reader's clock."""
+        """Process the reader's new data. `now` is the time of the reader's clock."""
         view = self.reader.view
         if view is not None and view is not self._current_view:
             self._current_view = view
             self._apply_view(view)
             self.updates += 1
             self.updated_at = now
-        if self.reader.presence is Presence.GONE:
+        if self.reader.presence is Presence.DOWN:
             self.series.add_gap()
         if self.reader.graphs != self._graphs:
             self._graphs = self.reader.graphs
@@ -97,7 +97,7 @@ class LiveState:
         self.reader.graphs = None
 
     def set_connection_problem(self, problem: str) -> bool:
-        """Note why nothing may arrive. Returns whether that is new."""
+        """Note why no message can arrive. Returns whether the reason is new."""
         before, self._connection_problem = self._connection_problem, problem
         return problem != before
 
@@ -187,7 +187,7 @@ class LiveState:
                 "type": "presence",
                 "presence": PRESENCES[reader.presence],
                 "since": round(reader.since + self._unix_offset, 3),
-                "problem": self._connection_problem if reader.presence is Presence.UNHEARD else reader.problem,
+                "problem": self._connection_problem if reader.presence is Presence.UNKNOWN else reader.problem,
                 "schedulers": reader.schedulers,
                 "missed_snapshots": reader.missed_snapshots,
                 "missed_history": reader.missed_history,
@@ -205,7 +205,7 @@ MIN_KEPT_NAMES = 10_000
 
 
 def _update_names(names: dict[int, str], identities: list[int], now: list[str]) -> None:
-    """Add names. A peer that is gone keeps its name until the table has become too large."""
+    """Add names. A disconnected peer keeps its name until the table has become too large."""
     if len(names) > max(MIN_KEPT_NAMES, NAMES_PER_IDENTITY * len(identities)):
         names.clear()
     names.update(zip(identities, now))

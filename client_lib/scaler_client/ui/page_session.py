@@ -1,6 +1,6 @@
-"""What one page was sent, and what it is sent next. It has no socket.
+"""The state of one page: the data that it was sent, and its next messages. It has no socket.
 
-There is no queue. A page that reads slowly falls behind in numbers, and is then sent the newest state.
+There is no queue. A page that reads slowly misses snapshots, and is then sent the newest state.
 """
 
 from __future__ import annotations

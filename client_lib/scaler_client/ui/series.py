@@ -54,7 +54,7 @@ class Series:
         self.points.append(numbers)
 
     def add_gap(self) -> None:
-        """Add a gap after the last point: the scheduler is gone."""
+        """Add a gap after the last point, because the scheduler is down."""
         if self.points and self.points[-1][1] is not None:
             self.points.append((self.points[-1][0], *[None] * (len(COLUMNS) - 1)))
 

@@ -14,6 +14,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from .. import __version__
+from ..commands.addresses import bind_error_text
 from ..commands.options import EXIT_UNAVAILABLE, fail, interpreter
 from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..monitor.reader import Presence
@@ -54,7 +55,7 @@ class _Server:
         self._token = config.token or ("" if is_loopback(config.host) else generate_token())
         self._application = WebApplication(self._live, Access(self._token), self._subscribe)
         self._subscribed: set[bytes] = set()
-        self._presence = Presence.UNHEARD
+        self._presence = Presence.UNKNOWN
 
     async def serve(self) -> int:
         config, loop = self._config, asyncio.get_running_loop()
@@ -91,7 +92,7 @@ class _Server:
         parent = self._config.parent_process
         while not ended.is_set():
             if parent and os.getppid() != parent:
-                _log.info("the parent process %d is gone", parent)
+                _log.info("the parent process %d has ended", parent)
                 return
             self._read()
             self._subscribe()
@@ -105,12 +106,12 @@ class _Server:
     def _read(self) -> None:
         is_new = self._monitor.read()
         reader = self._monitor.reader
-        if reader.presence is Presence.UNHEARD:
+        if reader.presence is Presence.UNKNOWN:
             problem = self._monitor.connection_problem()
             if self._live.set_connection_problem(problem):
                 is_new = True
                 if problem:
-                    _log.warning("the scheduler is not heard: %s", problem)
+                    _log.warning("no message from the scheduler: %s", problem)
         if is_new:
             self._live.refresh(time.monotonic())
             self._application.notify_pages()
@@ -149,5 +150,5 @@ def _is_own_error(record: logging.LogRecord) -> bool:
 
 def _reason(error: OSError) -> str:
     if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
+        return bind_error_text(error.errno)
     return error.strerror or str(error)

@@ -18,7 +18,7 @@ MAX_ENDED_FUNCTIONS = 1000
 """The limit of functions without a row in the snapshot, equal to the scheduler's: programs with lambdas have
 thousands."""
 
-_OBJECT_STATES = {ObjectState.TO_COME: "to come", ObjectState.HERE: "here", ObjectState.ON_HOST: "on a host"}
+_OBJECT_STATES = {ObjectState.PENDING: "pending", ObjectState.IN_MEMORY: "in memory", ObjectState.ON_HOST: "on a host"}
 
 
 def snapshot_message(view: SnapshotView) -> Message:
@@ -166,7 +166,7 @@ def clients_message(view: SnapshotView) -> Message:
             "name": [row.name for row in rows],
             "worker": [str(row.worker) if row.worker else "" for row in rows],
             "waiting": [row.waiting for row in rows],
-            "others": [row.others for row in rows],
+            "not_waiting": [row.not_waiting for row in rows],
             "objects": [row.objects for row in rows],
             "object_bytes": [row.object_bytes for row in rows],
             "done": [row.done for row in rows],
@@ -198,7 +198,7 @@ def functions_message(view: SnapshotView, durations: Mapping[str, FunctionDurati
             "mean": [*(row.mean_seconds for row in rows), *(durations[name].mean() for name in gone)],
             "clients": [*(row.clients for row in rows), *none],
             "bytes": [*(row.bytes for row in rows), *none],
-            "given": [*(row.given for row in rows), *([""] * len(gone))],
+            "task_names": [*(row.task_names for row in rows), *([""] * len(gone))],
             "recent": [0 if one is None else one.count for one in recent],
             "recent_failed": [0 if one is None else one.failed for one in recent],
             "p50": [None if one is None else one.percentile(50) for one in recent],
@@ -301,5 +301,5 @@ def _outcome(number: int) -> str:
 
 
 def _rounded(number: float) -> float:
-    """The number with one decimal, which is enough to show."""
+    """The number with one decimal, which is enough for display."""
     return round(number, 1)

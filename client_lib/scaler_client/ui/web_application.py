@@ -23,7 +23,7 @@ STATIC = Path(__file__).parent / "static"
 PUBLIC_PATHS = frozenset(("/health",))
 """Paths without a token: health checks need none."""
 MAX_PAGES = 100
-"""At the same time."""
+"""How many pages may be connected at the same time."""
 PING_SECONDS = 20.0
 """A browser that vanishes is detected after one and a half times this time."""
 CLOSE_SECONDS = 0.5
@@ -53,7 +53,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebApplication:
-    """All that is served.
+    """The web application.
 
     Args:
         live: what pages show.
@@ -66,7 +66,7 @@ class WebApplication:
         self._live = live
         self._access = access
         self._pages: dict[PageSession, asyncio.Event] = {}
-        """The connected pages, each with the event that says that there is something new."""
+        """The connected pages, each with the event that signals new data."""
         self._files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
         self._sockets: set[web.WebSocketResponse] = set()
 
@@ -84,7 +84,7 @@ class WebApplication:
         return application
 
     def notify_pages(self) -> None:
-        """Wake all pages: there is something new."""
+        """Wake all pages, because there are new data."""
         for event in self._pages.values():
             event.set()
 
@@ -135,7 +135,7 @@ class WebApplication:
 
     async def _health(self, _request: web.Request) -> web.Response:
         reader = self._live.reader
-        is_there = reader.presence is Presence.THERE
+        is_there = reader.presence is Presence.UP
         payload = {"status": "ok" if is_there else "unavailable", "scheduler": PRESENCES[reader.presence]}
         return web.Response(
             status=200 if is_there else 503, text=encode(payload) + "\n", content_type="application/json"
@@ -189,9 +189,9 @@ class WebApplication:
 
 
 TOKEN_NEEDED = (
-    "A token is needed: open this address with /?token=TOKEN behind it (scaler_ui printed the token at its start, if\n"
-    "none was configured), or send 'Authorization: Bearer TOKEN'. If you have just followed a link with the token,\n"
-    "reload this page.\n"
+    "This page needs a token. Append /?token=TOKEN to its address, or send 'Authorization: Bearer TOKEN'.\n"
+    "scaler_ui printed the token at its start, if none was configured.\n"
+    "If you have just followed a link with the token, reload this page.\n"
 )
 
 

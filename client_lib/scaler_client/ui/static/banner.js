@@ -42,8 +42,8 @@ export class Banner {
   update() {
     const { presence, snapshot, hello } = this.model;
     setText(this.where, visible(snapshot?.address || hello?.address || ""));
-    if (presence?.presence === "gone") this.goneSince ??= presence.since;
-    else if (presence?.presence === "there" && this.goneSince !== null) {
+    if (presence?.presence === "down") this.goneSince ??= presence.since;
+    else if (presence?.presence === "up" && this.goneSince !== null) {
       this.recovery = { at: Date.now(), since: presence.since, gone: this.goneSince };
       this.goneSince = null;
     }
@@ -66,25 +66,25 @@ export class Banner {
     if (name === "lost") {
       const wait = Math.max(0, Math.ceil((details.retryAt - Date.now()) / 1000));
       const why = details.reason ? `: ${visible(details.reason)}` : ": the connection was closed or refused";
-      const text = `The server of this page is gone since ${clock(details.since)}${why}. Next try ${wait ? `in ${wait} s` : "now"}.`;
+      const text = `The server of this page has not answered since ${clock(details.since)}${why}. Next attempt ${wait ? `in ${wait} s` : "now"}.`;
       return { state: "lost", label: "No server", kind: "bad", text };
     }
     if (name === "connecting" || !presence) {
       return { state: "connecting", label: "Connecting", kind: "wait", text: this.isOverdue ? "The server of this page has not answered yet." : "" };
     }
-    if (this.model.refusal) return { state: "there", label: "Refused", kind: "bad", text: `The server rejected a message of this page: ${this.model.refusal}` };
-    if (presence.presence === "gone") {
+    if (this.model.refusal) return { state: "up", label: "Refused", kind: "bad", text: `The server rejected a message of this page: ${this.model.refusal}` };
+    if (presence.presence === "down") {
       const gone = duration(Math.max(0, Date.now() - presence.since * 1000)).replace(/\.\d+ s/, " s");
-      return { state: "gone", label: "Gone", kind: "bad", text: `The scheduler is gone since ${clock(presence.since * 1000)} (${gone}): nothing more comes from ${visible(hello?.address ?? "")}. It has stopped, or the network is interrupted. The page shows the last state, and continues when the scheduler is back.` };
+      return { state: "down", label: "Down", kind: "bad", text: `No message from the scheduler at ${visible(hello?.address ?? "")} since ${clock(presence.since * 1000)} (${gone}). It has stopped, or the network is interrupted. The page shows the last state, and continues when the scheduler is back.` };
     }
-    if (presence.presence === "other version") return { state: "gone", label: "Other version", kind: "bad", text: presence.problem };
-    if (presence.presence === "unheard") {
+    if (presence.presence === "incompatible") return { state: "down", label: "Other version", kind: "bad", text: presence.problem };
+    if (presence.presence === "unknown") {
       return { state: "connecting", label: "Waiting", kind: "wait", text: waiting(presence, hello) };
     }
     if (this.recovery && Date.now() - this.recovery.at < BACK_MILLISECONDS) {
-      const text = `The scheduler is back since ${clock(this.recovery.since * 1000)}. It was gone since ${clock(this.recovery.gone * 1000)}.`;
-      return { state: "there", label: "Live", kind: "good", text };
+      const text = `The scheduler is back. It sent no messages from ${clock(this.recovery.gone * 1000)} to ${clock(this.recovery.since * 1000)}.`;
+      return { state: "up", label: "Live", kind: "good", text };
     }
-    return { state: "there", label: "Live" };
+    return { state: "up", label: "Live" };
   }
 }

@@ -1,4 +1,4 @@
-// Formats numbers, times and names.
+// Formats numbers, times, names and states.
 
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -84,3 +84,16 @@ export function cut(text, most = 80) {
   const end = Math.floor(most / 3);
   return `${shown.slice(0, most - end - 1)}…${shown.slice(-end)}`;
 }
+
+const [AGENT_CONNECTED, HOLDS_TASK, RUNS_LONG, DOES_NOT_ANSWER, RETIRING] = [1, 2, 4, 8, 16];
+
+/** The state of a worker in one or two words, from its flags. */
+export function workerState(row) {
+  if (row.flags & DOES_NOT_ANSWER) return "silent";
+  if (!(row.flags & AGENT_CONNECTED)) return "no agent";
+  if (row.flags & RETIRING) return "retires";
+  if (row.flags & RUNS_LONG) return "long task";
+  return row.running ? "busy" : row.flags & HOLDS_TASK ? "has tasks" : "idle";
+}
+
+export const WORKER_STATE_CLASSES = { silent: "bad", "no agent": "bad", retires: "muted", "long task": "good", busy: "good", "has tasks": "good", idle: "muted" };

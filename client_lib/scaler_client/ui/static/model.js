@@ -60,11 +60,11 @@ export class Model {
 
   /**
    * The scheduler's present time (milliseconds of unix time), also between its messages. It stops when the
-   * scheduler is gone.
+   * scheduler is down.
    */
   get now() {
     if (this.clockOffset === null) return Date.now();
-    if (this.presence?.presence === "gone") return this.lastMessageTime;
+    if (this.presence?.presence === "down") return this.lastMessageTime;
     return this.clock() + this.clockOffset;
   }
 

@@ -19,7 +19,7 @@ const GOLDEN_ANGLE = 137.50776;
 const [FIRST_HUE, HUES] = [48, 305];
 /** The number of candidates for each colour, and of earlier colours they are compared with. */
 const [CANDIDATES, COMPARED_COLOURS] = [48, 96];
-/** The number of colours. Nobody can tell more apart, and each one costs time. */
+/** The number of colours. People cannot tell more colours apart, and each colour costs time. */
 const COLOUR_COUNT = 100;
 
 const generated = { light: [], dark: [] };

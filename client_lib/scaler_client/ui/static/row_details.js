@@ -1,9 +1,8 @@
 // The dialog with the details of a worker, function or client, and its tasks.
 
 import { element, setText } from "./elements.js";
-import { bytes, clock, count, cut, duration, percent, rate, visible } from "./format.js";
+import { bytes, clock, count, cut, duration, percent, rate, visible, workerState } from "./format.js";
 import { VirtualTable } from "./virtual_table.js";
-import { stateOf } from "./views/worker_states.js";
 
 /** How many of its newest tasks are listed. */
 const MAX_TASKS = 500;
@@ -75,7 +74,7 @@ export class RowDetails {
     const { kind, model } = this;
     const found = kind.rows(model)?.find((row) => kind.same(row, this.row));
     this.row = found ?? this.row;
-    this.#showFacts([...(found ? [] : [["State", "gone"]]), ...kind.facts(this.row, model)]);
+    this.#showFacts([...(found ? [] : [["State", "not connected"]]), ...kind.facts(this.row, model)]);
     const tasks = model.executions.newestMatching(kind.includes(this.row), MAX_TASKS);
     const failed = tasks.filter((each) => each.failed).length;
     const all = tasks.length === MAX_TASKS ? `the newest ${count(MAX_TASKS)}` : count(tasks.length);
@@ -107,7 +106,7 @@ function workerFacts(row, model) {
   const client = model.clients?.find((each) => each.id === row.task_client)?.name;
   const runs = row.task ? `${visible(row.task)} (task ${row.task_id}), for ${duration(row.task_seconds * 1000)}` : "no known task";
   return [
-    ["State", stateOf(row)],
+    ["State", workerState(row)],
     ["Runs", runs],
     ...(row.task && client ? [["Client of the task", visible(client)]] : []),
     ["Host", visible(row.host)],
@@ -133,7 +132,7 @@ function functionFacts(row) {
     ["Longest", time(row.longest)],
     ["Clients", count(row.clients)],
     ["Size", bytes(row.bytes)],
-    ...(row.given ? [["Names given", visible(row.given)]] : []),
+    ...(row.task_names ? [["Names given", visible(row.task_names)]] : []),
   ];
 }
 
@@ -141,7 +140,7 @@ function clientFacts(row, model) {
   const worker = row.worker && (model.workers?.find((each) => each.id === row.worker)?.name ?? row.worker);
   return [
     ["Waiting", count(row.waiting)],
-    ["Other open tasks", count(row.others)],
+    ["Other open tasks", count(row.not_waiting)],
     ["Done", `${count(row.done)} (${rate(row.done_rate)})`],
     ["Objects", `${count(row.objects)}, ${bytes(row.object_bytes)}`],
     ...(worker ? [["Lives in worker", visible(worker)]] : []),

@@ -1,8 +1,7 @@
 // The view of clients: a row for each.
 
-import { element, setText } from "../elements.js";
+import { SearchField, element, setText } from "../elements.js";
 import { bytes, count, rate, visible } from "../format.js";
-import { SearchField } from "../search_field.js";
 import { VirtualTable } from "../virtual_table.js";
 
 export const clients = {
@@ -16,7 +15,7 @@ export const clients = {
 const COLUMNS = [
   { id: "name", title: "Client", width: 130, grow: 3, value: (row) => row.name, text: (row) => visible(row.name), full: (row) => visible(row.name) },
   number("waiting", "Waiting", 64, (row) => row.waiting, (row) => count(row.waiting), { hint: "Tasks that wait for a worker" }),
-  number("others", "Others", 60, (row) => row.others, (row) => count(row.others), { hint: "Open tasks that do not wait for a worker", from: 480 }),
+  number("not_waiting", "Others", 60, (row) => row.not_waiting, (row) => count(row.not_waiting), { hint: "Open tasks that do not wait for a worker", from: 480 }),
   number("done", "Done", 66, (row) => row.done, (row) => count(row.done), { hint: "Tasks whose answer was sent to it" }),
   number("done_rate", "Rate", 66, (row) => row.done_rate, (row) => rate(row.done_rate), { hint: "Done per second", from: 480 }),
   number("objects", "Objects", 70, (row) => row.objects, (row) => count(row.objects), { from: 640 }),

@@ -1,8 +1,7 @@
 // The view of functions: a row for each.
 
-import { element, setText } from "../elements.js";
+import { SearchField, element, setText } from "../elements.js";
 import { bytes, count, duration, rate, visible } from "../format.js";
-import { SearchField } from "../search_field.js";
 import { VirtualTable } from "../virtual_table.js";
 
 export const functions = {
@@ -30,7 +29,7 @@ const COLUMNS = [
 
 /** The function's name, with the names that its tasks were given. */
 function shownName(row) {
-  return row.given ? `${visible(row.name)} (${visible(row.given)})` : visible(row.name);
+  return row.task_names ? `${visible(row.name)} (${visible(row.task_names)})` : visible(row.name);
 }
 
 function number(id, title, width, value, text, more) {
@@ -79,7 +78,7 @@ class Functions {
 
   update() {
     const all = keyed(this.model.functions ?? []);
-    const shown = all.filter((row) => this.search.matches(row.name, row.given));
+    const shown = all.filter((row) => this.search.matches(row.name, row.task_names));
     const left = this.model.leftOut("functions");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
     const isKnown = Boolean(this.model.functions); // before the first snapshot "0 in all" would be wrong

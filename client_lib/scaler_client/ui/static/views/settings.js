@@ -39,7 +39,7 @@ class SettingsView {
   update() {
     const { hello, presence } = this.model;
     if (!hello) return;
-    const lost = presence?.missed_history ? ` ${presence.missed_history} events of tasks were lost on their way to the server.` : "";
+    const lost = presence?.missed_history ? ` ${presence.missed_history} events of tasks did not reach the server.` : "";
     this.kept.textContent =
       `Kept in this browser. The server (scaler_ui ${hello.version}) keeps the last ${span(hello.limits.window)} and ` +
       `${hello.limits.tasks.toLocaleString("en-US")} executions at most.${lost}`;

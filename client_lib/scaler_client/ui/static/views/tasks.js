@@ -1,8 +1,7 @@
 // The view of tasks: ended ones, newest first, or running ones.
 
-import { element, select } from "../elements.js";
+import { SearchField, element, select } from "../elements.js";
 import { clock, count, cut, duration, span, visible } from "../format.js";
-import { SearchField } from "../search_field.js";
 import { VirtualTable } from "../virtual_table.js";
 
 export const tasks = {

@@ -1,9 +1,8 @@
 // The view of the timeline: which worker ran which task when.
 
-import { element, setText } from "../elements.js";
+import { SearchField, element, setText } from "../elements.js";
 import { count, cut, duration, visible } from "../format.js";
 import { attachGestures } from "../gestures.js";
-import { SearchField } from "../search_field.js";
 import { DENSITIES } from "../settings.js";
 import { findAt } from "../timeline/lane_layout.js";
 import { AXIS_HEIGHT, Painter } from "../timeline/painter.js";
@@ -59,7 +58,7 @@ class Timeline {
     this.running = new Map(model.running.map((row) => [row.worker, { ...runningTask(row, model), function: model.executions.functions.ofRunning(row.name) }]));
     this.#resize();
     const gone = this.lanes.filter((lane) => !lane.isConnected).length;
-    const workers = `${count(this.lanes.length - gone)} workers${gone ? ` and ${count(gone)} that ${gone === 1 ? "is" : "are"} gone` : ""}`;
+    const workers = `${count(this.lanes.length - gone)} workers${gone ? ` and ${count(gone)} former ${gone === 1 ? "worker" : "workers"}` : ""}`;
     setText(this.note, `${count(model.executions.length)} tasks on ${model.workers === null ? `${count(this.lanes.length)} workers` : workers}`);
     setText(this.empty, this.search.isEmpty ? "No tasks in the window yet" : "No worker matches the filter");
     this.empty.hidden = model.executions.length + this.running.size > 0 && this.lanes.length > 0;
@@ -165,12 +164,11 @@ class Timeline {
     const now = model.now;
     viewport.setRange(this.#oldest(now), now);
     const { lanes, running, gutter, rowHeight, selected } = this;
-    const began = performance.now();
     const done = this.painter.paint({ lanes, running, viewport, gutter, rowHeight, selected, scrollTop: this.scroller.scrollTop, until: model.lastMessageTime ?? now });
-    const shown = { ...done, frames: ++this.frames, milliseconds: (performance.now() - began).toFixed(2), from: viewport.from, to: viewport.to };
+    const shown = { ...done, frames: ++this.frames, from: viewport.from, to: viewport.to };
     Object.assign(this.canvas.dataset, shown);
     this.live.setAttribute("aria-pressed", String(viewport.isFollowing));
-    if (viewport.isFollowing && !this.theme.reducedMotion && model.presence?.presence === "there") this.#scheduleNextDraw();
+    if (viewport.isFollowing && !this.theme.reducedMotion && model.presence?.presence === "up") this.#scheduleNextDraw();
   }
 
   /** Draw again as soon as following moves the drawing by a pixel. */

@@ -1,10 +1,8 @@
 // The view of workers: a row for each.
 
-import { element, setText } from "../elements.js";
-import { bytes, count, cut, duration, percent, rate, visible } from "../format.js";
+import { SearchField, element, setText } from "../elements.js";
+import { WORKER_STATE_CLASSES, bytes, count, cut, duration, percent, rate, visible, workerState } from "../format.js";
 import { VirtualTable } from "../virtual_table.js";
-import { SearchField } from "../search_field.js";
-import { STATE_CLASSES, stateOf } from "./worker_states.js";
 
 export const workers = {
   id: "workers",
@@ -16,7 +14,7 @@ export const workers = {
 
 const COLUMNS = [
   named("name", "Worker", 96, 2, (row) => row.name),
-  { id: "state", title: "State", width: 68, value: stateOf, text: stateOf, style: (row) => STATE_CLASSES[stateOf(row)] },
+  { id: "state", title: "State", width: 68, value: workerState, text: workerState, style: (row) => WORKER_STATE_CLASSES[workerState(row)] },
   { id: "task", title: "Runs", width: 90, grow: 2, value: (row) => row.task, text: (row) => cut(row.task, 60), full: (row) => visible(row.task) },
   number("seconds", "For", 76, (row) => (row.task ? row.task_seconds : -1), (row) => (row.task ? duration(row.task_seconds * 1000) : "–"), { from: 640 }),
   number("cpu", "CPU", 50, (row) => row.cpu, (row) => percent(row.cpu), { hint: "Of one core", from: 640 }),
@@ -72,7 +70,7 @@ class Workers {
 
   update() {
     const all = this.model.workers ?? [];
-    const shown = all.filter((row) => this.search.matches(row.name, row.host, row.task, row.capabilities, stateOf(row)));
+    const shown = all.filter((row) => this.search.matches(row.name, row.host, row.task, row.capabilities, workerState(row)));
     const left = this.model.leftOut("workers");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
     const isKnown = Boolean(this.model.workers); // before the first snapshot "0 in all" would be wrong
