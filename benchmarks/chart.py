@@ -1,19 +1,17 @@
-"""Draw README's chart, `benchmarks/rates.svg`, from the newest result that has the rate of `submit`.
+"""Bar charts as SVG; `benchmarks/rates.svg` is the one of `make bench`. `documents.py` writes them.
 
-    packaging/within.sh python -m benchmarks.chart
-
-A bar is a figure's median; the line on it goes from the slowest run to the fastest.
+A bar is a figure's median; the line on it goes from the least run to the greatest.
 """
 
 from __future__ import annotations
 
-import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent
-CHART = FOLDER / "rates.svg"
+from .report import number
+
 LABELS = {
     "map.rate": "Scaler, map",
     "submit.rate": "Scaler, submit one by one",
@@ -21,8 +19,8 @@ LABELS = {
 }
 OURS, OTHERS = "#3f6ad8", "#9aa3ad"
 
-WIDTH, LABEL_WIDTH, VALUE_WIDTH = 720, 210, 130
-TOP, ROW, BAR = 44, 38, 20
+WIDTH, LABEL_WIDTH, VALUE_WIDTH = 720, 240, 100
+TOP, ROW, BAR_HEIGHT = 44, 38, 20
 STYLE = (
     "text{font:14px system-ui,sans-serif;fill:#24292f}.title{font-weight:bold}"
     ".small{font-size:12px;fill:#57606a}.range{stroke:#24292f}"
@@ -31,33 +29,21 @@ STYLE = (
 
 
 @dataclass(frozen=True)
-class Rate:
-    """A figure in tasks a second."""
+class Bar:
+    """A figure of one system."""
 
     label: str
     least: float
     median: float
     most: float
+    is_ours: bool
 
 
-def newest_result(folder: Path = FOLDER / "results") -> dict[str, Any]:
-    """The newest result of full size that has the rate of `submit`.
-
-    Raises:
-        FileNotFoundError: the folder has none.
-    """
-    for path in sorted(folder.glob("*.json"), reverse=True):
-        result: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if not result["quick"] and any(rate.label == LABELS["submit.rate"] for rate in rates_of(result)):
-            return result
-    raise FileNotFoundError(f"no result in {folder} has the rate of submit: make bench ONLY=submit")
-
-
-def rates_of(result: dict[str, Any]) -> list[Rate]:
+def rates_of(result: dict[str, Any]) -> list[Bar]:
     """The figures of a result that the chart shows."""
     figures = {figure["name"]: figure for measure in result["measures"].values() for figure in measure["figures"]}
     return [
-        Rate(label, figures[name]["min"], figures[name]["median"], figures[name]["max"])
+        Bar(label, figures[name]["min"], figures[name]["median"], figures[name]["max"], label.startswith("Scaler"))
         for name, label in LABELS.items()
         if name in figures
     ]
@@ -65,43 +51,51 @@ def rates_of(result: dict[str, Any]) -> list[Rate]:
 
 def drawn(result: dict[str, Any]) -> str:
     """The chart of a result, as SVG."""
-    rates = rates_of(result)
-    most = max(rate.most for rate in rates)
-    scale = (WIDTH - LABEL_WIDTH - VALUE_WIDTH) / most
-    height = TOP + ROW * len(rates) + 26
-    title = "No-op tasks per second, 10 workers, tcp"
-    machine, versions = result["machine"], result["versions"]
-    scheduler = versions["scheduler"]
-    source = (
-        f"{result['date'][:10]}, {machine['cpu']}, {machine['cores']} cores, scheduler under "
-        f"{scheduler['implementation']} {scheduler['version']}; line: slowest to fastest run"
-    )
+    scheduler = result["versions"]["scheduler"]
+    source = f"{place_of(result)}, scheduler under {scheduler['implementation']} {scheduler['version']}"
+    return bar_chart("No-op tasks per second, 10 workers", source, rates_of(result))
+
+
+def place_of(result: dict[str, Any]) -> str:
+    """The date and the machine of a result."""
+    machine = result["machine"]
+    return f"{result['date'][:10]}, {machine['cpu']}, {machine['cores']} cores"
+
+
+def bar_chart(title: str, source: str, bars: Sequence[Bar]) -> str:
+    """A chart as SVG, one bar above the other. The scale is logarithmic if the bars differ by a factor of 30.
+
+    Args:
+        title: with the unit.
+        source: when and where it was measured.
+    """
+    least, most = min(bar.least for bar in bars), max(bar.most for bar in bars)
+    is_logarithmic = least > 0 and most > 30 * least
+    begin = 10.0 ** math.floor(math.log10(least) - 0.2) if is_logarithmic else 0.0
+
+    def length(value: float) -> float:
+        share = math.log(value / begin) / math.log(most / begin) if is_logarithmic else max(0.0, value) / most
+        return share * (WIDTH - LABEL_WIDTH - VALUE_WIDTH)
+
+    height = TOP + ROW * len(bars) + 26
+    scale = "; logarithmic scale" if is_logarithmic else ""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
         f'role="img" aria-label="{title}">',
         f"<style>{STYLE}</style>",
         f'<text x="0" y="20" class="title">{title}</text>',
     ]
-    for number, rate in enumerate(rates):
-        y = TOP + number * ROW
-        middle = y + BAR / 2
-        colour = OURS if rate.label.startswith("Scaler") else OTHERS
-        left, right = LABEL_WIDTH + rate.least * scale, LABEL_WIDTH + rate.most * scale
+    for position, bar in enumerate(bars):
+        y = TOP + position * ROW
+        middle = y + BAR_HEIGHT / 2
+        left, right = LABEL_WIDTH + length(bar.least), LABEL_WIDTH + length(bar.most)
         lines += [
-            f'<text x="0" y="{middle + 5:g}">{rate.label}</text>',
-            f'<rect x="{LABEL_WIDTH}" y="{y}" width="{rate.median * scale:.1f}" height="{BAR}" rx="3" '
-            f'fill="{colour}"/>',
+            f'<text x="0" y="{middle + 5:g}">{bar.label}</text>',
+            f'<rect x="{LABEL_WIDTH}" y="{y}" width="{length(bar.median):.1f}" height="{BAR_HEIGHT}" rx="3" '
+            f'fill="{OURS if bar.is_ours else OTHERS}"/>',
             f'<path class="range" d="M{left:.1f} {middle:g}H{right:.1f}" stroke-width="2"/>',
-            f'<text x="{right + 10:.1f}" y="{middle + 5:g}">{rate.median:,.0f}</text>',
+            f'<text x="{right + 10:.1f}" y="{middle + 5:g}">{number(bar.median)}</text>',
         ]
-    lines += [f'<text class="small" x="0" y="{height - 6}">{source}</text>', "</svg>", ""]
+    note = f"{source}; line: least to most of the runs{scale}"
+    lines += [f'<text class="small" x="0" y="{height - 6}">{note}</text>', "</svg>", ""]
     return "\n".join(lines)
-
-
-def main() -> None:
-    CHART.write_text(drawn(newest_result()), "utf-8")
-    print(CHART)
-
-
-if __name__ == "__main__":
-    main()

@@ -85,8 +85,8 @@ def _figures(what: str, name: str, contender: Contender) -> list[Figure]:
 
 def _ratios(keyed: Contender, plain: Contender) -> list[Figure]:
     of: list[tuple[str, str, Callable[[Contender], list[float]]]] = [
-        ("rate_ratio", "with keys to without: submit", lambda contender: contender.rates),
-        ("median_ratio", "with keys to without: one task", lambda contender: contender.medians),
-        ("large_ratio", "with keys to without: 1 MB", lambda contender: contender.larges),
+        ("rate_ratio", "ratio of the rates by submit, with keys to without", lambda contender: contender.rates),
+        ("median_ratio", "ratio of the times of one task, with keys to without", lambda contender: contender.medians),
+        ("large_ratio", "ratio of the times for 1 MB, with keys to without", lambda contender: contender.larges),
     ]
     return [Figure(f"encryption.{name}", what, "x", ratios(get(keyed), get(plain))) for name, what, get in of]

@@ -1,4 +1,4 @@
-"""The client's work on a graph before it sends anything: reading, culling, cycles and order, by both back ends.
+"""The client's work on a graph before it sends the first message: reading, culling, cycles, order. By both back ends.
 
 This needs no scheduler. GraphBLAS is measured if the extra `scaler-client[graphblas]` is installed.
 """
@@ -21,20 +21,21 @@ from .graph_shapes import INPUTS, LEVELS, Graph, levels, tree
 @dataclass(frozen=True)
 class Sizes:
     nodes: Sequence[int]
-    runs: int
+    runs: Sequence[int]
+    """For each number of nodes."""
 
 
-FULL = Sizes(nodes=(10_000, 100_000, 1_000_000), runs=3)
-QUICK = Sizes(nodes=(1_000,), runs=2)
+FULL = Sizes(nodes=(10_000, 100_000, 1_000_000), runs=(3, 3, 1))
+QUICK = Sizes(nodes=(1_000,), runs=(2,))
 
 
 def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     figures: list[Figure] = []
-    for nodes in sizes.nodes:
-        figures += _measure_shape("tree", f"a reduction of pairs, {nodes:,} nodes", tree(nodes), sizes.runs)
+    for nodes, runs in zip(sizes.nodes, sizes.runs, strict=True):
+        figures += _measure_shape("tree", f"a reduction of pairs, {nodes:,} nodes", tree(nodes), runs)
         title = f"{LEVELS} levels, {INPUTS} inputs a node, {nodes:,} nodes"
-        figures += _measure_shape("levels", title, levels(nodes), sizes.runs)
+        figures += _measure_shape("levels", title, levels(nodes), runs)
     return figures
 
 
@@ -46,8 +47,10 @@ def _measure_shape(shape: str, title: str, made: tuple[Graph, list[Hashable]], r
     if importlib.util.find_spec("graphblas") is not None:
         _seconds(graph, keys, GRAPHBLAS)  # the first call initializes GraphBLAS
         by_matrices = [_seconds(graph, keys, GRAPHBLAS) for _ in range(runs)]
-        figures.append(Figure(f"{name}.graphblas", "the same by GraphBLAS", "s", by_matrices))
-        figures.append(Figure(f"{name}.ratio", "ratio of the two", "x", ratios(python, by_matrices)))
+        figures.append(Figure(f"{name}.graphblas", f"{title}, by GraphBLAS", "s", by_matrices))
+        figures.append(
+            Figure(f"{name}.ratio", f"{title}, ratio of Python to GraphBLAS", "x", ratios(python, by_matrices))
+        )
     return figures
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Hashable
 from typing import Any
 
-from .workload import first
+from .workload import first, spin
 
 LEVELS = 20
 INPUTS = 3
@@ -28,13 +28,23 @@ def tree(count: int) -> tuple[Graph, list[Hashable]]:
     return graph, list(level)
 
 
-def levels(count: int) -> tuple[Graph, list[Hashable]]:
-    """Levels with the same number of nodes. Each node reads some nodes of the level below."""
+def levels(count: int, inputs: int = INPUTS) -> tuple[Graph, list[Hashable]]:
+    """Levels with the same number of nodes. Each node reads so many nodes of the level below."""
     chance = random.Random(1)
     width = count // LEVELS
     graph: Graph = {("node", 0, number): (first, 1, number) for number in range(width)}
     for level in range(1, LEVELS):
         for number in range(width):
-            others = [number, *(chance.randrange(width) for _ in range(INPUTS - 1))]  # so that every node is needed
+            others = [number, *(chance.randrange(width) for _ in range(inputs - 1))]  # so that every node is needed
             graph["node", level, number] = (first, *(("node", level - 1, other) for other in others))
     return graph, [("node", LEVELS - 1, number) for number in range(width)]
+
+
+def stencil(width: int, steps: int, seconds: float) -> tuple[Graph, list[Hashable]]:
+    """Steps of as many tasks of so many seconds. Each task reads its own and both neighbours' previous values."""
+    graph: Graph = {("step", 0, n): (spin, seconds) for n in range(width)}
+    for step in range(1, steps):
+        for n in range(width):
+            inputs = (("step", step - 1, other) for other in range(max(0, n - 1), min(width, n + 2)))
+            graph["step", step, n] = (spin, seconds, *inputs)
+    return graph, [("step", steps - 1, n) for n in range(width)]

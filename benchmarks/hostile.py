@@ -1,8 +1,8 @@
 """An honest client's throughput while a hostile peer is active, as a share of its throughput alone.
 
-All processes share the machine's cores. A flooder without a bound would take one core for itself. The measure is about
-the scheduler's time and not the machine's, so the hostile peer runs at niceness 19. Two rows show what any program
-costs on this machine: one that only computes at niceness 19 (`spinning`), and one at niceness 0 (`competing`).
+All processes share the machine's cores. An unlimited flooder would take one core for itself. The
+measure is about the scheduler's time, not the machine's, so the hostile peer runs at niceness 19. Two rows are for
+comparison: beside a program that only computes at niceness 19 (`spinning`), and at niceness 0 (`competing`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ from .scheduler_alone import LEASES, WINDOW, echoing_peers
 
 WORKERS = 4
 BOUNDED_RATE = 2000
-"""Messages a second of a bounded flooder: about as many as an honest peer of this measure sends."""
+"""Messages a second of a limited flood: about as many as an honest peer of this measure sends."""
+
+WARM_UP_STEP = 100
+"""Submits of a warm-up between two looks at the clock."""
 
 BAR = at_least(0.8)
 
 QUIET = {
-    "half_open": "200 connections that say nothing",
+    "half_open": "200 connections that send nothing",
     "half_message": "50 peers that stop in the middle of a message",
     "unread": "a client that never reads its 2,000 results of 16 KiB",
     "deaf": "20 subscribers that never read",
@@ -40,12 +43,12 @@ FLOODS = {
     "heartbeats": "heartbeats",
     "hellos": "hellos, each with the incarnation of another peer",
     "malformed": "malformed messages",
-    "strangers": "messages of a peer that never said hello",
-    "replays": "the honest client's own hello",
+    "strangers": "messages of a peer that never sent a hello",
+    "replays": "copies of the honest client's own hello",
     "cancels": "cancels of 1,000 unknown tasks",
-    "submits": "submits of one tiny task, answers unread",
+    "submits": "submits of one tiny task by a client that reads no answers",
     "subscriptions": "subscriptions at the monitor",
-    "connects": "connections, each closed at once",
+    "connects": "connections that are closed at once",
 }
 
 
@@ -53,17 +56,25 @@ FLOODS = {
 class Sizes:
     runs: int
     pairs: int
-    """Pairs of stretches in one run: one without the hostile peer, one with it."""
+    """Pairs of short measurements in one run: one without the hostile peer, and one with it."""
     batches: int
-    """Submits in one stretch."""
+    """Submits in one such measurement."""
     warm_up_batches: int
     """Submits before the first run, and again with each hostile peer, so that PyPy has compiled both."""
+    warm_up_seconds: float
+    """After so long a warm-up ends with fewer Submits, so that a slow machine does not take much longer."""
     settle_seconds: float
     """How long a hostile peer is active before a run begins."""
+    seconds: float
+    """After so long no further run with this peer begins."""
 
 
-FULL = Sizes(runs=5, pairs=4, batches=240, warm_up_batches=3000, settle_seconds=1.0)
-QUICK = Sizes(runs=1, pairs=1, batches=40, warm_up_batches=40, settle_seconds=0.1)
+FULL = Sizes(
+    runs=3, pairs=3, batches=160, warm_up_batches=2000, warm_up_seconds=1.5, settle_seconds=0.5, seconds=2.5
+)  # fmt: skip
+QUICK = Sizes(
+    runs=1, pairs=1, batches=40, warm_up_batches=40, warm_up_seconds=1.5, settle_seconds=0.1, seconds=0.0
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class Subject:
     name: str
     behaviour: str
     rate: int
-    """Messages a second; 0 means without bound."""
+    """Messages a second; 0: as many as the peer can send."""
     title: str
     bar: Bar | None = BAR
 
@@ -81,20 +92,29 @@ class Subject:
         arguments = (self.behaviour, address, monitor, str(client.incarnation), str(self.rate))
         is_quiet = self.behaviour in QUIET
         shares: list[float] = []
-        while len(shares) < sizes.runs:
+        begin = time.monotonic()
+        while not shares or (is_quiet and len(shares) < sizes.runs and time.monotonic() < begin + sizes.seconds):
             before = [_seconds(client, sizes.batches) for _ in range(sizes.pairs)] if is_quiet else []
             with running_module("hostile_peer", *arguments) as peer:
                 assert peer.stdout is not None
                 if peer.stdout.readline() != "ready\n":
                     raise RuntimeError(f"the hostile peer did not start: {self.behaviour}")
                 time.sleep(sizes.settle_seconds)
-                client.run(sizes.warm_up_batches, WINDOW)
+                _warm_up(client, sizes)
                 if is_quiet:
                     beside = [_seconds(client, sizes.batches) for _ in range(sizes.pairs)]
                     shares.append(sum(before) / sum(beside))
-                else:
-                    shares += [_share(client, peer.pid, sizes) for _ in range(sizes.runs)]
-        return Figure(f"hostile.{self.name}", f"an honest client's share with {self.title}", "x", shares, self.bar)
+                    continue
+                end = time.monotonic() + sizes.seconds
+                while not shares or (len(shares) < sizes.runs and time.monotonic() < end):
+                    shares.append(_share(client, peer.pid, sizes))
+        return Figure(
+            f"hostile.{self.name}",
+            f"share of its rate that an honest client keeps, beside {self.title}",
+            "x",
+            shares,
+            self.bar,
+        )
 
 
 @dataclass(frozen=True)
@@ -146,17 +166,17 @@ def measure(is_quick: bool) -> list[Figure]:
     subjects += [Subject(behaviour, behaviour, 0, title) for behaviour, title in QUIET.items()]
     floods = [
         [
-            Subject(behaviour, behaviour, BOUNDED_RATE, f"{BOUNDED_RATE:,} a second: {title}"),
-            Subject(f"{behaviour}_unbounded", behaviour, 0, f"without bound: {title}"),
+            Subject(behaviour, behaviour, BOUNDED_RATE, f"{title}, {BOUNDED_RATE:,} a second"),
+            Subject(f"{behaviour}_unbounded", behaviour, 0, f"{title}, as many as the peer can send"),
         ]
         for behaviour, title in FLOODS.items()
     ]
-    if is_quick:  # figures of small sizes mean nothing, and starting a scheduler takes longer than a flood
+    if is_quick:  # small sizes give no meaningful figures, and to start a scheduler takes longer than a flood
         groups = [[*subjects, *(subject for flood in floods for subject in flood)]]
     else:  # a scheduler for each flood: its leftovers must not slow the next one
         groups = [subjects, *floods]
     figures = [figure for group in groups for figure in _figures(group, sizes)]
-    return figures + [each.figure(min(sizes.runs, 3)) for each in HANDSHAKES]
+    return figures + [each.figure(sizes.runs) for each in HANDSHAKES]
 
 
 def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:
@@ -166,8 +186,17 @@ def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:
         monitor = f"ipc://{folder}/monitor"
         options = (*LEASES, "--monitor-address", monitor, "--logging-level", "ERROR")
         with running_scheduler(address, *options), echoing_peers(address, WORKERS) as client:
-            client.run(sizes.warm_up_batches, WINDOW)
+            _warm_up(client, sizes)
             return [subject.figure(client, address, monitor, sizes) for subject in subjects]
+
+
+def _warm_up(client: FakeClient, sizes: Sizes) -> None:
+    """Let PyPy compile what the scheduler does now."""
+    end = time.monotonic() + sizes.warm_up_seconds
+    left = sizes.warm_up_batches
+    while left > 0 and time.monotonic() < end:
+        client.run(min(left, WARM_UP_STEP), WINDOW)
+        left -= WARM_UP_STEP
 
 
 def _share(client: FakeClient, peer: int, sizes: Sizes) -> float:

@@ -1,7 +1,7 @@
 """`python -m benchmarks.hostile_peer BEHAVIOUR ADDRESS MONITOR VICTIM RATE`: a peer that behaves in one bad way.
 
-VICTIM is the incarnation of a working client. RATE is in messages a second; 0 means without bound. The process runs at
-niceness `NICENESS`, because a peer on another machine would take no processor time of this one.
+VICTIM is the incarnation of a working client. RATE is in messages a second; 0: as many as possible. Once the process is
+ready it runs at niceness `NICENESS`, because a peer on another machine would take no processor time of this one.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from .peers import FUNCTION_NUMBER, Peer
 from .processes import allow_many_files
 
 HALF_OPEN = 200
-"""Connections that say nothing."""
+"""The number of connections that send nothing."""
 
 HALF_SAID = 50
-"""Connections that begin a message."""
+"""The number of connections that begin a message."""
 
 UNREAD_RESULTS, UNREAD_BYTES = 2000, 16 << 10
 """The number of tasks of the client that never reads, and the size of their results."""
 
 DEAF = 20
-"""Subscribers that never read."""
+"""The number of subscribers that never read."""
 
 LONG_FRAME = 256 << 20
 """Bytes of the frame that is sent instead of a handshake."""
 
 SENT_SECONDS = 3.0
-"""How long it is sent before the peer reports that it is ready."""
+"""How long this frame is sent before the peer reports that it is ready."""
 
 NICENESS = 19
 
@@ -53,9 +53,9 @@ _VARIANTS = 500
 """Messages that are made in advance and sent repeatedly."""
 
 _STEP_SECONDS = 0.01
-"""The time between two bursts of a bounded rate."""
+"""The time between two bursts of a limited rate."""
 
-_MOST_BEHIND_SECONDS = 0.02
+_MAX_LAG_SECONDS = 0.02
 """Messages that are later than this are dropped: a stopped peer must not save up messages."""
 
 
@@ -189,7 +189,7 @@ def flood(context: Context, address: str, kind: str, rate: int) -> None:
 
 
 def strangers(context: Context, address: str, rate: int) -> None:
-    """Messages of a peer that never said hello."""
+    """Messages of a peer that never sent a hello."""
     stranger = _dealer(context, address)
     _ready()
     _send(stranger.send, _one(Submit(range(100), [FUNCTION_NUMBER], [b"tiny"] * 100)), rate)
@@ -213,14 +213,16 @@ def subscriptions(context: Context, monitor: str, rate: int) -> None:
 
 
 def connects(address: str, rate: int) -> None:
-    """Connections that are closed as soon as they exist."""
+    """Connections that are closed at once."""
     _ready()
     _send(lambda _: _tcp(address).close(), itertools.repeat(b""), rate)
 
 
-def spinning() -> None:
+def spinning(gives_way: bool) -> None:
     """No peer: a program that computes, at niceness 19 or 0, for comparison."""
-    _ready()
+    if gives_way:
+        _give_way()
+    print("ready", flush=True)
     for _ in itertools.repeat(None):
         pass
 
@@ -246,17 +248,19 @@ def _send(send: Callable[[bytes], object], frames: Iterator[bytes], rate: int) -
     while True:
         for frame in itertools.islice(frames, share):
             send(frame)
-        due = max(due + share / rate, time.monotonic() - _MOST_BEHIND_SECONDS)
+        due = max(due + share / rate, time.monotonic() - _MAX_LAG_SECONDS)
         time.sleep(max(0.0, due - time.monotonic()))
 
 
 def _ready() -> None:
+    _give_way()
     print("ready", flush=True)
 
 
 def _give_way() -> None:
-    """Call this before any thread is started: each thread inherits the niceness."""
-    os.nice(NICENESS)
+    """Not before the peer is ready: on a busy machine that would take it minutes."""
+    for thread in os.listdir("/proc/self/task"):
+        os.setpriority(os.PRIO_PROCESS, int(thread), NICENESS)
     try:
         with open("/proc/self/autogroup", "w") as group:  # where sessions share the processors
             group.write(str(NICENESS))
@@ -266,8 +270,6 @@ def _give_way() -> None:
 
 def main(behaviour: str, address: str, monitor: str, victim: int, rate: int) -> None:
     allow_many_files()
-    if behaviour != "competing":
-        _give_way()
     context: Context = zmq.Context()
     with ExitStack() as stack:
         if behaviour in FLOODS:
@@ -285,7 +287,7 @@ def main(behaviour: str, address: str, monitor: str, victim: int, rate: int) -> 
         elif behaviour == "deaf":
             deaf(context, monitor)
         elif behaviour in ("spinning", "competing"):
-            spinning()
+            spinning(gives_way=behaviour == "spinning")
         elif behaviour == "half_open":
             half_open(address, stack)
         elif behaviour == "half_message":

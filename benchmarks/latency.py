@@ -35,6 +35,8 @@ QUICK = Sizes(blocks=2, round_trips=100, warm_up_tasks=2_000, warm_up_round_trip
 
 _ARGUMENT = 12_345
 
+BAR = at_most(1.5)
+
 
 @dataclass
 class Contender:
@@ -57,24 +59,33 @@ class Contender:
 def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     with ExitStack() as stack:
-        raw = Contender(stack.enter_context(_raw_chain()))
+        raw = Contender(stack.enter_context(raw_chain(_ARGUMENT)))
         many = Contender(_submitter(stack.enter_context(client_of_combo()), sizes))
         single = Contender(_submitter(stack.enter_context(client_of_combo(1)), sizes))
-        for contender in (raw, many, single):
+        tcp = Contender(_submitter(stack.enter_context(client_of_combo(1, "tcp://127.0.0.1:*")), sizes))
+        contenders = raw, many, single, tcp
+        for contender in contenders:
             for _ in range(sizes.warm_up_round_trips):
                 contender.round_trip()
         for _ in range(sizes.blocks):
-            for contender in (raw, many, single):
+            for contender in contenders:
                 contender.run_block(sizes.round_trips)
+    many_title = f"one task, {WORKERS} workers"
     return [
         Figure("latency.raw_median", "raw ZeroMQ chain, there and back: median", "us", raw.medians),
         Figure("latency.raw_p99", "raw ZeroMQ chain: p99", "us", raw.p99s),
-        Figure("latency.median", f"one task, {WORKERS} workers, submit to result: median", "us", many.medians),
-        Figure("latency.p99", f"one task, {WORKERS} workers: p99", "us", many.p99s),
-        Figure("latency.ratio_to_raw", "ratio of the medians", "x", ratios(many.medians, raw.medians), at_most(1.6)),
+        Figure("latency.median", f"{many_title}, submit to result: median", "us", many.medians),
+        Figure("latency.p99", f"{many_title}: p99", "us", many.p99s),
+        Figure("latency.ratio_to_raw", "ratio of the medians", "x", ratios(many.medians, raw.medians), BAR),
+        Figure("latency.p99_ratio", "ratio of the p99s", "x", ratios(many.p99s, raw.p99s), BAR),
         Figure("latency.single_median", "one task, 1 worker: median", "us", single.medians),
         Figure("latency.single_p99", "one task, 1 worker: p99", "us", single.p99s),
-        Figure("latency.single_ratio", "ratio of the medians, 1 worker", "x", ratios(single.medians, raw.medians)),
+        Figure("latency.single_ratio", "ratio of the medians, 1 worker", "x", ratios(single.medians, raw.medians), BAR),
+        Figure("latency.single_p99_ratio", "ratio of the p99s, 1 worker", "x", ratios(single.p99s, raw.p99s), BAR),
+        Figure("latency.tcp_median", "one task, 1 worker, over tcp: median", "us", tcp.medians),
+        Figure("latency.tcp_p99", "one task, 1 worker, over tcp: p99", "us", tcp.p99s),
+        Figure("latency.tcp_ratio", "ratio of the medians, over tcp", "x", ratios(tcp.medians, raw.medians)),
+        Figure("latency.tcp_p99_ratio", "ratio of the p99s, over tcp", "x", ratios(tcp.p99s, raw.p99s)),
     ]
 
 
@@ -85,14 +96,19 @@ def _submitter(client: Client, sizes: Sizes) -> Callable[[], object]:
 
 
 @contextmanager
-def _raw_chain() -> Iterator[Callable[[], object]]:
-    # As many frames and bytes as the Submit of one task.
-    frames = encode(Submit([_ARGUMENT], [1], [serializer.dump_call((_ARGUMENT,), {})]))
-    with running_module("raw_chain", "router", python=scheduler_python()) as router:
+def raw_chain(argument: object, keys: str = "") -> Iterator[Callable[[], object]]:
+    """Run a raw chain; yield a function that sends a message there and back.
+
+    Args:
+        argument: the message has as many frames and bytes as the Submit of one task with this argument.
+        keys: a folder of keys; empty: the chain is not encrypted.
+    """
+    frames = encode(Submit([1], [1], [serializer.dump_call((argument,), {})]))
+    with running_module("raw_chain", "router", *filter(None, [keys]), python=scheduler_python()) as router:
         assert router.stdout is not None
         address = router.stdout.readline().strip()
-        with running_module("raw_chain", "worker", address):
-            dealer = connect(address, CLIENT)
+        with running_module("raw_chain", "worker", address, *filter(None, [keys])):
+            dealer = connect(address, CLIENT, keys)
             try:
                 _await_chain(dealer)
                 yield lambda: (dealer.send_multipart(frames), dealer.recv_multipart())

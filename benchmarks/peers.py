@@ -106,8 +106,8 @@ class FakeClient:
             raise RuntimeError("the number of answers is not the number of tasks")
 
 
-_MOST_ROWS = 1 << 16
-_DURATIONS = array("Q", [1000]) * _MOST_ROWS  # full length, as a worker's are
+_MAX_ROWS = 1 << 16
+_DURATIONS = array("Q", [1000]) * _MAX_ROWS  # full length, as a worker's are
 
 
 def echo(frame: bytes) -> bytes | None:

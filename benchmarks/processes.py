@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -98,6 +100,51 @@ def client_of_combo(workers: int = WORKERS, address: str | None = None, keys: st
         Client(combo, timeout_seconds=PATIENCE_SECONDS) as client,
     ):
         yield client
+
+
+@contextmanager
+def forked_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A ProcessPoolExecutor to compare with. Enter it before there are threads: it forks."""
+    pool = ProcessPoolExecutor(workers, initializer=leave_interrupts)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C queued tasks are of no use
+
+
+def leave_interrupts() -> None:
+    """Ignore Ctrl-C in the pool's processes: the main process handles it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Interrupt the main thread after so many seconds as Ctrl-C does: every measure ends its processes then.
+
+    Raises:
+        TimeoutError: the block has not ended in time.
+    """
+    expired = threading.Event()
+
+    def expire() -> None:
+        expired.set()
+        signal.pthread_kill(main, signal.SIGINT)
+
+    main = threading.main_thread().ident or 0
+    timer = threading.Timer(seconds, expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+        timer.cancel()
+        timer.join()  # so that an interrupt of the last moment is raised here
+    except KeyboardInterrupt:
+        if not expired.is_set():
+            raise
+        raise TimeoutError(f"not done within {seconds:.0f} s") from None
+    finally:
+        timer.cancel()
 
 
 def interrupt_on_signals() -> None:

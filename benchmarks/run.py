@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from . import (
+    data,
     encryption,
     graph_analysis,
     graph_rate,
@@ -30,12 +31,13 @@ from . import (
     monitor_cost,
     scheduler_alone,
     start_up,
+    stencil,
     submit_rate,
     waiting_memory,
 )
 from .figures import Figure
 from .machine import Disturbance, describe_machine, describe_source, describe_versions
-from .processes import ROOT, interrupt_on_signals
+from .processes import ROOT, interrupt_on_signals, time_limit
 from .report import save, table
 
 MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
@@ -46,11 +48,13 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "memory": waiting_memory.measure,
     "monitor": monitor_cost.measure,
     "sleep": makespan.measure,
-    "ipc": map_rate.measure_ipc,
+    "tcp": map_rate.measure_tcp,
     "start": start_up.measure,
     "large": large_argument.measure,
     "graph": graph_rate.measure,
+    "stencil": stencil.measure,
     "analysis": graph_analysis.measure,
+    "data": data.measure,
     "encryption": encryption.measure,
     "hostile": hostile.measure,
 }
@@ -60,6 +64,12 @@ QUIET_SECONDS = 1.0
 
 BUSY_PERCENT = 10.0
 """A load of other processes, in percent of all cores, from which on the line of a measure names it."""
+
+RUN_SECONDS = 12 * 60.0
+"""Of the whole run. What is left then gives no figures, and the last lines name it."""
+
+MEASURE_SECONDS = 4 * 60.0
+"""Of one measure, so that one that hangs loses no other."""
 
 INTERRUPTED = 130
 
@@ -118,8 +128,9 @@ def _run(names: Sequence[str], is_quick: bool, folder: Path) -> int:
     }
     print(_heading(result), flush=True)
     groups: list[tuple[str, list[Figure]]] = []
+    deadline = time.monotonic() + RUN_SECONDS
     for name in names:
-        figures, record = _measure(name, is_quick)
+        figures, record = _measure(name, is_quick, deadline)
         result["measures"][name] = record
         groups.append((name, figures))
     print(f"\n{table(groups)}\n\n{save(result, folder)}")
@@ -131,7 +142,7 @@ def _run(names: Sequence[str], is_quick: bool, folder: Path) -> int:
     return 1 if failed else 0
 
 
-def _measure(name: str, is_quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+def _measure(name: str, is_quick: bool, deadline: float) -> tuple[list[Figure], dict[str, Any]]:
     """Run one measure; return its figures and its entry for the JSON. An error of it is part of the entry."""
     print(f"[bench] {name} ... ", end="", flush=True)
     disturbance = Disturbance(0.1 if is_quick else QUIET_SECONDS)
@@ -139,7 +150,10 @@ def _measure(name: str, is_quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     figures: list[Figure] = []
     error = ""
     try:
-        figures = MEASURES[name](is_quick)
+        if begin >= deadline:
+            raise TimeoutError(f"the whole run has taken {RUN_SECONDS / 60:.0f} minutes")
+        with time_limit(min(MEASURE_SECONDS, deadline - begin)):
+            figures = MEASURES[name](is_quick)
     except Exception as raised:
         error = f"{type(raised).__name__}: {raised}"
         traceback.print_exc()

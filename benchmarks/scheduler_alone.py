@@ -74,7 +74,7 @@ class Subject:
         title = f"the scheduler alone between echoing peers, {self.interpreter}"
         return [
             Figure(f"{prefix}_rate", title, "tasks/s", self.rates, bar),
-            Figure(f"{prefix}_cpu", f"processor time with the I/O thread's, {name}", "us/task", self.cpu_microseconds),
+            Figure(f"{prefix}_cpu", f"processor time, I/O thread included, {name}", "us/task", self.cpu_microseconds),
             Figure(f"{prefix}_busy", f"share of the time that its loop ran, {name}", "%", self.busy_percent),
         ]
 

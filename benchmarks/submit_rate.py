@@ -1,25 +1,29 @@
 """The rate of no-op tasks by `submit`, one by one, in turn with a ProcessPoolExecutor.
 
+All ratios are to the pool's rate with gathered results, so a callback or `as_completed` costs only our side.
+
 Also the cost of checking whether the globals of a function of `__main__` have changed.
 """
 
 from __future__ import annotations
 
 import functools
-import signal
+import threading
 import time
 import timeit
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from scaler_client import Client
 from scaler_client.pickling.functions import FunctionTable
 
 from .figures import Figure, at_least, ratios
-from .processes import PATIENCE_SECONDS, WORKERS, client_of_combo
-from .workload import noop
+from .processes import PATIENCE_SECONDS, WORKERS, client_of_combo, forked_pool
+from .workload import identity, noop
+
+Submit = Callable[..., Future[Any]]
 
 
 @dataclass(frozen=True)
@@ -37,33 +41,77 @@ QUICK = Sizes(tasks=3_000, runs=2, warm_up_runs=1, looks=2_000)
 
 def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
-    ours: list[float] = []
+    ways: dict[str, Callable[[Submit, Client], object]] = {
+        "rate": lambda submit, client: _gather([submit(noop) for _ in range(sizes.tasks)]),
+        "values": lambda submit, client: _gather([submit(identity, number) for number in range(sizes.tasks)]),
+        "callbacks": lambda submit, client: _call_back([submit(noop) for _ in range(sizes.tasks)]),
+        "as_completed": lambda submit, client: _gather(client.as_completed([submit(noop) for _ in range(sizes.tasks)])),
+    }
+    ours: dict[str, list[float]] = {way: [] for way in ways}
     pools: list[float] = []
     # The pool goes first: it forks, which is safest before threads exist.
-    with _pool() as pool:
-        _rate(pool.submit, 10 * WORKERS)
+    with forked_pool(WORKERS) as pool:
+        _gather([pool.submit(noop) for _ in range(10 * WORKERS)])
         with client_of_combo() as client:
             for _ in range(sizes.warm_up_runs):
-                _rate(client.submit, sizes.tasks)
+                ways["rate"](client.submit, client)
             for _ in range(sizes.runs):
-                ours.append(_rate(client.submit, sizes.tasks))
-                pools.append(_rate(pool.submit, sizes.tasks))
+                for way, run in ways.items():
+                    ours[way].append(_rate(functools.partial(run, client.submit, client), sizes.tasks))
+                pools.append(_rate(functools.partial(ways["rate"], pool.submit, client), sizes.tasks))
     captures = [_captures_cost(sizes.looks) for _ in range(sizes.runs)]
-    what = f"{sizes.tasks:,} no-op tasks by submit, {WORKERS} workers, tcp"
+    what = f"{sizes.tasks:,} no-op tasks by submit, {WORKERS} workers"
     return [
-        Figure("submit.rate", what, "tasks/s", ours, at_least(200_000)),
+        Figure("submit.rate", what, "tasks/s", ours["rate"], at_least(200_000)),
         Figure("submit.pool_rate", f"{sizes.tasks:,} no-op tasks by ProcessPoolExecutor", "tasks/s", pools),
-        Figure("submit.ratio_to_pool", "ratio of the two", "x", ratios(ours, pools), at_least(12)),
-        Figure("submit.captures", "a function of __main__ with 5 globals against one of a module", "ns", captures),
+        *(_ratio(way, values, pools) for way, values in ours.items()),
+        Figure("submit.captures", "extra time to look up a function of __main__ with 5 globals", "ns", captures),
     ]
 
 
-def _rate(submit: Callable[[Callable[[], None]], Future[None]], tasks: int) -> float:
+_RATIOS = {
+    "rate": ("ratio_to_pool", "ratio of submit to ProcessPoolExecutor", 25),
+    "values": ("values_ratio_to_pool", "the same, with an argument and a result", None),
+    "callbacks": ("callbacks_ratio_to_pool", "the same, with a callback for each future", 15),
+    "as_completed": ("as_completed_ratio_to_pool", "the same, with as_completed", 15),
+}
+"""By way of collecting results: name and title of its ratio, and the bar."""
+
+
+def _ratio(way: str, ours: Sequence[float], pools: Sequence[float]) -> Figure:
+    name, title, bar = _RATIOS[way]
+    return Figure(f"submit.{name}", title, "x", ratios(ours, pools), None if bar is None else at_least(bar))
+
+
+def _rate(run: Callable[[], object], tasks: int) -> float:
     begin = time.perf_counter()
-    futures = [submit(noop) for _ in range(tasks)]
+    run()
+    return tasks / (time.perf_counter() - begin)
+
+
+def _gather(futures: Iterable[Future[Any]]) -> None:
     for future in futures:
         future.result(PATIENCE_SECONDS)
-    return tasks / (time.perf_counter() - begin)
+
+
+def _call_back(futures: Sequence[Future[None]]) -> None:
+    """Read all results in callbacks."""
+    left = len(futures)
+    is_over = threading.Event()
+
+    def read(future: Future[None]) -> None:
+        nonlocal left
+        future.result()
+        with lock:
+            left -= 1
+            if not left:
+                is_over.set()
+
+    lock = threading.Lock()
+    for future in futures:
+        future.add_done_callback(read)
+    if not is_over.wait(PATIENCE_SECONDS):
+        raise TimeoutError("the callbacks were not called")
 
 
 _OF_MAIN = """
@@ -82,21 +130,6 @@ def _captures_cost(looks: int) -> float:
     seconds = []
     for fn in (noop, names["noop"]):
         table.get(fn)
-        # The least of several: a disturbance of one must not reverse the difference.
+        # The minimum of several: a disturbance must not reverse the sign of the difference.
         seconds.append(min(timeit.repeat(functools.partial(table.get, fn), number=looks, repeat=5)))
     return (seconds[1] - seconds[0]) / looks * 1e9
-
-
-@contextmanager
-def _pool() -> Iterator[ProcessPoolExecutor]:
-    pool = ProcessPoolExecutor(WORKERS, initializer=_leave_interrupts)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C queued tasks are of no use
-
-
-def _leave_interrupts() -> None:
-    """Ignore Ctrl-C in the pool's processes: the main process handles it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""The scheduler's memory for a waiting task beyond the payload: a million tasks and no worker."""
+"""The scheduler's memory for a waiting task, without its payload: a million tasks and no worker."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ def measure(is_quick: bool) -> list[Figure]:
     sizes = QUICK if is_quick else FULL
     payload_bytes = sum(len(serializer.dump_call((number,), {})) for number in range(sizes.tasks))
     growths = [_growth(sizes) for _ in range(sizes.runs)]
-    title = f"{sizes.tasks:,} waiting tasks, no worker: scheduler's memory beyond the payload"
+    title = f"{sizes.tasks:,} waiting tasks, no worker: scheduler's memory without the payload"
     per_task = [(growth - payload_bytes) / sizes.tasks for growth in growths]
     return [
         Figure("memory.per_waiting_task", title, "bytes/task", per_task, at_most(200)),
-        Figure("memory.payload", "the payload of such a task", "bytes/task", [payload_bytes / sizes.tasks]),
-        Figure("memory.growth", "the scheduler's whole growth", "MB", [growth / 1e6 for growth in growths]),
+        Figure("memory.payload", "payload of one of these tasks", "bytes/task", [payload_bytes / sizes.tasks]),
+        Figure(
+            "memory.growth", "growth of the scheduler, payload included", "MB", [growth / 1e6 for growth in growths]
+        ),
     ]
 
 
