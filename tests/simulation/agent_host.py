@@ -1,18 +1,27 @@
-"""A compute host: the real agent session, a state page, and worker processes that start and end as the session says."""
+"""A compute host: the real agent session, a state page, and worker processes that the session starts and ends."""
 
 from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scaler_client.protocol.messages import ForgetObjects, Heartbeat, Hello, Message, Object, Role, WorkerHeartbeat
+from scaler_client.commands.object_files import ObjectName
+from scaler_client.protocol.messages import (
+    ForgetObjects,
+    Heartbeat,
+    Hello,
+    Message,
+    Object,
+    Payload,
+    Role,
+    WorkerHeartbeat,
+)
 from scaler_client.protocol.wire import decode, encode
 from scaler_worker.agent.effects import (
     Effect,
-    EndWorker,
     Exit,
     Log,
     MarkObjectLost,
@@ -21,13 +30,13 @@ from scaler_worker.agent.effects import (
     Send,
     SendHeartbeat,
     SendObjects,
+    SignalWorker,
     StartWorker,
     WriteObject,
 )
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import ProcessEnded
 from scaler_worker.fork_server.state_page import StatePage
-from scaler_worker.task_rows import ObjectName
 
 from .clock import Process
 from .host_files import HostFiles
@@ -133,7 +142,7 @@ class AgentHost:
         return not (self.is_full and self._chance.random() < 0.5)
 
     def stop(self) -> None:
-        """Stop the agent in order, as SIGTERM does."""
+        """Stop the agent as SIGTERM does."""
         if self.process.is_alive:
             self.world.trace.note(self.name, "is told to stop")
             # Some at once, others when the running task has ended. No draw decides it, because a draw would change all
@@ -222,7 +231,7 @@ class AgentHost:
         self.workers[start.incarnation] = worker
         self._do(self.session.worker_started(start.incarnation, worker.pid, self.world.clock.now))
 
-    def _end_worker(self, end: EndWorker) -> None:
+    def _end_worker(self, end: SignalWorker) -> None:
         worker = self.workers.get(end.incarnation)
         if worker is None:
             return
@@ -233,7 +242,7 @@ class AgentHost:
             worker.stop()
 
     def worker_left(self, worker: WorkerHost, status: int) -> None:
-        """Handle the end of a worker's process. The agent learns of it in a moment."""
+        """Handle the end of a worker's process. The agent notices it after a short time."""
         self.workers.pop(worker.incarnation, None)
         ended = ProcessEnded(worker.slot, worker.incarnation, worker.pid, status, peak_bytes=1 << 20)
 
@@ -250,8 +259,15 @@ class AgentHost:
             self.world.trace.count("objects without space")
             self._do(self.session.object_written(write.name, NO_SPACE))
             return
+        frames: Sequence[Payload] | None = write.frames
+        if write.scheduler:
+            frames = self.world.scheduler.store.find(write.scheduler, write.name)
+            if frames is None:
+                self.world.trace.count("files of clients that were removed before")
+                self.files.write(write.name, "the scheduler has removed it")
+                return
         self.world.trace.count("objects as files")
-        self.files.write(write.name, write.frames)
+        self.files.write(write.name, frames)
         self._do(self.session.object_written(write.name))
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
@@ -297,7 +313,7 @@ class AgentHost:
         SendHeartbeat: _beat,
         MeasureMemory: _measure,
         StartWorker: _start_worker,
-        EndWorker: _end_worker,
+        SignalWorker: _end_worker,
         WriteObject: _write_object,
         MarkObjectLost: lambda self, effect: self.files.write(effect.name, effect.reason),
         RemoveObjects: _remove_objects,

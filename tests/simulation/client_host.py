@@ -1,4 +1,4 @@
-"""A client: the real session, and what io/io_thread.py and api/client.py do around it, without threads."""
+"""A client: the real session, and the work of io/io_thread.py and api/client.py around it, without threads."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from scaler_client.futures.open_graphs import GraphRows, GraphTasks
 from scaler_client.pickling.functions import Function
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import Keep, Message, Options, Outcome, Role, TaskName
+from scaler_client.protocol.messages import Keep, Message, Options, Outcome, Role, TaskAttempt
 from scaler_client.protocol.wire import decode, encode
 from scaler_client.session.session import Session, State
 
-from .client_objects import UserObjects
+from .client_maps import ClientMap, SimulatedFunction
+from .client_objects import UserObjects, give_result
 from .clock import Process
+from .map_plan import Manner
 from .network import Frames
-from .oracle import Chunk, Future
+from .oracle import Future
 from .scripts import Script, SentObject, function_bytes
 from .trace import SimulationError
 
@@ -35,6 +37,8 @@ class ClientHost:
         self.is_nested = process is not None
         self.incarnation = world.draw_incarnation()
         self.futures: list[Future] = []
+        self.maps: list[ClientMap] = []
+        """Maps of which something is on its way."""
         self.has_left = False
         self.was_cleared = False
         self._heard_at = self.process.run_seconds
@@ -43,6 +47,7 @@ class ClientHost:
         self.link.reconnected = self._reconnected
         hello = messages.Hello(Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker)
         self.session = Session(hello, "sim", world.plan.heartbeat_seconds, world.plan.timeout_seconds, world.clock.now)
+        self.session.share_object = lambda *given: world.scheduler.store.share(*given)
         self.user_objects = UserObjects(self)
         self._functions: dict[int, Function] = {}
         self._next_function = 1
@@ -57,11 +62,20 @@ class ClientHost:
 
     # ---------------------------------------------------------------------------------------------- what users call
 
-    def submit(self, script: Script, options: Options, parent: TaskName | None = None) -> Future:
+    def submit(self, script: Script, options: Options, parent: TaskAttempt | None = None) -> Future:
         refs = [self.user_objects.get(sent_object) for sent_object in script.sent_objects]
         payload = self.user_objects.call(script, refs)
-        future = Future(self.world.oracle, self, self._function(script.function), script, options, parent, payload)
-        future.ended = self.user_objects.hold(refs)
+        future = Future(self.world.oracle, self, self.function(script.function), script, options, parent, payload)
+        release = self.user_objects.hold(refs)
+        future.on_result = give_result
+        future.graph = [future]
+        self.user_objects.submitted(future)
+
+        def ended() -> None:
+            release()
+            self.user_objects.reader_ended(script)
+
+        future.ended = ended
         assert future.function is not None
         submit = self.session.submit if future.options is None else self.session.submit_with_options
         future.task_id = submit(future, future.function, payload)
@@ -71,34 +85,28 @@ class ClientHost:
         self.wake()
         return future
 
-    def map(self, scripts: list[Script], options: Options) -> list[Future]:
-        """Submit tasks of one function with the same options."""
-        function = self._function(scripts[0].function)
-        futures = []
-        payloads = []
-        for script in scripts:
-            refs = [self.user_objects.get(sent_object) for sent_object in script.sent_objects]
-            payloads.append(self.user_objects.call(script, refs))
-            futures.append(Future(self.world.oracle, self, function, script, options, None, payloads[-1]))
-            futures[-1].ended = self.user_objects.hold(refs)
-        chunk = Chunk(function, futures, payloads)
-        chunk.set_first_id(self.session.submit_chunk(chunk, function, payloads))
-        for future in futures:
-            self.world.oracle.submitted(self.incarnation, future)
-        self.futures += futures
-        self.world.trace.note(self.name, "maps", *[str(script.key) for script in scripts], "as", str(chunk.first))
+    def map(self, scripts: list[Script], options: Options, manner: Manner) -> list[Future]:
+        """Call one function with the same options several times."""
+        oracle, trace = self.world.oracle, self.world.trace
+        trace.note(self.name, "maps", *[str(script.key) for script in scripts], str(manner))
+        started = ClientMap(self, scripts, options, manner)
+        self.maps.append(started)
+        oracle.futures += started.futures
+        self.futures += started.futures
+        trace.count("tasks", len(started.futures))
+        trace.count("maps")
         self.wake()
-        return futures
+        return started.futures
 
     def submit_graph(self, scripts: list[Script], targets: list[int], options: Options) -> list[Future]:
-        """Submit tasks of which later ones read the results of earlier ones, as graph.Plan does."""
+        """Submit tasks, some of which read the results of earlier tasks, as graph.Plan does."""
         oracle = self.world.oracle
         sent_objects: dict[SentObject, int] = {}
         for script in scripts:
             for sent_object in script.sent_objects:
                 sent_objects.setdefault(sent_object, ~len(sent_objects))
         refs = [self.user_objects.get(sent_object) for sent_object in sent_objects]
-        functions = [self._function(script.function) for script in scripts]
+        functions = [self.function(script.function) for script in scripts]
         futures = [Future(oracle, self, function, script, options) for function, script in zip(functions, scripts)]
         rows = {script.key: row for row, script in enumerate(scripts)}
         inputs = [
@@ -150,7 +158,16 @@ class ClientHost:
 
     def cancel(self, futures: list[Future], force: bool) -> None:
         """As TaskFuture.cancel: finished tasks are left out, and running ones unless `force`."""
-        asked = [future for future in futures if not future.is_done and (force or not future.has_started)]
+        for each in {id(future.of_map): future.of_map for future in futures if future.of_map is not None}.values():
+            for future in each.futures:
+                future.is_cancel_asked = future.is_cancel_asked or not future.is_done
+            self.world.trace.count("cancels of maps, forced" if force else "cancels of maps")
+            each.cancel(force)
+        asked = [
+            future
+            for future in futures
+            if future.of_map is None and not future.is_done and (force or not future.has_started)
+        ]
         for future in asked:
             future.is_cancel_asked = True
             if force and future.forced_at is None:
@@ -160,7 +177,7 @@ class ClientHost:
         self.world.trace.note(self.name, "cancels", "by force" if force else "", [future.task_id for future in asked])
         self.wake()
 
-    def stop_children(self, parent: TaskName) -> None:
+    def stop_children(self, parent: TaskAttempt) -> None:
         """Stop the children of a task of this process, because that task is stopped."""
         for future in self.futures:
             if future.parent == parent:
@@ -169,9 +186,10 @@ class ClientHost:
         self.wake()
 
     def forget_function(self, number: int) -> None:
-        """Forget the function. The next task of it sends it anew, under another number."""
+        """Forget the function. Its next task sends it again, under another number."""
         function = self._functions.get(number)
-        if function is not None and not any(function in future.functions for future in self.futures):
+        is_used = any(function in future.functions for future in self.futures)
+        if function is not None and not is_used and not any(each.function is function for each in self.maps):
             del self._functions[number]
             self.session.forget_function(function.number)
             self.wake()
@@ -193,16 +211,16 @@ class ClientHost:
         self.process.kill()
         self.link.close(lingers)
 
-    def _function(self, number: int) -> Function:
+    def function(self, number: int) -> Function:
         function = self._functions.get(number)
         if function is None:
-            function = Function(self._next_function, f"function {number}", function_bytes(number))
+            function = SimulatedFunction(self._next_function, f"function {number}", function_bytes(number))
             self._functions[number] = function
             self._next_function += 1
         return function
 
     def may_give_up(self) -> bool:
-        """Whether it has heard nothing of the scheduler for so long that it may give it up."""
+        """Whether the client has received nothing for so long that it may stop waiting for the scheduler."""
         plan = self.world.plan
         return self.process.run_seconds - self._heard_at >= plan.timeout_seconds - plan.heartbeat_seconds
 
@@ -252,7 +270,7 @@ class ClientHost:
             if isinstance(message, messages.Submit):
                 self._check_credit(message)
             elif isinstance(message, messages.Object):
-                self._submitted_bytes += sum(map(len, message.frames)) + TASK_OVERHEAD
+                self._submitted_bytes += (message.file_bytes or sum(map(len, message.frames))) + TASK_OVERHEAD
             copies = self.world.network.copies(type(message).__name__)
             self.link.send([bytes(frame) for frame in encode(message)], copies)
 

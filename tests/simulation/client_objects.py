@@ -1,13 +1,14 @@
-"""The objects that a client's user refers to. Does what ObjectRef and the garbage collector do, without these."""
+"""The objects that a client's user refers to. It replaces ObjectRef and the garbage collector."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from scaler_client.pickling.references import StoredObject, call_with_inputs
-from scaler_client.protocol.messages import Payload
+from scaler_client.pickling.references import ObjectRef, Reference, ResultObject, StoredObject, call_with_inputs
+from scaler_client.protocol.messages import Outcome, Payload
 
+from .oracle import LOST, Future
 from .scripts import Script, SentObject
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 class Ref:
     """A reference to a sent object. It is forgotten when neither the user nor an open task holds the reference."""
 
-    def __init__(self, stored: StoredObject) -> None:
+    def __init__(self, key: int, stored: StoredObject) -> None:
+        self.key = key
         self.stored = stored
         self.holders = 0
 
@@ -26,9 +28,21 @@ class Ref:
         return self.stored.id
 
 
+class _Holder:
+    """The client's I/O thread for an ObjectRef. `UserObjects` forgets results, not the garbage collector."""
+
+    def forget_object(self, stored: StoredObject) -> None:
+        """Do nothing."""
+
+
 class UserObjects:
     def __init__(self, client: ClientHost) -> None:
         self._client = client
+        self._holder = _Holder()
+        self._read: dict[int, Future] = {}
+        """Submitted tasks whose results other tasks read, by key."""
+        self.readers_left: dict[int, int] = {}
+        """How many readers of each of these tasks are not done, by key; also readers that are submitted later."""
         self._refs: dict[int, Ref] = {}
         """References of the user, by the objects' keys."""
 
@@ -42,14 +56,48 @@ class UserObjects:
         client.session.send_object(stored)
         client.world.trace.note(client.name, "sends object", str(sent_object.key), "as", str(stored.id))
         client.world.trace.count("objects")
-        ref = self._refs[sent_object.key] = Ref(stored)
+        ref = self._refs[sent_object.key] = Ref(sent_object.key, stored)
         ref.holders = 1
         return ref
 
     def call(self, script: Script, refs: Iterable[Ref]) -> Payload:
-        """Return the payload of a task that reads these."""
-        inputs = [ref.object_id for ref in refs]
+        """Return the payload of a task that reads these, and results of other tasks."""
+        ids = {ref.key: ref.object_id for ref in refs}
+        inputs: list[Reference | int] = [
+            ids[each.key] if isinstance(each, SentObject) else self._result(self._read[each.key])
+            for each in script.inputs
+        ]
         return call_with_inputs(script.payload(), inputs) if inputs else script.payload()
+
+    # -------------------------------------------------------------------------------------------- results as arguments
+
+    def submitted(self, future: Future) -> None:
+        """Note a task of its own."""
+        script = future.script
+        if script.key in self.readers_left:
+            self._read[script.key] = future
+        future.graph += [each for key in script.inputs if isinstance(key, Script) for each in self._read[key.key].graph]
+
+    def reader_ended(self, script: Script) -> None:
+        """Note that a reader of results is done. A future that nobody reads any more is deleted."""
+        for key in {each.key for each in script.inputs if isinstance(each, Script)}:
+            self.readers_left[key] -= 1
+            reference = self._read[key].reference
+            if not self.readers_left[key] and reference is not None:
+                self._client.process.later(
+                    0.0, lambda stored=reference.stored: self._client.session.objects.forget(stored)
+                )
+
+    def _result(self, future: Future) -> ObjectRef:
+        """Do what `futures/result_references.py` does."""
+        if future.reference is None or future.reference.stored.is_gone:
+            self._client.world.trace.count("results that other tasks read")
+            stored = ResultObject(f"task {future.script.key}", future, future.parent)
+            future.reference = ObjectRef(self._holder, stored)
+            if future.is_done:
+                self._client.world.trace.count("results that other tasks read, of tasks that had ended")
+                give_result(future)
+        return future.reference
 
     def hold(self, refs: list[Ref], owners: int = 1) -> Callable[[], None]:
         """Hold references until the returned function has been called `owners` times."""
@@ -81,3 +129,16 @@ class UserObjects:
         if not ref.holders:
             # As the garbage collector does it: it wakes no thread.
             self._client.process.later(0.0, lambda: self._client.session.objects.forget(ref.stored))
+
+
+def give_result(future: Future) -> None:
+    """Let the readers of a future that is done have its result."""
+    assert future.reference is not None
+    stored = future.reference.stored
+    assert isinstance(stored, ResultObject)
+    if future.outcome == Outcome.VALUE:
+        stored.set_value([future.answer])
+    elif future.outcome is not None:
+        stored.set_failure("", future.outcome, future.answer)
+    else:
+        stored.set_failure("", Outcome.EXCEPTION, LOST)

@@ -33,7 +33,7 @@ class Clock:
 
 
 UNNOTICED_SECONDS = 2.0
-"""A process may stand still for this long, two heartbeats, and cannot tell it from being busy."""
+"""A process may be frozen for this long, two heartbeats, without a difference from being busy."""
 
 
 class Process:

@@ -1,15 +1,18 @@
-"""What the scheduler owes its peers, checked from its messages alone.
+"""The scheduler's obligations to its peers, checked from its messages alone.
 
-The invariants recount the core's tables. This module knows of the tables only which peers are connected. It keeps what
-was submitted, who holds which task and what came back, and compares the scheduler's messages with it.
+The invariants recount the core's tables. From the tables, this module uses only the connected peers. It records
+submitted tasks, which worker holds which task, and the answers, and compares the scheduler's messages with these
+records.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 from typing import Any
 
+from scaler_client.pickling.call_rows import RowAnswer, has_row_form
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.records import Client
@@ -38,6 +41,8 @@ class Contract:
         """Open submits of each task. A task has more than one if it was answered in between and the answer is not sent
         yet."""
         self._held = HeldTasks()
+        self._missing: dict[TaskId, dict[TaskId, int]] = {}
+        """Of rows queued ahead, the missing inputs and where they come from (`inputSources`)."""
         self._objects = ObjectContract()
         self._returning = RestartCheck(incarnation)
         self._attempts: dict[TaskId, int] = {}
@@ -45,8 +50,12 @@ class Contract:
         """The highest attempt of each task, by client, and the core's record of the client: a new one starts at 1."""
         self._failures: Counter[TaskId] = Counter()
         """Attempts that may count against a task's retries."""
+        self._died: set[TaskId] = set()
+        """Open tasks whose worker died while it ran them."""
+        self._seen_answers: dict[effects.Resolved, int] = {}
+        """How many rows of the batches that wait in the outbox were checked."""
         self._returned: dict[TaskId, int] = {}
-        """Outcomes that holders have sent and that no client was told yet."""
+        """Outcomes that holders have sent and that no client has got yet."""
         self._functions: dict[bytes, set[int]] = {}
         """Functions that a worker was sent and not told to forget, by the worker's route."""
         self._names: dict[bytes, int] = {}
@@ -61,7 +70,7 @@ class Contract:
         self._windows: dict[bytes, list[int]] = {}
         """By client's route: its result window, bytes sent since the welcome, bytes that it acknowledged."""
         self._reported: set[bytes] = set()
-        """Routes of workers whose end was told in this step, and so the end of their running tasks."""
+        """Routes of workers whose end was reported in this step, and so the end of their running tasks."""
         self._lost: set[bytes] = set()
         """Routes that were lost in this step. Messages to them do no harm."""
 
@@ -108,6 +117,7 @@ class Contract:
         if client is None or any(number not in client.functions for number in event.functions):
             return
         self._names[event.route] = client.incarnation
+        self._objects.kept_earlier([(client.incarnation, each) for each in event.keep_earlier if _knows(client, each)])
         for row, (task_id, inputs) in enumerate(zip(event.ids, inputs_of(event))):
             # A known row does not count twice. But a row that was answered in this very step counts again.
             name = client.incarnation, task_id
@@ -115,7 +125,7 @@ class Contract:
             if not there or not _knows(client, task_id):
                 there.append(event.options)
                 stored = self._core.tables.objects.find(client, task_id)
-                is_kept = stored is not None and stored.producer is None
+                is_kept = stored is not None and not stored.is_missing
                 self._objects.submitted(event, row, name, inputs, is_kept)
                 if name not in self._held:
                     self._attempts.pop(name, None)
@@ -128,19 +138,65 @@ class Contract:
             return
         if isinstance(event, events.ForgetObjects):
             self._objects.forgotten([(client.incarnation, each) for each in event.ids])
-        elif self._core.tables.objects.find(client, event.id) is None:
+            return
+        stored = self._core.tables.objects.find(client, event.id)
+        if stored is None or stored.is_awaited:
             self._objects.object_sent((client.incarnation, event.id))
 
     def _results(self, event: events.Results) -> None:
-        for client, task_id, attempt, outcome in zip(event.clients, event.ids, event.attempts, event.outcomes):
+        ends = list(accumulate(event.sizes))
+        for row, (client, task_id, attempt, outcome) in enumerate(
+            zip(event.clients, event.ids, event.attempts, event.outcomes)
+        ):
             name = client, task_id
             if self._held.is_holder(event.route, name, attempt):
+                if name in self._open and self._open[name][-1].calls:
+                    answer = event.large.get(row) or event.payload[ends[row] - event.sizes[row] : ends[row]]
+                    self._check_calls(name, outcome, answer, event.calls[row] if event.calls else 0)
                 self._drop(name)
+                if outcome == effects.OUTCOME_VALUE:
+                    self._came(event.route, name, effects.INPUT_OF_HELD_TASK)
                 self._returned[name] = outcome
+                self._died.discard(name)
                 if outcome == effects.OUTCOME_RETRYABLE:
                     self._failures[name] += 1
                 elif outcome == effects.OUTCOME_STORED:
                     self._stored(name, event.route)
+
+    def _came(self, route: bytes, name: TaskId, source: int) -> None:
+        """Note that an input is at a worker."""
+        for reader, missing in self._missing.items():
+            if missing.get(name) == source and self._held.holder(reader) == route:
+                del missing[name]
+
+    def _inputs(self, effect: effects.Inputs) -> None:
+        self._expect_peer(effect.route, self._workers, "inputs go to no worker")
+        for name in zip(effect.clients, effect.ids):
+            self._came(effect.route, name, effects.INPUT_AWAITED)
+            self._expect(self._returned.get(name, 0) == effects.OUTCOME_VALUE, "a failed input is sent", name)
+            self._trace.count("inputs sent to rows queued ahead")
+
+    def _check_ahead(self, name: TaskId, route: bytes, inputs: list[tuple[int, int, int]]) -> None:
+        """A row is queued ahead only if workers hold the tasks that make its missing inputs."""
+        missing: dict[TaskId, int] = {}
+        for each, source, _ in inputs:
+            if source < effects.INPUT_OF_HELD_TASK:
+                continue
+            made = name[0], each
+            holder = self._held.holder(made)
+            self._expect(holder is not None, "queued ahead of an input that no worker makes", name, made)
+            is_here = source == effects.INPUT_OF_HELD_TASK
+            self._expect((holder == route) == is_here, "its input comes from another worker", name, made)
+            missing[made] = source
+        if missing:
+            self._trace.count("rows queued ahead")
+            self._missing[name] = missing
+
+    def _check_calls(self, name: TaskId, outcome: int, answer: bytes, ended: int) -> None:
+        """A row's answer has a value for each call that has ended, except the failed one."""
+        if outcome < effects.OUTCOME_RETRYABLE and has_row_form(answer):
+            expected = RowAnswer(answer).count + (outcome != effects.OUTCOME_VALUE)
+            self._expect(ended == expected, "a row is said to have ended so many calls", name, ended, expected)
 
     def _stored(self, name: TaskId, route: bytes) -> None:
         """Note that the holder of this task has written its result to a file."""
@@ -157,7 +213,7 @@ class Contract:
             self._cancelled.update(name for name in names if name in self._open)
 
     def _retracted(self, event: events.Retracted) -> None:
-        for client, task_id, attempt, given in zip(event.clients, event.ids, event.attempts, event.given):
+        for client, task_id, attempt, given in zip(event.clients, event.ids, event.attempts, event.returned):
             name = client, task_id
             if self._held.is_holder(event.route, name, attempt):
                 if given:
@@ -173,6 +229,7 @@ class Contract:
                 name = event.client, event.id
                 if event.attempt and self._held.is_holder(route, name, event.attempt):
                     self._failures[name] += 1
+                    self._died.add(name)
 
     def _hello(self, event: events.Hello) -> None:
         if event.role == events.AGENT:
@@ -214,18 +271,25 @@ class Contract:
             self._kept.clear()
 
     def _check_effects(self, collected: list[effects.Effect]) -> None:
+        # Answers of kept results wait in the outbox. What they say holds already.
+        later = [client.outgoing for client in self._core.outbox.clients if client.outgoing is not None]
+        resolved = [effect for effect in collected if isinstance(effect, effects.Resolved)] + later
         for effect in collected:
-            if isinstance(effect, effects.Resolved) and effect.route in self._clients:
-                client = self._clients[effect.route].incarnation
-                for task_id, outcome in zip(effect.ids, effect.outcomes):
-                    self._objects.ended((client, task_id), outcome)
-            elif isinstance(effect, effects.Retract):
+            if isinstance(effect, effects.Retract):
                 self._retracted_from(effect)
-        for effect in collected:
+        for batch in resolved:
+            if batch.route in self._clients:
+                client = self._clients[batch.route].incarnation
+                for task_id, outcome in zip(batch.ids, batch.outcomes):
+                    self._objects.ended((client, task_id), outcome)
+        freed = [effect for effect in collected if isinstance(effect, effects.ForgetObjects)]
+        for effect in [*(each for each in collected if each not in freed), *later, *freed]:
             if isinstance(effect, effects.Dispatch):
                 self._dispatched(effect)
+            elif isinstance(effect, effects.Inputs):
+                self._inputs(effect)
             elif isinstance(effect, effects.Resolved):
-                self._resolved(effect)
+                self._resolved(effect, self._seen_answers.get(effect, 0))
             elif isinstance(effect, effects.Function):
                 self._expect_peer(effect.route, self._workers, "a function goes to no worker")
                 self._functions.setdefault(effect.route, set()).add(effect.number)
@@ -252,6 +316,11 @@ class Contract:
             elif isinstance(effect, effects.Error):
                 self._trace.note("scheduler refuses a message of", effect.route.decode(), effect.text)
                 self._trace.count("errors told to peers")
+        self._seen_answers = {batch: len(batch.ids) for batch in later}
+        for effect in collected:
+            if isinstance(effect, effects.Dispatch):
+                for name, inputs in zip(zip(effect.clients, effect.ids), dispatched_inputs(effect)):
+                    self._check_ahead(name, effect.route, inputs)
 
     def _retracted_from(self, effect: effects.Retract) -> None:
         """A worker that does not answer loses the tasks that it is asked not to begin."""
@@ -261,7 +330,11 @@ class Contract:
             if worker is None or not self._held.is_holder(effect.route, name, attempt):
                 continue
             here = [task for task in worker.tasks.values() if (task.client.incarnation, task.id) == name]
-            if not here or here[0].attempt != attempt:
+            is_moved = not here or here[0].attempt != attempt
+            if is_moved and self._missing.get(name):
+                self._trace.count("rows queued ahead and taken back")
+                self._drop(name)
+            elif is_moved:
                 self._expect(bool(worker.running or worker.unclaimed), "taken from a worker that may run it", name)
                 self._trace.count("taken from a silent worker")
                 self._taken(name)
@@ -277,7 +350,7 @@ class Contract:
 
     def _given_up(self, effect: effects.Stop) -> None:
         """Note stopped tasks. No worker holds a task whose client has stayed away for its lease. If the client comes
-        back before the worker is done, the task runs anew."""
+        back before the worker is done, the task runs again."""
         for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
             is_unclaimed = (client, task_id) in self._core.tables.unclaimed
             if is_unclaimed and self._core.tables.clients.find(client) is None:
@@ -299,6 +372,8 @@ class Contract:
             self._objects.dispatched(name, inputs[row], effect.route, agent_route, worker.agent)
             self._expect(name in self._open, "dispatched, and no client waits for it", name)
             options = self._open[name][-1]
+            is_split = options.calls > 1 and name in self._died
+            self._expect(not is_split, "a row of several calls runs again, though its worker died in it", name)
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
             self._expect(attempt > self._attempts.get(name, 0), "dispatched under an old attempt", name, attempt)
             self._check_number(name, attempt)
@@ -319,7 +394,8 @@ class Contract:
         )
 
     def _check_number(self, name: TaskId, attempt: int) -> None:
-        """No attempt of a task has the number of an earlier one, also if the task is over and is submitted again."""
+        """No attempt of a task has the number of an earlier attempt, even if the task has ended and is submitted
+        again."""
         client = self._core.tables.clients.find(name[0])
         record, numbers = self._numbers.get(name[0], (None, {}))
         if record is not client:
@@ -363,13 +439,15 @@ class Contract:
         window, sent, taken = self._windows[client.route]
         self._expect(not window or sent - taken <= window, "its client takes no results", name, sent - taken, window)
 
-    def _resolved(self, effect: effects.Resolved) -> None:
+    def _resolved(self, effect: effects.Resolved, seen: int) -> None:
+        """Check answers. The first `seen` ones were checked before."""
         client = self._clients.get(effect.route)
         self._expect(client is not None, "answers go to no client", effect.route)
         assert client is not None
         self._names[effect.route] = client.incarnation
-        self._windows[effect.route][1] += sum(map(len, [*effect.rows.parts, *effect.rows.large_frames]))
-        for task_id, outcome in zip(effect.ids, effect.outcomes):
+        if effect.deadline <= self._trace.now:  # a batch that waits for longer has no bytes
+            self._windows[effect.route][1] += sum(map(len, [*effect.rows.parts, *effect.rows.large_frames]))
+        for task_id, outcome in zip(effect.ids[seen:], effect.outcomes[seen:]):
             name = client.incarnation, task_id
             self._expect(name in self._open, "answered, and no client waits for it", name, outcome)
             self._check_outcome(name, outcome, self._open[name].pop(0))
@@ -380,12 +458,15 @@ class Contract:
             self._objects.closed(name)
             self._drop(name)
             self._failures.pop(name, None)
+            self._died.discard(name)
             self._returned.pop(name, None)
             self._attempts.pop(name, None)
 
     def _check_outcome(self, name: TaskId, outcome: int, options: events.Options) -> None:
         returned = self._returned.get(name)
         limit = self._core.limits.task_retries if options.retries < 0 else options.retries
+        if options.calls > 1:
+            limit = 0
         if self._objects.resolved(name, outcome, returned) or self._objects.may_inherit(name, outcome):
             return
         if outcome < effects.OUTCOME_RETRYABLE:
@@ -425,18 +506,21 @@ class Contract:
                     self._forget_client(incarnation)
 
     def _lose(self, route: bytes, is_blamed: bool) -> None:
-        """Note that a worker is gone. If nobody knows what it ran, each of its tasks may be blamed."""
+        """Note that a worker has ended. If it is unknown which task it ran, the death may count for any of its
+        tasks."""
         self._lost.add(route)
         self._functions.pop(route, None)
         self._objects.route_gone(route)
         for name in self._held.remove_all(route):
+            self._missing.pop(name, None)
             if name not in self._open:
                 self._attempts.pop(name, None)
             elif is_blamed:
                 self._failures[name] += 1
 
     def _check_nested(self, worker: int) -> None:
-        """The nested clients of a worker go with it, unless the worker is here again on another connection."""
+        """The nested clients of a worker are removed with it, unless the worker has joined again on another
+        connection."""
         if all(other.incarnation != worker for other in self._workers.values()):
             left = [client.name for client in self._clients.values() if client.worker == worker]
             self._expect(not left, "its worker is gone", *left)
@@ -447,11 +531,13 @@ class Contract:
             del self._open[name]
             self._cancelled.discard(name)
             self._failures.pop(name, None)
+            self._died.discard(name)
             self._returned.pop(name, None)
             if name not in self._held:  # else these still count: the client may come back before the worker is done
                 self._attempts.pop(name, None)
 
     def _drop(self, name: TaskId) -> None:
+        self._missing.pop(name, None)
         if self._held.drop(name) and name not in self._open:
             self._attempts.pop(name, None)
 

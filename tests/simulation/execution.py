@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.protocol.messages import Outcome, TaskName
+from scaler_client.protocol.messages import Outcome, TaskAttempt
 from scaler_worker.objects.kept_results import SIZE_BYTES
-from scaler_worker.task_rows import Row, name_of
+from scaler_worker.task_rows import Row, attempt_of
 
 from .clock import Clock
-from .input_reader import InputLostError, InputReader
+from .input_reader import CallInputs, InputLostError, InputReader
 from .oracle import AGAIN, CHILD_FAILED, Future, Oracle
 from .scripts import Script, value_of
 from .threads import Gate
@@ -50,16 +50,19 @@ class Run:
         self,
         row: Row,
         script: Script,
-        inputs: InputReader,
+        inputs: InputReader | CallInputs,
         oracle: Oracle,
         clock: Clock,
         submit: Submit,
         store: Store | None = None,
         write_seconds: float = 0.0,
+        earlier: Sequence[int] = (),
     ) -> None:
         """`store` writes the value to a file of this host; None: the value is answered."""
+        self.earlier = earlier
+        """The keys of the scripts that have ended in the same row."""
         self.row = row
-        self.name: TaskName = name_of(row)
+        self.name: TaskAttempt = attempt_of(row)
         self.script = script
         self.since = clock.now
         self.steps: Steps = self._steps()

@@ -157,7 +157,8 @@ def _break_link(world: World) -> None:
 
 
 def silence(world: World, links: list[Link], seconds: float | None = None) -> None:
-    """A partition: silence both ways. Afterwards all messages arrive late, or the connections break."""
+    """A partition: no message arrives in either direction. Afterwards all messages arrive late, or the connections
+    break."""
     world.trace.note("silence for", *[link.name for link in links])
     for link in links:
         link.set_silent(True)

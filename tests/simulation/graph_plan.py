@@ -1,4 +1,5 @@
-"""Objects and graphs in a third of the plans: what clients send, and which tasks read it and each other's results.
+"""Objects and graphs in a third of the plans: objects that clients send, and tasks that read them and each other's
+results.
 
 They are drawn from a random generator of their own, and replace other work. A quarter of all plans has graphs whose
 results stay on their host, and faults of these hosts.
@@ -12,12 +13,15 @@ from dataclasses import replace
 from scaler_client.protocol.messages import Options
 
 from .host_result_faults import KEPT_FAULTS, LONG_FAULTS
+from .map_plan import add_maps
 from .plan import Plan, Work, Writer, draw_plain_plan, is_endless
+from .reader_plan import add_readers
 from .scripts import Script, SentObject, Source
 
 _SHARE = 1 / 3
 _KEPT_SHARE = 1 / 4
-_MOST_OBJECTS = 4
+_NET_SHARE = 1 / 5
+_MAX_OBJECTS = 4
 """The most objects that a client refers to."""
 
 
@@ -34,7 +38,46 @@ def draw_plan(seed: int) -> Plan:
     chance = random.Random(f"kept results {seed}")
     if chance.random() < _KEPT_SHARE:
         _keep_results(plan, writer, chance)
+    add_maps(plan, writer, seed)
+    chance = random.Random(f"nets {seed}")
+    if chance.random() < _NET_SHARE:
+        _add_nets(plan, writer, chance)
+    add_readers(plan, writer, seed)
     return plan
+
+
+def _add_nets(plan: Plan, writer: Writer, chance: random.Random) -> None:
+    """Add nets of short tasks of one function, whose rows are queued ahead of their inputs."""
+    _make_room(plan)
+    for program in plan.clients:
+        for _ in range(chance.choice((1, 2))):
+            function = chance.randint(0, 2)
+            width = chance.choice((1, 2, 2, 3, 5))
+            scripts: list[Script] = []
+            for step in range(chance.choice((5, 20, 40))):
+                for place in range(width):
+                    near = range(max(0, place - 1), min(width, place + 2)) if step else ()
+                    script = Script(
+                        key=writer.next_key,
+                        function=function,
+                        seconds=chance.choice((0.0003, 0.0006, 0.001, 0.002)) * chance.choice((1, 1, 1, 1, 1, 1, 1, 9)),
+                        raises=chance.random() < 0.005,
+                        retryable=int(chance.random() < 0.02),
+                        kills=int(chance.random() < 0.01),
+                        result_bytes=chance.choice((20, 40, 200, 2000)),
+                        options=Options(),
+                        inputs=tuple(scripts[(step - 1) * width + other] for other in near),
+                    )
+                    writer.next_key += 1
+                    scripts.append(script)
+            work = Work(
+                chance.uniform(0.0, plan.load_seconds * 0.9),
+                scripts,
+                targets=[*range(len(scripts) - width, len(scripts))],
+            )
+            if chance.random() < 0.3:
+                work.cancels.append((chance.uniform(0.0, 0.05), [0], chance.random() < 0.5))
+            program.append(work)
 
 
 def _keep_results(plan: Plan, writer: Writer, chance: random.Random) -> None:
@@ -64,11 +107,15 @@ def _draw_faults(plan: Plan, chance: random.Random) -> list[tuple[float, str]]:
     return sorted(faults + plan.faults[: chance.choice((0, 0, 2))])
 
 
-def _add_graphs(plan: Plan, writer: Writer, chance: random.Random, keeps: bool = False) -> None:
-    """Add graphs. `keeps`: more and larger graphs, most of whose results stay on hosts."""
+def _make_room(plan: Plan) -> None:
     if plan.limits.memory_limit_bytes < ROOM_BYTES:
         plan.windows_divisor *= ROOM_BYTES // plan.limits.memory_limit_bytes
         plan.limits.memory_limit_bytes = ROOM_BYTES
+
+
+def _add_graphs(plan: Plan, writer: Writer, chance: random.Random, keeps: bool = False) -> None:
+    """Add graphs. `keeps`: more and larger graphs, most of whose results stay on hosts."""
+    _make_room(plan)
     plan.shared_bytes = chance.choice((100, 100, 1000, 1 << 40))
     plan.small_bytes = chance.choice((0, 0, 60, 256))
     plan.inline_bytes = chance.choice((0, 0, 500, 1 << 14))
@@ -122,7 +169,7 @@ class _GraphWriter:
                 SentObject(self._writer.next_key, tuple(chance.choices(sizes, k=chance.choice((1, 1, 2, 3)))))
             )
             self._writer.next_key += 1
-        self._sent_objects = [*self._sent_objects, *sent_objects][-_MOST_OBJECTS:]
+        self._sent_objects = [*self._sent_objects, *sent_objects][-_MAX_OBJECTS:]
         return sent_objects
 
     def _reading(self, at: float, sent_objects: list[SentObject]) -> Work:
@@ -162,7 +209,7 @@ class _GraphWriter:
         return Work(at, [scripts[row] for row in rows], targets=places)
 
     def _node(self, script: Script, inputs: tuple[Source, ...]) -> Script:
-        """Make a task of a graph. Few are special, and none runs for ever, because nobody could end it."""
+        """Make a task of a graph. Few are special, and none runs for ever, because no script would end it."""
         chance = self._chance
         result_bytes = chance.choice((script.result_bytes, 40, 200, 2000))
         if self._keeps:

@@ -1,4 +1,4 @@
-"""Which worker holds which task, as far as the scheduler can know."""
+"""Which worker holds which task, as far as the scheduler's messages show."""
 
 from __future__ import annotations
 

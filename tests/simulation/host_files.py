@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import Payload
-from scaler_worker.task_rows import ObjectName
 
 
 class HostFiles:
@@ -20,14 +20,14 @@ class HostFiles:
         return len(self._files)
 
     def find(self, name: ObjectName) -> Sequence[Payload] | str | None:
-        """Return the object's frames, or why there will never be any. None: not yet."""
+        """Return the object's frames, or why they will never exist. None: they do not exist yet."""
         return self._files.get(name)
 
     def names(self) -> list[ObjectName]:
         return list(self._files)
 
     def write(self, name: ObjectName, content: Sequence[Payload] | str) -> None:
-        """Write a file. It replaces an older one, unless the content only says why there is none."""
+        """Write a file. It replaces an older file, unless the content is only the reason for a missing file."""
         self.changes += 1
         if type(content) is not str or name not in self._files:
             self._files[name] = content

@@ -36,6 +36,10 @@ class InputReader:
         self._change = -1
         self._changed_at = 0.0
 
+    def arguments(self, payload: Payload) -> Payload:
+        """Return the payload: the arguments of a script are not pickled."""
+        return payload
+
     @property
     def pause_seconds(self) -> float:
         """Seconds until the next look."""
@@ -72,7 +76,7 @@ class InputReader:
         if isinstance(found, str):
             raise self._lost(position, found)
         if found is None and known.has_file:
-            raise self._lost(position, "its file, which a worker has made, is gone")
+            raise self._lost(position, "its file, which a worker has written, was removed")
         if found is None and known.is_invalid:
             raise self._lost(position, "the worker has joined anew before it was")
         if found is None:
@@ -86,3 +90,25 @@ class InputReader:
 
     def _lost(self, position: int, reason: str) -> InputLostError:
         return InputLostError(f"object {self._ids[position] if position < len(self._ids) else '?'}: {reason}")
+
+
+class CallInputs:
+    """The inputs of one call of a row.
+
+    Args:
+        inputs: the inputs of the row.
+        positions: where those of the call are among them.
+    """
+
+    def __init__(self, inputs: InputReader, positions: Sequence[int]) -> None:
+        self._inputs = inputs
+        self._positions = positions
+
+    @property
+    def pause_seconds(self) -> float:
+        """Seconds until the next look."""
+        return self._inputs.pause_seconds
+
+    def read(self, position: int) -> Sequence[Payload] | None:
+        """As `InputReader.read`."""
+        return self._inputs.read(self._positions[position])

@@ -1,4 +1,4 @@
-"""Whether a core that all peers have left is as empty as a new one."""
+"""Checks that a core that all peers have left is as empty as a new core."""
 
 from __future__ import annotations
 

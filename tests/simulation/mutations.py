@@ -1,6 +1,6 @@
-"""Deliberate faults in the core, and in how clients and workers handle objects. Each is a small change of the source.
+"""Deliberate faults in the core, and in how clients and workers handle objects and maps.
 
-They show that the simulation finds such faults.
+Each is a small change of the source. They show that the simulation finds such faults.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from scaler_client.futures import open_graphs
-from scaler_client.session import graph_recovery, held_objects
+from scaler_client.pickling import call_rows
+from scaler_client.session import backlog, graph_recovery, held_objects, map_feed, open_tasks, task_inputs
 from scaler_scheduler.core import scheduler, submissions
 from scaler_scheduler.core.completion import (
     attempt_end,
@@ -26,9 +27,12 @@ from scaler_scheduler.core.completion import (
 from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher
 from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records
+from scaler_scheduler.daemon import client_files
 from scaler_worker.agent import worker_table
+from scaler_worker.objects import rows_ahead
+from scaler_worker.worker import runner
 
-_CHANGED = ("scaler_scheduler.core.", "scaler_client.")
+_CHANGED = ("scaler_scheduler.core.", "scaler_client.", "scaler_worker.")
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,6 @@ class Mutation:
     function: str
     old: str
     new: str
-    first_seed: int = 0
-    """The seed to begin with: one that found the fault when this was written."""
 
     def patches(self) -> list[tuple[Any, str, Any]]:
         """Return what to patch: the owner, the name and the function with the fault, wherever it is used.
@@ -66,26 +68,32 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "remove the file of a client's object that no open task reads",
+        client_files.ClientFiles, "remove_unneeded", "name[1] not in client.objects",
+        "name[1] not in client.objects or not client.objects[name[1]].readers",
+    ),
+    Mutation(
+        "keep the file of a client's object that nobody needs",
+        client_files.ClientFiles, "take", "self._held.add(name)", "pass",
+    ),
+    Mutation(
         "forget to requeue the tasks of a lost worker",
-        peer_loss.PeerLoss, "connection_lost",
+        peer_loss.PeerLoss, "remove_worker",
         "self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, printable_line(cause.encode()))", "pass",
     ),
     Mutation(
         "accept the result of an old attempt",
         results.ResultHandler, "handle", "task.worker is not worker or task.attempt != attempts[row]",
         "task.worker is None",
-        first_seed=47,
     ),
     Mutation(
         "drop a cancel that crosses a retract for balance",
         cancellation.Cancellation, "_set_intent", "if intent <= task.intent:",
         "if intent <= task.intent or task.is_retracting:",
-        first_seed=91,
     ),
     Mutation(
         "never answer a cancel that came too late",
         cancellation.Cancellation, "process_retracted", "if task.intent == INTENT_CANCEL:", "if False:",
-        first_seed=44,
     ),
     Mutation(
         "count the death for tasks that were only queued",
@@ -93,13 +101,12 @@ MUTATIONS = (
         "[setattr(t, 'failures', t.failures + (t is not running)) for t in worker.tasks.values()]\n"
         "    [setattr(t, 'deaths', t.deaths or ['']) for t in worker.tasks.values()]\n"
         "    self.worker_left(worker, now, cause)",
-        first_seed=4,
     ),
     Mutation(
         "count an attempt for the tasks of a worker that left in order",
-        peer_loss.PeerLoss, "worker_left", "self.connection_lost(worker, cause=cause)",
+        peer_loss.PeerLoss, "worker_left", "self.remove_worker(worker, cause=cause)",
         "[setattr(t, 'failures', t.failures + 9) for t in worker.tasks.values() if cause == 'it has left']\n"
-        "    self.connection_lost(worker, cause=cause)",
+        "    self.remove_worker(worker, cause=cause)",
     ),
     Mutation(
         "start no worker in the place of one that a stop has damaged",
@@ -109,7 +116,6 @@ MUTATIONS = (
     Mutation(
         "never send EndWorker",
         cancellation.Cancellation, "_end_worker", "if agent is not None:", "if False:",
-        first_seed=91,
     ),
     Mutation(
         "forget to free the slot of a suspended task",
@@ -122,23 +128,19 @@ MUTATIONS = (
     Mutation(
         "lose credit on cancel",
         cancellation.Cancellation, "_cancel_row", "client.returned_bytes += batch.size_of(row) + TASK_OVERHEAD", "pass",
-        first_seed=125,
     ),
     Mutation(
         "lose credit with every result",
         results.ResultHandler, "handle", "client.returned_bytes += task.size + TASK_OVERHEAD", "pass",
-        first_seed=6,
     ),
     Mutation(
         "answer a client that is gone",
         results.ResultHandler, "handle", "batch = None if client.is_gone else outbox.resolved_batch(client)",
         "batch = outbox.resolved_batch(client)",
-        first_seed=86,
     ),
     Mutation(
         "answer a client that is gone with an answer of the scheduler itself",
         task_end, "answer_task", "if not client.is_gone:", "if True:",
-        first_seed=5,
     ),
     Mutation(
         "requeue a cancelled task",
@@ -152,17 +154,14 @@ MUTATIONS = (
     Mutation(
         "attach no task when a worker joins again",
         welcome.Welcomes, "welcome_worker", "self._reattach.attach(worker, name, now)", "pass",
-        first_seed=9,
     ),
     Mutation(
         "release a function while tasks of it wait",
         functions.Function, "is_unused", "not self.tasks and not self.clients", "not self.clients",
-        first_seed=78,
     ),
     Mutation(
         "forget the time limit",
         scheduler.Scheduler, "_record_start", "self.tables.timers.set(task, now + limit)", "pass",
-        first_seed=6,
     ),
     Mutation(
         "accept a task twice that is submitted again",
@@ -171,7 +170,6 @@ MUTATIONS = (
     Mutation(
         "never resume a slow client that has acknowledged its results",
         credit.Credits, "acknowledge", "self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)", "pass",
-        first_seed=6,
     ),
     Mutation(
         "give tasks to workers that lack a capability",
@@ -180,7 +178,6 @@ MUTATIONS = (
     Mutation(
         "let an agent's heartbeat renew its own lease only",
         leases.Leases, "heartbeat", "named.deadline = worker_deadline", "pass",
-        first_seed=21,
     ),
     Mutation(
         "keep the tasks of a client that has left",
@@ -189,22 +186,19 @@ MUTATIONS = (
     Mutation(
         "count no retries",
         attempt_end.AttemptEnd, "has_retries_left", "task.failures <=", "0 <=",
-        first_seed=4,
     ),
     Mutation(
         "forget the running tasks of a worker whose client comes later",
         submissions.Submissions, "_enqueue", "if self._tables.unclaimed:", "if False:",
-        first_seed=1006,
     ),
     Mutation(
         "give two attempts the same number",
-        dispatch_writer.DispatchWriter, "_dispatch_task", "task.attempt = task.client.next_attempt(task.attempt)",
+        dispatch_writer.DispatchWriter, "_dispatch_tasks", "task.attempt = client.next_attempt(task.attempt)",
         "task.attempt = max(1, task.attempt)",
     ),
     Mutation(
         "ignore that a worker keeps a task",
-        cancellation.Cancellation, "process_retracted", "if event.given[row]:", "if True:",
-        first_seed=18,
+        cancellation.Cancellation, "process_retracted", "if event.returned[row]:", "if True:",
     ),
     Mutation(
         "leave the clients of a dead worker's tasks",
@@ -225,7 +219,6 @@ MUTATIONS = (
     Mutation(
         "do not fail the readers of a failed task",
         graphs.Graphs, "fail_readers", "if reader.state == BLOCKED:", "if False:",
-        first_seed=9,
     ),
     Mutation(
         "free an object while a task still reads it",
@@ -235,57 +228,46 @@ MUTATIONS = (
         "run a task before its last input is there",
         graphs.Graphs, "object_available", "reader.state == BLOCKED and not reader.missing_inputs",
         "reader.state == BLOCKED",
-        first_seed=1,
     ),
     Mutation(
         "do not send objects again after a restart of the scheduler",
-        held_objects.HeldObjects, "send_all", "outgoing.append(message)", "pass",
-        first_seed=9,
+        held_objects.HeldObjects, "send_all", "self.send_now(stored, outgoing)", "pass",
     ),
     Mutation(
         "release results before the rows that read them are sent",
         held_objects.HeldObjects, "pop_messages", "self._backlog.is_past(self._deferred[0][0])", "True",
-        first_seed=66,
     ),
     Mutation(
         "never repeat that a client forgets an object",
         held_objects.HeldObjects, "resend_forgotten", "if unconfirmed:", "if False:",
-        first_seed=1104,
     ),
     Mutation(
         "leave unneeded objects at workers",
         graphs.Graphs, "drop_unneeded", "for worker in stored.copies.holders:", "for worker in ():",
-        first_seed=9,
     ),
     Mutation(
         "leave unneeded files on hosts",
         graphs.Graphs, "drop_unneeded", "for agent in stored.copies.agents:", "for agent in ():",
-        first_seed=18,
     ),
     Mutation(
         "do not send files again to a host agent that joins again",
         welcome.Welcomes, "welcome_agent", "send_object(stored, agent.route, self._outbox)", "pass",
-        first_seed=53,
     ),
     Mutation(
         "give up a task that can't read a file of its host",
         results.ResultHandler, "_process_special", "outcome == OUTCOME_INPUT_LOST and task.reads_files", "False",
-        first_seed=125,
     ),
     Mutation(
         "grant no credit beside objects",
         credit.Credits, "_grant", " + _unreturnable_bytes(client, window)", "",
-        first_seed=125,
     ),
     Mutation(
         "run tasks whose results are not needed",
         graphs.Graphs, "drop_unneeded", "self.unneeded.append(stored.producer)", "pass",
-        first_seed=28,
     ),
     Mutation(
         "run a task with inputs beside its copy on a worker that joins again",
         graphs.Graphs, "_make_ready", "self.ready.append(task)", "pass",
-        first_seed=759,
     ),
     Mutation(
         "count the end of a reader twice",
@@ -294,17 +276,14 @@ MUTATIONS = (
     Mutation(
         "number the attempts of a task that comes again from 1",
         records.Client, "next_attempt", "max(last, self.stale_attempt)", "last",
-        first_seed=53,
     ),
     Mutation(
         "reassign a silent worker's queue and do not tell the worker",
-        cancellation.Cancellation, "reassign", "self._retract(task)", "pass",
-        first_seed=21,
+        cancellation.Cancellation, "reassign", "self._outbox.retract(task)", "pass",
     ),
     Mutation(
         "dispatch resubmitted tasks at once after a restart",
         restart_hold.RestartHold, "hold", "self._dispatcher.pause(client, PAUSE_RESTART_HOLD)", "pass",
-        first_seed=9,
     ),
     Mutation(
         "never release the clients that are held after a restart",
@@ -313,57 +292,160 @@ MUTATIONS = (
     Mutation(
         "do not fail the readers of results that are lost with their host",
         host_results.HostResults, "lose_objects", "self._fail_reader(task, stored)", "pass",
-        first_seed=31,
     ),
     Mutation(
         "do not fail tasks that wait for a result which is lost while it is fetched",
         host_results.HostResults, "lose_objects", "task.state == WAITING or task.state == BLOCKED",
         "task.state == WAITING",
-        first_seed=31,
     ),
     Mutation(
         "ignore the lost results of an agent that says goodbye",
         leases.Leases, "goodbye", "self._peer_loss.agent_left(agent)", "self._tables.agents.remove(agent)",
-        first_seed=71,
     ),
     Mutation(
         "count no reader of a result that stays on its host",
         graphs.Graphs, "_bind", "stored.readers += 1", "stored.readers += stored.home is None",
-        first_seed=53,
     ),
     Mutation(
         "send readers to files of other hosts",
         dispatcher, "_is_home", "stored.home.incarnation == worker.agent", "True",
-        first_seed=1,
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",
         welcome.Welcomes, "welcome_agent", "(stored.blocked_tasks or stored in agent.evacuated)", "False",
-        first_seed=53,
     ),
     Mutation(
         "leave the files that an agent names when it joins again",
         host_results.HostResults, "reconcile_files", "self._discard_file(agent, incarnation, task_id)", "pass",
-        first_seed=114,
     ),
     Mutation(
         "return no credit for rows that a client submits again",
         graphs.Graphs, "submit", "client.returned_bytes += size", "client.sent_bytes += 0 * size",
-        first_seed=2881,
     ),
     Mutation(
         "submit again only the targets of a graph that has lost results",
         graph_recovery, "resubmit_graph", "graph.needed_ids()", "graph.open_ids()",
-        first_seed=122,
     ),
     Mutation(
         "fail a graph whose results are lost",
         open_graphs.GraphTasks, "can_resubmit", "== Outcome.INPUT_LOST", "== None",
-        first_seed=122,
     ),
     Mutation(
         "treat a cancel of the scheduler as a failure",
         open_graphs.GraphTasks, "record_failures", "row not in self.targets", "False",
-        first_seed=296,
+    ),
+    Mutation(
+        "forget the rows behind a task that was retracted or has to run again",
+        graphs.Graphs, "recall_readers", "stack = [task]", "stack = []",
+    ),
+    Mutation(
+        "hand a failure over to the rows behind it",
+        rows_ahead, "is_handed", "outcome == Outcome.VALUE and", "",
+    ),
+    Mutation(
+        "hand over the result of a lost attempt",
+        rows_ahead.RowsAhead, "add_rows",
+        "maker = (name[0], each, BY_MESSAGE) if source > INPUT_OF_HELD_TASK else makers.get((name[0], each))",
+        "maker = makers.get((name[0], each)) if source else None",
+    ),
+    Mutation(
+        "do not send inputs to rows queued ahead",
+        graphs.Graphs, "_hand_input", "self._outbox.hand_input(worker, stored, stored.frames[0])", "pass",
+    ),
+    Mutation(
+        "ignore a row that comes back unasked",
+        cancellation, "_may_come_back", "return worker.queues_ahead", "return False and worker.queues_ahead",
+    ),
+    Mutation(
+        "fail the rows behind a failed task and leave them at their worker",
+        graphs.Graphs, "fail_readers", "self._take_back(reader)", "pass",
+    ),
+    Mutation(
+        "count an attempt for a row that was only queued ahead",
+        graphs.Graphs, "_take_back", "reader.intent = NO_INTENT", "reader.intent = NO_INTENT; reader.failures += 9",
+    ),
+    Mutation(
+        "send the last call again that a row has answered",
+        map_feed.MapFeed, "_take_row", "self._return(row, begin + count,", "self._return(row, begin + count - 1,",
+    ),
+    Mutation(
+        "lose the first call that comes back from a row",
+        map_feed.MapFeed, "_take_row", "self._return(row, begin + count,", "self._return(row, begin + count + 1,",
+    ),
+    Mutation(
+        "lose the results in front of a row's failed call",
+        map_feed.MapFeed, "_take_row", "if count:", "if count and not outcome:",
+    ),
+    Mutation(
+        "fail a map when its worker dies in a row of several calls",
+        map_feed.MapFeed, "resolve", "elif outcome == Outcome.WORKER_DIED and end - begin > 1:", "elif False:",
+    ),
+    Mutation(
+        "send the calls of a row whose worker died as one row again",
+        map_feed.MapFeed, "resolve", "is_single=True", "is_single=False",
+    ),
+    Mutation(
+        "retry a row of several calls",
+        attempt_end.AttemptEnd, "has_retries_left", "if task.options.calls > 1:", "if False:",
+    ),
+    Mutation(
+        "forget the calls in front of a failed one that came back",
+        map_feed.MapFeed, "_fail", "self._unsent.extend(unsent)", "pass",
+    ),
+    Mutation(
+        "report all calls of a row that ended early",
+        runner.Runner, "_run_calls", "= ended", "= 0",
+    ),
+    Mutation(
+        "submit no more rows when an answer comes",
+        map_feed.MapFeed, "resolve", "self.fill()", "pass",
+    ),
+    Mutation(
+        "submit all calls of a block when a row is submitted again",
+        map_feed._Row, "row", "self.block.row(self.begin, self.end)", "self.block.row(0, self.block.count)",
+    ),
+    Mutation(
+        "run the first calls of a pickle, whatever the row",
+        call_rows.PackedCalls, "row", "begin - first * each", "0",
+    ),
+    Mutation(
+        "take a repeated answer once more",
+        open_tasks.OpenTasks, "resolve_all", "pop = self.single.pop", "pop = self.single.get",
+    ),
+    Mutation(
+        "send calls again that come back to a cancelled map",
+        map_feed.MapFeed, "_return", "if row.is_cancelled:", "if False:",
+    ),
+    Mutation(
+        "submit the calls of a map whose scheduler is lost",
+        map_feed.MapFeed, "abort", "self._drop_unsent()", "pass",
+    ),
+    Mutation(
+        "never ask a client for the result of a task that has ended",
+        graphs.Graphs, "keep_results", "self._outbox.fetch_object(client.route, client.incarnation, task_id)", "pass",
+    ),
+    Mutation(
+        "let the readers of a result wait that its client does not have",
+        graphs.Graphs, "release_objects", "self._fail_awaited(stored)", "pass",
+    ),
+    Mutation(
+        "let the readers of a result wait when its client has sent it",
+        graphs.Graphs, "add_object", "if not is_new:", "if False:",
+    ),
+    Mutation(
+        "keep no result for a batch whose readers were cancelled",
+        backlog.Backlog, "keep_with_next", "self._keep_earlier += ids", "pass",
+    ),
+    Mutation(
+        "forget a result before the rows that say that it is kept",
+        held_objects.HeldObjects, "_drop", "stored.last_reader >= 0", "stored.last_reader < -1",
+    ),
+    Mutation(
+        "never send a result that the scheduler waits for",
+        task_inputs.TaskInputs, "send_available", "self._objects.send_now(stored, self._batch.outgoing)", "pass",
+    ),
+    Mutation(
+        "fail a reader otherwise than the task whose result it reads",
+        open_tasks.OpenTasks, "_fail_single", "if cause is None:", "if True:",
     ),
 )  # fmt: skip

@@ -1,9 +1,9 @@
-"""The network between peers and scheduler. It keeps what ZeroMQ over TCP promises, and nothing beyond.
+"""The network between peers and scheduler. It has only the guarantees of ZeroMQ over TCP.
 
 A connection keeps order and loses nothing while it lasts. It may break at any time. Messages on their way are then
-lost, except that an early part of each direction may have arrived. The peer's socket connects anew, which is a new
-route, and sends what it was given meanwhile on the new connection. There is no order between connections. A connection
-may fall silent both ways for a while, and then deliver everything late, or break.
+lost, except that an early part of each direction may have arrived. The peer's socket connects again, on a new route,
+and sends the messages of the meantime on the new connection. There is no order between connections. A connection may
+fall silent both ways for a while, and then deliver everything late, or break.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Network:
         return link
 
     def send(self, route: bytes, frames: Frames) -> bool:
-        """Send a message of the scheduler. Returns False if the scheduler knows that the connection is gone."""
+        """Send a message of the scheduler. Returns False if the scheduler knows that the connection has ended."""
         connection = self._routes.get(route)
         if connection is None:
             return False
@@ -240,7 +240,7 @@ class Network:
         return seconds
 
     def copies(self, kind: str) -> int:
-        """How often a message of this kind arrives: now and then twice."""
+        """How often a message of this kind arrives: sometimes twice."""
         link_faults = self.link_faults
         if kind in link_faults.duplicated_kinds and self.chance.random() < link_faults.duplicated_share:
             self.trace.count("messages duplicated")

@@ -1,4 +1,4 @@
-"""What the scheduler owes its peers about objects, checked from its messages alone, as in contract.py."""
+"""The scheduler's obligations about objects, checked from its messages alone, as in contract.py."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ObjectContract:
         if keep and not is_kept:
             self._referred.add(name)
             self._anew.add(name)
-        self._keep[name] = keep
+        self._keep[name] = keep or (events.KEEP_BOTH if is_kept else events.KEEP_NO)
         self._failed.pop(name, None)
         if not is_kept:
             self._lost.discard(name)
@@ -53,10 +53,18 @@ class ObjectContract:
             self._readers.update(set(self._inputs[name]))
 
     def submitted_again(self, name: TaskId, inputs: list[int]) -> None:
-        """Note a row that the scheduler has. Its client may have been given up, and the row reads what is made anew."""
+        """Note a row that the scheduler has. Its client may have been lost, and the row may read objects that are made
+        again."""
         if inputs and name not in self._inputs:
             self._inputs[name] = [(name[0], each) for each in inputs]
             self._readers.update(set(self._inputs[name]))
+
+    def kept_earlier(self, names: list[TaskId]) -> None:
+        """Note open tasks whose results are kept from now on."""
+        for name in names:
+            if not self._keep.get(name):
+                self._keep[name] = events.KEEP_BOTH
+            self._referred.add(name)
 
     def object_sent(self, name: TaskId) -> None:
         """Note an object that a client sends."""
@@ -113,7 +121,7 @@ class ObjectContract:
         self._sent.setdefault(effect.route, set()).add((effect.client, effect.id))
 
     def forgotten_at(self, effect: effects.ForgetObjects, agent: int) -> None:
-        """Check objects that a peer is told to forget. `agent` is its incarnation if it is an agent, else 0."""
+        """Check the objects of a ForgetObjects to a peer. `agent` is its incarnation if it is an agent, else 0."""
         for name in zip(effect.clients, effect.ids):
             was_sent = name in self._sent.setdefault(effect.route, set())
             self._sent[effect.route].discard(name)
@@ -142,10 +150,12 @@ class ObjectContract:
         read = self._inputs.get(name, [])
         _expect([(name[0], each) for each, *_ in inputs] == read, "dispatched with other inputs", name, inputs, read)
         for each, is_shared, is_inlined in inputs:
+            if is_shared >= effects.INPUT_OF_HELD_TASK:
+                continue  # it is not there yet
             if is_inlined:
                 _expect(not is_shared, "is inside the row and a file", name, each)
                 continue
-            if is_shared == effects.FILE_OF_WORKER:
+            if is_shared == effects.INPUT_IN_WORKER_FILE:
                 is_home = agent in (self._homes.get((name[0], each)), self._copied.get((name[0], each)))
                 _expect(is_home, "sent to read a file of another host", name, each)
                 continue
@@ -178,7 +188,7 @@ class ObjectContract:
         return False
 
     def closed(self, name: TaskId) -> None:
-        """Note that the task is over."""
+        """Note that the task has ended."""
         for each in set(self._inputs.pop(name, ())):
             self._readers[each] -= 1
 
@@ -189,7 +199,9 @@ def dispatched_inputs(effect: effects.Dispatch) -> list[list[tuple[int, int, int
     begin = 0
     for row in range(len(effect.ids)):
         end = begin + effect.input_counts.get(row, 0)
-        rows.append(list(zip(effect.inputs[begin:end], effect.shared[begin:end], effect.inlined[begin:end])))
+        rows.append(
+            list(zip(effect.inputs[begin:end], effect.input_sources[begin:end], effect.inline_sizes[begin:end]))
+        )
         begin = end
     return rows
 

@@ -1,17 +1,16 @@
-"""What may become of each task, compared with what becomes of it."""
+"""The possible outcomes of each task, compared with its real outcome."""
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from scaler_client.api import map
 from scaler_client.errors import ClientClosedError, SchedulerLostError
 from scaler_client.pickling.functions import Function
+from scaler_client.pickling.references import InputFailure, ObjectRef
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import Options, Outcome, Payload, TaskName
+from scaler_client.protocol.messages import Options, Outcome, Payload, TaskAttempt
 
 from .scripts import Script, key_of, measured
 from .trace import SimulationError, Trace
@@ -19,9 +18,10 @@ from .trace import SimulationError, Trace
 STOPPED = b"stopped"
 CHILD_FAILED = b"a child failed"
 AGAIN = b"try again"
+LOST = b"an input failed with an error of the client"
 
 
-LONGEST_STOP_SECONDS = 10.0
+MAX_STOP_SECONDS = 10.0
 """The longest time from a forced cancel to its answer, without other faults."""
 
 
@@ -37,8 +37,14 @@ class FutureClient(Protocol):
     def may_give_up(self) -> bool: ...
 
 
+class MapOfFutures(Protocol):
+    futures: list[Future]
+
+    def cancel(self, is_forced: bool) -> None: ...
+
+
 class Future:
-    """What a client knows of one task. Does what TaskFuture does, without threads."""
+    """A client's view of one task. It replaces TaskFuture, without threads."""
 
     def __init__(
         self,
@@ -47,8 +53,9 @@ class Future:
         function: Function,
         script: Script,
         options: Options,
-        parent: TaskName | None = None,
+        parent: TaskAttempt | None = None,
         payload: Payload = b"",
+        of_map: MapOfFutures | None = None,
     ) -> None:
         self.script = script
         self.asked = options
@@ -70,17 +77,24 @@ class Future:
         self.is_cancel_confirmed = False
         self.forced_at: float | None = None
         """When a stop was first requested."""
-        self.is_of_map = False
+        self.of_map = of_map
+        """The map that calls it; None: it is a task of its own."""
+        self.is_dropped = False
+        """Whether nobody waits for it any more, because its map has ended."""
         self.graph: list[Future] = []
         """For a graph's task: the tasks of the graph whose results were requested."""
         self.ended: Callable[[], None] | None = None
+        self.reference: ObjectRef | None = None
+        """What stands for the result in the arguments of other tasks."""
+        self.on_result: Callable[[Future], None] | None = None
+        """Called when a task is done that other tasks read."""
         self.waiters: list[Callable[[], None]] = []
         self._oracle = oracle
         self._payload: Payload | None = payload
 
     @property
     def is_done(self) -> bool:
-        return self.outcome is not None or self.error is not None
+        return self.outcome is not None or self.error is not None or self.is_dropped
 
     # The methods that a session calls.
 
@@ -96,10 +110,20 @@ class Future:
         self._oracle.resolved(self)
         self._end()
 
+    def fail_input(self, task_id: int, cause: InputFailure) -> None:
+        self._oracle.trace.count("tasks that failed with an input")
+        self.resolve(task_id, cause.outcome, cause.answer)
+
     def fail(self, _task_id: int, error: BaseException) -> None:
         self._expect(not self.is_done, f"fails after it is done: {error}")
         self.error = error
         self._oracle.failed(self)
+        self._end()
+
+    def drop(self) -> None:
+        """Note that its map has ended without it."""
+        self.is_dropped = True
+        self._oracle.trace.count("calls of maps that ended before")
         self._end()
 
     def start(self) -> None:
@@ -117,6 +141,8 @@ class Future:
 
     def _end(self) -> None:
         self._payload = None
+        if self.reference is not None and self.on_result is not None:
+            self.on_result(self)
         if self.ended is not None:
             self.ended()
         waiters, self.waiters = self.waiters, []
@@ -126,34 +152,6 @@ class Future:
     def _expect(self, condition: bool, text: str) -> None:
         if not condition:
             raise SimulationError(f"task {self.script.key} ({self.owner}, id {self.task_id}) {text}")
-
-
-class Chunk(map.MapChunk):
-    """Tasks of a map that were submitted together, with a future for each."""
-
-    def __init__(self, function: Function, futures: list[Future], payloads: list[Payload]) -> None:
-        super().__init__(function, payloads, map.MapProgress(threading.Event()), futures[0].options)
-        self.futures = futures
-        for future in futures:
-            future.is_of_map = True
-
-    def set_first_id(self, first: int) -> None:
-        super().set_first_id(first)
-        for position, future in enumerate(self.futures):
-            future.task_id = first + position
-
-    def resolve(self, task_id: int, outcome: int, answer: Payload) -> bool:
-        left = self._left
-        is_done = super().resolve(task_id, outcome, answer)
-        if self._left < left:
-            self.futures[task_id - self.first].resolve(task_id, outcome, answer)
-        return is_done
-
-    def fail(self, task_id: int, error: BaseException) -> None:
-        super().fail(task_id, error)
-        for future in self.futures:
-            if not future.is_done:
-                future.fail(task_id, error)
 
 
 class Oracle:
@@ -181,6 +179,8 @@ class Oracle:
         """Attempts that wrote a file of their result."""
         self.by_name: dict[tuple[int, int], Future] = {}
         """Futures by client and id."""
+        self._rows: dict[tuple[int, int], dict[int, Future]] = {}
+        """By client and id of a row of a map: the futures of its calls, by their scripts' keys."""
 
     def add(self, script: Script) -> Script:
         for each in script.all():
@@ -188,7 +188,7 @@ class Oracle:
         return script
 
     def submitted(self, client: int, future: Future, is_asked: bool = True) -> None:
-        """Note a submitted task. `is_asked`: whether its client is told its outcome."""
+        """Note a submitted task. `is_asked`: whether its client gets its outcome."""
         self.by_name[client, future.task_id] = future
         if is_asked:
             self.futures.append(future)
@@ -196,19 +196,26 @@ class Oracle:
         else:
             self.trace.count("tasks within graphs")
 
+    def row_submitted(self, name: tuple[int, int], futures: list[Future]) -> None:
+        """Note a submitted row of a map."""
+        self._rows[name] = {future.script.key: future for future in futures}
+
     # ----------------------------------------------------------------------------------------------------- executions
 
     def taken(self, name: tuple[int, int]) -> None:
-        """Note that the scheduler takes this task from a worker that does not answer, whatever happens to it there."""
+        """Note that the scheduler takes this task from a worker that does not answer. Its state on this worker does not
+        matter."""
         future = self.by_name.get(name)
         if future is not None:
             self.cut_off[future.script.key] += 1
+        for key in self._rows.get(name, ()):
+            self.cut_off[key] += 1
 
-    def began(self, worker: str, name: TaskName, payload: bytes) -> Script:
+    def began(self, worker: str, name: TaskAttempt, payload: bytes) -> Script:
         """Note that a worker begins a task. Returns the task's script."""
         script = self.scripts[key_of(payload)]
         self._expect(bytes(payload) == script.payload(), f"task {script.key} has the bytes of another task")
-        future = self.by_name.get(name[:2])
+        future = self.by_name.get(name[:2]) or self._rows.get(name[:2], {}).get(script.key)
         self._expect(
             future is not None and future.script is script, f"task {script.key} runs as {name}, a name of no task"
         )
@@ -233,12 +240,12 @@ class Oracle:
         assert outcome is not None
         if self.is_calm and future.forced_at is not None:
             seconds = self.trace.now - future.forced_at
-            self._expect(seconds < LONGEST_STOP_SECONDS, f"task {script.key} is stopped after {seconds:g} s")
+            self._expect(seconds < MAX_STOP_SECONDS, f"task {script.key} is stopped after {seconds:g} s")
         self.trace.note(future.owner, "task", str(script.key), "resolves:", Outcome(outcome), future.answer)
         self.trace.count(f"resolved: {Outcome(outcome).name.lower()}")
         is_own = outcome == Outcome.VALUE or (outcome == Outcome.EXCEPTION and len(script.needed) == 1)
         # A repeated notice that a result is kept has no cost in it.
-        if future.asked.profiling and not future.is_of_map and is_own and (self.is_calm or not future.graph):
+        if future.asked.profiling and future.of_map is None and is_own and (self.is_calm or not future.graph):
             self._expect(future.cost == measured(script), f"task {script.key} is measured as {future.cost}")
         self._checks[outcome](self, future)
 
@@ -259,7 +266,9 @@ class Oracle:
         self._wrong_if(self.retried[script.key] < script.retryable or self.killed[script.key] < script.kills, future)
 
     def _exception(self, future: Future) -> None:
-        self._wrong_if(not any(self._may_end_with(script, future.answer) for script in future.script.needed), future)
+        is_lost = future.answer == LOST and any(each.error is not None for each in future.graph)
+        may_end = any(self._may_end_with(script, future.answer) for script in future.script.needed)
+        self._wrong_if(not may_end and not is_lost, future)
 
     def _may_end_with(self, script: Script, error: bytes) -> bool:
         if error == AGAIN:
@@ -279,7 +288,8 @@ class Oracle:
         self._wrong_if(not future.is_cancel_asked and not is_asked, future)
 
     def _timed_out(self, future: Future) -> None:
-        limit = future.asked.timeout_milliseconds / 1000
+        limits = [each.options.timeout_milliseconds / 1000 for each in future.script.needed]
+        limit = min(filter(None, limits), default=0)
         # The run time of a task that waits, for children or inputs, is not bounded.
         is_long = any(each.children or each.inputs or each.seconds >= limit / 2 for each in future.script.needed)
         may_be_long = is_long or self.has_slow_peers

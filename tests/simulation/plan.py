@@ -1,10 +1,10 @@
-"""The plan of a seed: who takes part, what the clients submit, and which faults are injected."""
+"""The plan of a seed: the peers, the tasks that clients submit, and the injected faults."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scaler_client.protocol.messages import Options
 from scaler_scheduler.core.limits import Limits
@@ -12,13 +12,17 @@ from scaler_scheduler.core.limits import Limits
 from .network import LinkFaults
 from .scripts import FUNCTIONS, Script, SentObject
 
+if TYPE_CHECKING:
+    from .map_plan import Manner
+
 FAULTS = (
     "worker killed", "host switched off", "agent stopped", "agent killed", "host joins", "host frozen", "worker frozen",
     "client killed", "client frozen", "client leaves", "scheduler killed", "scheduler stopped", "scheduler frozen",
     "connection broken", "host cut off", "client cut off", "link cut off",
 )  # fmt: skip
 LOUD_FAULTS = frozenset(("worker killed", "agent stopped", "host joins", "client killed", "client leaves"))
-"""Faults that mislead no peer about another: they are noticed at once, or only end what nobody waits for."""
+"""Faults that mislead no peer about another: peers notice them at once, or they only end work that no peer waits
+for."""
 
 DUPLICATED = (
     "Hello", "Function", "Submit", "Cancel", "Results", "Started", "Retracted", "Suspended", "Resumed", "Received",
@@ -28,8 +32,8 @@ _CAPABILITIES = ((), (), (), (), (("gpu", 1),), (("gpu", 1),), (("gpu", 1), ("li
 """The capabilities that tasks ask for. No worker has the last one."""
 
 _DURATIONS = (0.0002, 0.002, 0.015, 0.15, 1.2)
-_MOST_SECONDS = 40.0
-"""The run time of all tasks together, without those that never end by themselves."""
+_MAX_SECONDS = 40.0
+"""The run time of all tasks together, without tasks that never end by themselves."""
 
 _LONG_SECONDS = 60.0
 """The number of tasks that only force can end."""
@@ -37,7 +41,7 @@ _LONG_SECONDS = 60.0
 
 @dataclass
 class Work:
-    """Tasks that a client submits together, and what it does with them later."""
+    """Tasks that a client submits together, and its later actions on them."""
 
     at: float
     scripts: list[Script]
@@ -49,6 +53,8 @@ class Work:
     """The rows of a graph whose results are requested. All scripts are its tasks, and cancels name these rows."""
     drops: list[tuple[float, SentObject]] = field(default_factory=list)
     """After so many seconds the client's user drops this object."""
+    manner: Manner | None = None
+    """How the user of a map reads the results."""
     clears_after: float | None = None
     """When the client is cleared."""
 
@@ -83,6 +89,10 @@ class Plan:
     """Kept results of at least this size stay on their host."""
     write_seconds: float = 0.0
     """How long a worker writes such a file."""
+    map_sizes: dict[str, int] = field(default_factory=dict)
+    """Numbers of calls and blocks in scaler_client/api/map_run.py that this run has in place of the usual ones."""
+    feed_sizes: dict[str, int] = field(default_factory=dict)
+    """The same for scaler_client/session/map_feed.py."""
     death_timeout_seconds: float = 60.0
     """How long an agent waits without an answer."""
 
@@ -164,7 +174,7 @@ class Writer:
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self.next_key = 1
-        self._budget = _MOST_SECONDS
+        self._budget = _MAX_SECONDS
         self._is_rough = chance.random() < 0.7
         """Whether tasks do more than return."""
         self._is_nesting = chance.random() < 0.4

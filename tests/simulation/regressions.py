@@ -1,4 +1,4 @@
-"""Seeds that have found a fault, with what it was.
+"""Seeds that have found a fault, with a description of the fault.
 
 If plans or draws change, a seed becomes another run. Then put the fault back, as mutations.py does, and look for a seed
 that finds it. Or keep the old seed as one more run; its text then says "old dice".

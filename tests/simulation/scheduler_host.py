@@ -6,13 +6,16 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from scaler_scheduler.core import invariants
+from scaler_scheduler.core import effects, events, invariants
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
+from scaler_scheduler.daemon.client_files import ClientFiles
 from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.encode import PROTOCOL_VERSION, Identity, encode
+from scaler_scheduler.wire.errors import WireError
 
+from .client_files import SimulatedStore
 from .clock import Clock, Process
 from .contract import Contract
 from .network import Frames, Network
@@ -26,15 +29,28 @@ class SchedulerHost:
     """Schedulers at one address, one after another."""
 
     def __init__(
-        self, clock: Clock, network: Network, trace: Trace, chance: random.Random, limits: Limits, step_seconds: float
+        self,
+        clock: Clock,
+        network: Network,
+        trace: Trace,
+        chance: random.Random,
+        limits: Limits,
+        *,
+        step_seconds: float,
+        least_file_bytes: int,
     ) -> None:
-        """`step_seconds`: how long the loop may be busy before it looks at new messages."""
+        """
+        Args:
+            step_seconds: how long the loop may be busy before it looks at new messages.
+            least_file_bytes: clients on the scheduler's host write objects of at least this size as files.
+        """
         self._clock = clock
         self._network = network
         self._trace = trace
         self._chance = chance
         self._limits = limits
         self._step_seconds = step_seconds
+        self._least_file_bytes = least_file_bytes
         self._process = Process(clock, "scheduler")
         self._process.kill()
         self.taken: Callable[[tuple[int, int]], None] = lambda name: None
@@ -54,6 +70,8 @@ class SchedulerHost:
         self._is_stepping = False
         self._identity = Identity(self._chance.getrandbits(62) | 1, "0.0.0")
         self.core = self._new_core()
+        self.store = SimulatedStore(self._identity.incarnation, self._least_file_bytes, self._trace.count)
+        self._client_files = ClientFiles(self.core, self.store)
         self._contract = Contract(self.core, self._identity.incarnation, self._trace, self.taken)
         self._network.listener = self
         self._wake_at = 0.0
@@ -67,6 +85,7 @@ class SchedulerHost:
     def stop(self) -> None:
         """Stop in order, as SIGTERM does."""
         self._trace.note("scheduler", "stops")
+        self.store.close()
         for effect in self.core.goodbyes("the scheduler stops"):
             self._network.send(effect.route, encode(effect, self._identity))
         self.kill()
@@ -93,6 +112,12 @@ class SchedulerHost:
             for _ in range(min(DRAIN_MESSAGES, len(self._inbox))):
                 route, frames = self._inbox.popleft()
                 event = decode(route, frames)
+                if isinstance(event, events.Object) and event.file_bytes:
+                    try:
+                        self._client_files.take(event)
+                    except WireError:
+                        self._trace.count("objects without their file")
+                        continue
                 self._trace.count("messages to the scheduler")
                 contract.before(event)
                 core.handle(event, now)
@@ -107,7 +132,10 @@ class SchedulerHost:
         contract.after(collected)
         for _, notice in core.operator_log.drain():
             self._trace.note("scheduler logs:", notice)
+        self._client_files.remove_unneeded()
         for effect in collected:
+            if isinstance(effect, effects.Object):
+                self._client_files.resolve(effect)
             self._trace.count("messages from the scheduler")
             if not self._network.send(effect.route, [bytes(frame) for frame in encode(effect, self._identity)]):
                 self._trace.count("messages to unreachable peers")
@@ -150,7 +178,8 @@ class SchedulerHost:
         return self.core.counts.waiting + self.core.counts.dispatched
 
     def client_traces(self) -> int:
-        """The number of records that must be gone when all clients are. Nested clients stay as long as their worker."""
+        """The number of records that must be removed when all clients have left. Nested clients stay as long as their
+        worker."""
         tables = self.core.tables
         clients = sum(1 for client in tables.clients.by_incarnation.values() if not client.worker)
         return clients + len(tables.unclaimed) + self.work()

@@ -1,11 +1,10 @@
-"""What a simulated task does, and what must become of it."""
+"""The actions of a simulated task, and its right outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Union
 
 from scaler_client.protocol.messages import Options
 
@@ -39,7 +38,7 @@ class SentObject:
 
 @dataclass(frozen=True)
 class Script:
-    """A simulated task. Its payload names it. Everything else about it is known here."""
+    """A simulated task. Its payload has only its name; this object has everything else."""
 
     key: int
     """A number that no other script of the run has."""
@@ -112,11 +111,11 @@ class Script:
             yield from child.all()
 
 
-Source = Union[SentObject, Script]
+Source = SentObject | Script
 
 
 def _filled(text: bytes, size: int) -> bytes:
-    """Repeat the text, so that bytes of another task would show."""
+    """Repeat the text, so that bytes of another task are detected."""
     return text if len(text) >= size else (text * (size // len(text) + 1))[:size]
 
 

@@ -1,4 +1,5 @@
-"""The simulation in the suite: 200 seeds, each fault that it ever found, and that a seed determines its run."""
+"""The simulation in the suite: 200 seeds, each fault that it has ever found, and a check that a seed determines its
+run."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ CHUNK = 20
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
-def test_nothing_goes_wrong(first: int) -> None:
+def test_no_seed_fails(first: int) -> None:
     figures, failures = run_seeds(range(first, first + CHUNK))
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["seeds"] == CHUNK
@@ -24,7 +25,7 @@ def test_nothing_goes_wrong(first: int) -> None:
 
 
 @pytest.mark.parametrize(("seed", "what"), REGRESSIONS)
-def test_what_once_was_found_stays_mended(seed: int, what: str) -> None:
+def test_earlier_faults_stay_fixed(seed: int, what: str) -> None:
     _, failure = run_seed(seed)
     assert failure is None, f"{failure}\n\nthis seed has found: {what}"
 
@@ -36,11 +37,11 @@ def _events_of(seed: int) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", [3, 7, 24])
-def test_a_seed_says_all(seed: int) -> None:
+def test_a_seed_determines_the_run(seed: int) -> None:
     assert _events_of(seed) == _events_of(seed)
 
 
-def test_a_seed_says_all_in_every_process() -> None:
+def test_a_seed_determines_the_run_in_every_process() -> None:
     """A seed gives the same run in processes with other string hashes."""
     command = [sys.executable, "-m", "tests.simulation.run", "--seed", "5", "--all"]
     said = [

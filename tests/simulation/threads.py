@@ -155,7 +155,7 @@ class Gate:
         self._turn = 0
 
     def open(self, seconds: float = SWITCH_SECONDS) -> None:
-        """Open the gate. A thread that waits already goes on after this time."""
+        """Open the gate. A thread that already waits continues after this time."""
         if not self.is_open:
             self.is_open = True
             self._resume_after(seconds)

@@ -1,7 +1,7 @@
 """A worker process: the real session, run loop, run token, task host and long-task watcher, on simulated threads.
 
-Simulated are the time, the socket, the execution of a task, and how the error of a stop gets into it. A task that holds
-the interpreter's lock (`hogs`) keeps the long-task watcher from looking.
+The time, the socket, the execution of tasks, and the errors of stops are simulated. A task that holds the interpreter's
+lock (`hogs`) blocks the long-task watcher.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scaler_client.protocol.messages import Hello, Role, TaskName
+from scaler_client.protocol.messages import Hello, Role, TaskAttempt
 from scaler_worker.fork_server.process_events import DAMAGED_STATUS
 from scaler_worker.fork_server.state_page import READY
 from scaler_worker.task_rows import depth_of
@@ -52,13 +52,13 @@ class WorkerHost:
         world.threads.append(self.threads)
         hello = Hello(
             Role.WORKER, incarnation, "3", "0", agent.name, self.pid, name, agent=agent.incarnation,
-            capabilities=agent.capabilities,
+            capabilities=agent.capabilities, queues_ahead=True,
         )  # fmt: skip
         self.session: TracedSession = TracedSession(
             world.trace, self.name, hello, world.plan.heartbeat_seconds, world.clock.now
         )
         self.nested: ClientHost | None = None
-        self.answered: deque[int] = deque(maxlen=100)
+        self.answered: deque[int] = deque(maxlen=1000)
         """The keys of the last tasks that have ended: their answers may be lost with the process."""
         self._is_look_due = False
         self._page = agent.page.slot(slot)
@@ -104,8 +104,11 @@ class WorkerHost:
         self.world.trace.note(self.name, "ends")
         if self.execution.running is not None:
             self.world.oracle.killed[self.execution.running.script.key] += 1
+            self.world.oracle.cut_off.update(self.execution.running.earlier)
         for key in [*(run.script.key for run in self.execution.suspended.values()), *self.answered]:
             self.world.oracle.cut_off[key] += 1
+        for run in self.execution.suspended.values():
+            self.world.oracle.cut_off.update(run.earlier)
         self.process.kill()
         for link in self.links():
             link.close(lingers)
@@ -170,6 +173,6 @@ class WorkerHost:
         self.world.trace.count("tasks of tasks")
         return self.nested.submit(child, replace(child.options, depth=depth_of(run.row) + 1), run.name)
 
-    def stop_children(self, name: TaskName) -> None:
+    def stop_children(self, name: TaskAttempt) -> None:
         if self.nested is not None:
             self.nested.stop_children(name)

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.protocol.messages import Hello, Message, Outcome, TaskName
+from scaler_client.pickling.call_rows import pack_answer, row_calls
+from scaler_client.protocol.messages import Hello, Message, Outcome, TaskAttempt
 from scaler_client.protocol.wire import encode
+from scaler_worker.task_rows import Row, attempt_of
 from scaler_worker.worker.connection import Connection
+from scaler_worker.worker.executor import ROW_LIMIT_BYTES, ROW_LIMIT_NS
 from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.run_token import RunToken
 from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.wakeup import Wakeup
 
 from .execution import Die, Run, Work
-from .input_reader import InputReader
+from .input_reader import CallInputs, InputReader
 from .network import Frames
 from .oracle import STOPPED, Future
-from .scripts import Script, function_bytes, measured
+from .scripts import Script, function_bytes, key_of, measured
 from .threads import Gate, SimulatedThreads
 from .trace import SimulationError, Trace
 
 if TYPE_CHECKING:
     from .worker_host import WorkerHost
+
+EARLY_ONE_IN = 7
+"""A row ends behind one of this many calls, without a reason."""
 
 DAMAGED_ONE_IN = 4
 """One of this many stopped tasks damages its process."""
@@ -146,7 +153,7 @@ class SimulatedInterruption(Interruption):
         self.is_raised_unsafely = False
         """Whether the error has damaged the process."""
 
-    def take_due(self, name: TaskName) -> TaskStoppedError | None:
+    def take_due(self, name: TaskAttempt) -> TaskStoppedError | None:
         """The error to raise in this running task; None if there is none. Returns each error once."""
         if name not in self._due:
             return None
@@ -168,7 +175,7 @@ class SimulatedInterruption(Interruption):
     def _is_in_import(self) -> bool:
         return False
 
-    def _stop_children(self, name: TaskName) -> None:
+    def _stop_children(self, name: TaskAttempt) -> None:
         self._worker.stop_children(name)
 
 
@@ -190,7 +197,7 @@ class SimulatedProfile:
 
 
 class _Latch:
-    """Released when a task of a task is over."""
+    """Released when a child task has ended."""
 
     def __init__(self, threads: SimulatedThreads, future: Future) -> None:
         self._gate = Gate(threads)
@@ -207,7 +214,7 @@ class SimulatedExecution:
     def __init__(self, worker: WorkerHost) -> None:
         self._worker = worker
         self.running: Run | None = None
-        self.suspended: dict[TaskName, Run] = {}
+        self.suspended: dict[TaskAttempt, Run] = {}
         self._inputs: InputReader | None = None
         """The inputs of the task that begins next."""
         self._profile: SimulatedProfile | None = None
@@ -236,12 +243,54 @@ class SimulatedExecution:
     def stopped(self, error: TaskStoppedError) -> tuple[int, bytes]:
         raise SimulationError("a task was stopped outside of what it does itself") from error
 
-    def run(self, number: int, payload: Any, store: Any = None) -> tuple[int, bytes]:
-        worker, world = self._worker, self._worker.world
-        row = worker.session.running
+    def run(self, number: int, payload: Any, store: Any = None, load: Any = None) -> tuple[int, bytes]:
+        row = self._worker.session.running
         assert row is not None
-        name = row[0], row[1], row[2]
-        script = world.oracle.began(worker.name, name, bytes(payload))
+        inputs, self._inputs = self._inputs, None
+        outcome, answer = self._call(row, number, payload, inputs or self._no_inputs(row), store)
+        self._worker.answered.append(key_of(bytes(payload)))
+        return outcome, answer
+
+    def run_calls(self, number: int, payload: Any, now_ns: Callable[[], int]) -> tuple[int, bytes, int]:
+        """Run the calls of a row as `Executor.run_calls` does. Some rows end early without a reason."""
+        row = self._worker.session.running
+        assert row is not None
+        oracle, trace = self._worker.world.oracle, self._worker.world.trace
+        inputs, self._inputs = self._inputs, None
+        inputs = inputs or self._no_inputs(row)
+        begun = now_ns()
+        answers: list[bytes] = []
+        keys: list[int] = []
+        outcome, failure = 0, b""
+        _, count, calls = row_calls(payload)
+        for call, positions in calls:
+            outcome, answer = self._call(row, number, call, CallInputs(inputs, positions), None, keys)
+            keys.append(key_of(call))
+            if outcome:
+                failure = answer
+                break
+            answers.append(answer)
+            is_long = now_ns() > begun + ROW_LIMIT_NS or sum(map(len, answers)) > ROW_LIMIT_BYTES
+            if is_long or keys[-1] % EARLY_ONE_IN == 0:
+                break
+        if len(keys) < count:
+            trace.count("rows that ended early")
+        if outcome == Outcome.INPUT_LOST:
+            oracle.cut_off.update(keys)
+            return outcome, failure, 1
+        self._worker.answered.extend(keys)
+        return outcome, pack_answer([], answers, now_ns() - begun, failure), len(keys)
+
+    def _no_inputs(self, row: Row) -> InputReader:
+        worker = self._worker
+        return InputReader(row[0], (), worker.session.objects, worker.agent.files, worker.world.clock)
+
+    def _call(
+        self, row: Row, number: int, payload: Any, inputs: Any, store: Any, earlier: Sequence[int] = ()
+    ) -> tuple[int, bytes]:
+        """Run a script. `earlier`: the keys of the scripts that have ended in the same row."""
+        worker, world = self._worker, self._worker.world
+        script = world.oracle.began(worker.name, attempt_of(row), bytes(payload))
         if world.is_worked_on(script.key):
             world.trace.count("executions beside another")
         function = worker.session.functions.get(number)
@@ -252,14 +301,11 @@ class SimulatedExecution:
             world.reached(moment, worker.agent)
         else:
             store = None
-        inputs, self._inputs = self._inputs, None
-        if inputs is None:
-            inputs = InputReader(name[0], (), worker.session.objects, worker.agent.files, world.clock)
         profile, self._profile = self._profile, None
         if profile is not None:
             profile.script = script
         seconds = world.plan.write_seconds
-        run = self.running = Run(row, script, inputs, world.oracle, world.clock, worker.submit, store, seconds)
+        run = self.running = Run(row, script, inputs, world.oracle, world.clock, worker.submit, store, seconds, earlier)
         try:
             outcome, answer = self._execute(run)
         except TaskStoppedError:
@@ -270,7 +316,6 @@ class SimulatedExecution:
                 world.trace.count("workers damaged by a stop")
                 worker.interruption.is_raised_unsafely = True
         self.running = None
-        worker.answered.append(script.key)
         world.trace.note(worker.name, "ends task", str(script.key), Outcome(outcome))
         if outcome == Outcome.INPUT_LOST:
             world.oracle.lost[script.key] += 1

@@ -1,24 +1,31 @@
-"""One run of the simulation, from a seed: all peers start, work, suffer faults, come to rest and leave."""
+"""One run of the simulation, from a seed: all peers start, work, have faults, become idle and leave."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from unittest.mock import patch
 
+from scaler_client.api import map_run
+from scaler_client.pickling import call_rows
+from scaler_client.session import map_feed
 from scaler_scheduler.core.dispatch import credit, input_delivery
 from scaler_scheduler.core.state import functions, records
+from scaler_scheduler.wire import decode
 
 from . import faults, host_result_faults
 from .agent_host import AgentHost
 from .client_host import ClientHost
+from .client_maps import pack_scripts
 from .clock import Clock
 from .graph_plan import draw_plan
 from .leaks import check_empty
 from .network import Network
 from .oracle import Oracle
 from .plan import Plan, Work
+from .reader_plan import reader_counts
 from .scheduler_host import SchedulerHost
 from .scripts import FUNCTIONS
 from .threads import SimulatedThreads
@@ -30,7 +37,7 @@ REST_SECONDS = 150.0
 LEAVE_SECONDS = 30.0
 """The longest time from the leaving of the last client or agent until nothing is left of it."""
 
-LONGEST_DELAY_SECONDS = 15.0
+MAX_DELAY_SECONDS = 15.0
 """No message is on its way for longer."""
 
 SETTLE_SECONDS = 2.0
@@ -52,7 +59,14 @@ class World:
         self.oracle.has_duplicates = self.plan.link_faults.duplicated_share > 0
         self.oracle.has_slow_peers = self.plan.slow_share > 0
         self.scheduler = SchedulerHost(
-            self.clock, self.network, self.trace, self.chance, self.plan.limits, self.plan.step_seconds
+            self.clock,
+            self.network,
+            self.trace,
+            self.chance,
+            self.plan.limits,
+            step_seconds=self.plan.step_seconds,
+            # As in the real world, a file is never so small that the core puts it into a row.
+            least_file_bytes=max(self.plan.shared_bytes, self.plan.small_bytes + 1, self.plan.inline_bytes + 1),
         )
         self.scheduler.taken = self.oracle.taken
         self.hosts: list[AgentHost] = []
@@ -78,6 +92,7 @@ class World:
         # Small windows, and room for all objects: a rejection at the limit is the user's error, and no fault.
         with (
             patch.multiple(input_delivery, **sizes),
+            patch.object(decode, "SHARED_BYTES", 1),
             patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
             # The order of a set must not depend on memory addresses.
             patch.object(records.Worker, "__hash__", lambda worker: hash(worker.incarnation)),
@@ -85,6 +100,11 @@ class World:
             patch.object(records.StoredObject, "__hash__", lambda stored: hash((stored.client.incarnation, stored.id))),
             patch.object(records.Task, "__hash__", lambda task: hash((task.client.incarnation, task.id))),
             patch.object(credit, "_WINDOWS_DIVISOR", plan.windows_divisor),
+            patch.object(call_rows, "CALLS_EACH", max(1, plan.map_sizes["MAX_CALLS"] // 5)),
+            patch.multiple(map_run, pack_calls=pack_scripts, **plan.map_sizes),
+            patch.multiple(map_feed, **plan.feed_sizes) if plan.feed_sizes else nullcontext(),
+            patch.object(map_feed._Row, "__hash__", lambda row: hash((row.block.first, row.begin, row.end))),
+            patch.object(map_feed.MapFeed, "__hash__", lambda feed: feed.function.number),
         ):
             try:
                 self._run_load()
@@ -154,6 +174,7 @@ class World:
         for number, program in enumerate(plan.clients, 1):
             client = ClientHost(self, f"client{number}")
             self.clients.append(client)
+            client.user_objects.readers_left = reader_counts(program)
             for work in program:
                 client.process.later(work.at, partial(self._work, client, work))
         for at, kind in plan.faults:
@@ -165,7 +186,8 @@ class World:
         if work.targets is not None:
             futures = client.submit_graph(scripts, work.targets, scripts[0].options)
         elif work.is_map:
-            futures = client.map(scripts, scripts[0].options)
+            assert work.manner is not None
+            futures = client.map(scripts, scripts[0].options, work.manner)
         else:
             futures = [client.submit(script, script.options) for script in scripts]
         for after, positions, is_forced in work.cancels:
@@ -196,10 +218,12 @@ class World:
             host.stop()
         self._wait_for("the agents are gone", lambda: not self.living_hosts(), LEAVE_SECONDS)
         self._wait_for("nothing is left of them", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
-        self._run_until(self.clock.now + LONGEST_DELAY_SECONDS)  # a peer's hello may come after its end
+        self._run_until(self.clock.now + MAX_DELAY_SECONDS)  # a peer's hello may come after its end
         self._wait_for("nothing is left of those", lambda: not self.scheduler.peers(), LEAVE_SECONDS)
         self._run_until(self.clock.now + SETTLE_SECONDS)
         check_empty(self.scheduler.core, self.scheduler.fresh_core())
+        if self.scheduler.store:
+            raise SimulationError(f"{len(self.scheduler.store)} files of clients are left")
 
     def _run_until(self, end: float) -> None:
         while self.clock.step(end):
@@ -217,11 +241,12 @@ class World:
 
     def _is_all_answered(self) -> bool:
         return not any(client.futures for client in self.living_clients()) and all(
-            not client.session.pending and not client.session.chunks for client in self.living_clients()
+            not client.session.pending and not len(client.session.feeds) and not client.maps
+            for client in self.living_clients()
         )
 
     def _is_at_rest(self) -> bool:
-        # A duplicated Submit brings a task back that nobody waits for, and that perhaps nobody can run.
+        # A duplicated Submit brings back a task that no client waits for, and that perhaps no worker can run.
         return self.scheduler.work() == (self.scheduler.unschedulable() if self.oracle.has_duplicates else 0)
 
     def _has_no_clients(self) -> bool:
@@ -232,7 +257,8 @@ class World:
 
     def _objects(self) -> str:
         """Describe which peer keeps how many objects."""
-        counts = {"the scheduler": len(self.scheduler.core.tables.objects)}
+        ids = [stored.id for client in self.scheduler.core.tables.clients for stored in client.objects.values()]
+        counts: dict[str, object] = {"the scheduler": ids, "its files": len(self.scheduler.store)}
         counts.update((client.name, len(client.session.objects)) for client in self.living_clients())
         for host in self.living_hosts():
             counts[host.name] = len(host.files) + host.session.object_bytes

@@ -1,0 +1,69 @@
+"""Search for each deliberate fault the shortest run that finds it, and write its seed into first_seeds.json.
+
+python -m tests.simulation.first_seeds [WORDS OF A NAME]
+
+test_teeth.py begins with these seeds. A fault without an entry begins with seed 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from unittest.mock import patch
+
+from .mutations import MUTATIONS, Mutation
+from .run import run_seed
+
+FILE = Path(__file__).with_name("first_seeds.json")
+
+SEEDS = 600
+
+
+def read() -> dict[str, int]:
+    """Return the first seed of each fault, by the fault's name."""
+    seeds: dict[str, int] = json.loads(FILE.read_text())
+    return seeds
+
+
+def _by_length(count: int) -> list[int]:
+    """Return so many seeds, those with the shortest runs first."""
+    return sorted(range(count), key=lambda seed: run_seed(seed)[0]["steps"])
+
+
+def _finds(mutation: Mutation, seed: int) -> bool:
+    with ExitStack() as patched:
+        for place, name, value in mutation.patches():
+            patched.enter_context(patch.object(place, name, value))
+        return run_seed(seed)[1] is not None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Search short runs of the simulation that find the deliberate faults.")
+    parser.add_argument("words", nargs="?", default="", help="only faults whose names contain these words")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many seeds to try (default %(default)s)")
+    arguments = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    names = {mutation.name for mutation in MUTATIONS}
+    found = {name: seed for name, seed in read().items() if name in names}
+    candidates = _by_length(arguments.seeds)
+    is_complete = True
+    for mutation in MUTATIONS:
+        if arguments.words not in mutation.name:
+            continue
+        seed = next((seed for seed in candidates if _finds(mutation, seed)), None)
+        if seed is None:
+            is_complete = False
+            print(f"none of {arguments.seeds} seeds finds: {mutation.name}", flush=True)
+            continue
+        print(f"seed {seed:4} finds: {mutation.name}", flush=True)
+        found[mutation.name] = seed
+        FILE.write_text(json.dumps(found, indent=4, sort_keys=True) + "\n")
+    return 0 if is_complete else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
