@@ -2,17 +2,20 @@
 # tests/run.sh [lint]: run ruff (rules and format) and mypy, and without `lint` also the tests of every environment.
 # `make test` calls it. All suites run even when one fails; the last lines say how each went.
 #
-# The tests that wait for processes run at the same time as the other interpreters' suites, which compute. The tests of
-# the main environment that compute follow. This keeps two cores busy.
+# The tests that wait for processes run in the foreground. Beside them run three lanes of suites that compute. This keeps
+# two cores busy to the end. The lanes have the same priority: beside other programs, niced tests would starve.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+
+# The tests start a thousand processes. Without this each of them compiles the modules that it imports.
+unset PYTHONDONTWRITEBYTECODE
 
 folder=$(mktemp -d)
 status=0
 summary=()
-beside=0  # the process that runs the other interpreters' suites
+lanes=()  # processes that run suites in the background, each the leader of its group
 end() {
-    [ "$beside" = 0 ] || kill -- -"$beside" 2>/dev/null
+    [ ${#lanes[@]} = 0 ] || kill -- "${lanes[@]/#/-}" 2>/dev/null
     rm -rf "$folder"
 }
 trap end EXIT
@@ -48,8 +51,10 @@ tests_in() {
     PATH="$PWD/$environment/bin:$PATH" "$environment/bin/python" -m pytest "$@"
 }
 
-# Tests that start processes and mostly wait for them: four at a time keep two cores busy.
-WAITING=(tests/adapters tests/conformance tests/documents tests/integration tests/interop tests/installation tests/ui
+# Tests that start processes and mostly wait for them: four at a time keep two cores busy. The files that take longest are
+# first, or one process would be left with one of them at the end.
+WAITING=(tests/integration/test_bench_smoke.py tests/integration/test_keys.py tests/integration/test_commands.py
+    tests/documents tests/conformance tests/ui tests/integration tests/adapters tests/interop tests/installation
     tests/worker/fork_server tests/worker/worker/test_worker_conversation.py tests/worker/worker/test_worker_objects.py
     tests/worker/worker/test_worker_process.py)
 names=()
@@ -59,14 +64,31 @@ mypy_of_all() {
         client_lib/examples/standard_library.py benchmarks tests/client/api/typed_usage.py
 }
 
-# suites_of_others: mypy, and those of all environments but .venv, one after the other
-suites_of_others() {
-    local environment
+# The main environment's tests that compute. tests/simulation is first, as a fault there says most.
+computing() {
     mypy_of_all
-    [ -f .venv-pypy/stamp-test ] && run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/scheduler tests/wire tests/top tests/fuzz
+    run_suite "$(name_of .venv), computing" tests_in .venv tests/simulation tests "${WAITING[@]/#/--ignore=}"
+}
+
+under_pypy() {
+    [ ! -f .venv-pypy/stamp-test ] ||
+        run_suite "$(name_of .venv-pypy)" tests_in .venv-pypy tests/scheduler tests/wire tests/top tests/fuzz
+}
+
+under_further_pythons() {
+    local environment
     for environment in .venv-3.*; do
-        [ -f "$environment/stamp-test" ] && run_suite "$(name_of "$environment")" tests_in "$environment" -m "not one_interpreter" tests/client tests/worker
+        [ ! -f "$environment/stamp-test" ] ||
+            run_suite "$(name_of "$environment")" tests_in "$environment" -m "not one_interpreter" tests/client tests/worker
     done
+}
+
+# lane FUNCTION: calls it in the background; its output is shown at the end
+lane() {
+    set -m
+    "$1" >"$folder/lane $1" 2>&1 &
+    lanes+=($!)
+    set +m
 }
 
 run_suite ruff ruff check .
@@ -76,16 +98,13 @@ names+=(ruff format mypy)
 if [ "${1-}" = lint ]; then
     mypy_of_all
 else
-    set -m
-    suites_of_others >"$folder/of others" 2>&1 &
-    beside=$!
-    set +m
+    for each in computing under_pypy under_further_pythons; do
+        lane "$each"
+    done
     run_suite "$(name_of .venv), waiting" tests_in .venv -n 4 --dist loadfile "${WAITING[@]}"
-    # The longest file first, or one process would be left with it at the end.
-    run_suite "$(name_of .venv), computing" tests_in .venv -n 2 --dist loadfile tests/simulation tests "${WAITING[@]/#/--ignore=}"
-    wait "$beside"
-    beside=0
-    cat "$folder/of others"
+    wait "${lanes[@]}"
+    lanes=()
+    cat "$folder"/lane*
     if [ -f .venv-pypy/stamp-test ]; then
         names+=("$(name_of .venv-pypy)")
     else

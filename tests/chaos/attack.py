@@ -4,8 +4,9 @@ The attacker has no key, a client's key, a worker's key and a monitor's key, in 
 each. `--keys` selects some of the four. The attacker connects from 127.0.0.2, so that limits for each address do not
 affect the honest peers. The number of messages in a burst is bounded.
 
-Exit status 0 when every honest task was resolved once and rightly, and the scheduler lives and has logged no error; 1
-otherwise. Not attempted: what a key can do by SECURITY.md, such as wrong results of tasks that a worker was given.
+Exit status 0 if every honest task was resolved once and correctly, and the scheduler still runs and has logged no
+error; 1 otherwise. The attacks leave out what SECURITY.md allows a key, such as wrong results from a worker for its own
+tasks.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ READY = b"\x04\x29\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00
 
 
 class Attacker:
-    """What is done once, by name; each call is one attack, and bounded."""
+    """The attacks by name. Each call is one attack and takes a limited time."""
 
     def __init__(self, daemon: SchedulerCommand, keys: str, chance: random.Random) -> None:
         self.daemon = daemon
@@ -68,7 +69,7 @@ class Attacker:
     # ------------------------------------------------------------------------------------------------ without a key
 
     def raw(self, port: int, content: bytes, more: int = 0) -> None:
-        """Send this, and so many zeros, as far as they are taken."""
+        """Send these bytes and this number of zeros, as far as the scheduler accepts them."""
         with socket.create_connection(("127.0.0.1", port), 5.0, (SOURCE, 0)) as connection:
             try:
                 connection.sendall(content)
@@ -127,7 +128,7 @@ class Attacker:
         return peer
 
     def burst(self, role: str, frames: Callable[[], list[bytes]], greets: bool = True) -> None:
-        """Say hello, and then messages of one kind; answers are thrown away."""
+        """Send a hello and then messages of one kind. Answers are ignored."""
         with self.peer(read_peer_keys(self.keys, role)) as peer:
             if greets:
                 send(peer, encoded(self.hello(role, secrets.randbits(62) + 1)))
@@ -139,12 +140,12 @@ class Attacker:
 
     def hello(self, role: str, incarnation: int) -> messages.Hello:
         roles = [Role.CLIENT] if role == "client" else [Role.WORKER, Role.AGENT]
-        # A kind of functions that nobody has: it is given no tasks of others.
+        # A kind that no function has, so this worker gets no tasks of other clients.
         kinds = ["nothing"]
         return messages.Hello(self.chance.choice(roles), incarnation, "3", "0", "host", 1, kinds=kinds)
 
     def message(self) -> messages.Message:
-        """Of any role, about others' tasks and objects."""
+        """A message of any role, about tasks and objects of other peers."""
         victim = self.chance.choice(self.victims)
         ids = [self.chance.randrange(1 << 16) for _ in range(20)]
         name = (victim, ids[0], 1)
@@ -219,7 +220,7 @@ class Attacker:
         }
 
     def find_victims(self) -> None:
-        """The honest peers' incarnations, as whoever has a monitor's key reads them."""
+        """The honest peers' incarnations, which every holder of a monitor's key can read."""
         with self.peer(read_peer_keys(self.keys, "monitor"), zmq.SUB, True) as peer:
             peer.subscribe(SNAPSHOT_TOPIC)
             if peer.poll(10_000):

@@ -62,7 +62,7 @@ def random_size(chance: random.Random) -> int:
 def random_graph(
     chance: random.Random, log: str, name: str, stored: Stored | None
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """A graph, and the right values of the keys to ask for. The graph reads the object, if there is one."""
+    """A graph, and the right values of its wanted keys. The graph reads the object, if it is given."""
     size = random_size(chance) if stored is None else stored.size
     slow = chance.choice([0.0, 0.0, 0.02])
     graph: dict[str, Any] = {}

@@ -158,7 +158,7 @@ def trouble_hosts(
 
 
 def _moments(every: float, stop: threading.Event) -> Iterator[int]:
-    """Yield numbers from 1 on, one every `every` seconds, until `stop` is set. Late ones are left out."""
+    """Yield numbers from 1 on, one every `every` seconds, until `stop` is set. Late numbers are left out."""
     began = time.monotonic()
     number = 0
     while True:

@@ -16,7 +16,7 @@ class Network:
     """Forwards TCP connections to a port of this host, until it is cut.
 
     While it is cut, nothing arrives and no connection breaks, as with a cable that is pulled. Then either everything
-    goes on, as TCP sends again what was lost, or all connections turn out to be broken.
+    continues, because TCP sends lost data again, or all connections turn out to be broken.
 
     Args:
         port: the scheduler's.

@@ -132,7 +132,7 @@ class Host:
             return []
 
     def look(self) -> None:
-        """Note the processes and directories, to check later that none is left."""
+        """Record the processes and directories, to check later that none is left."""
         self.processes()
         with suppress(OSError, AssertionError):  # the host is starting or ending
             self.directories.add(directory_of(self.command.process.pid))

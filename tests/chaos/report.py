@@ -19,7 +19,7 @@ SHOWN = 5
 
 @dataclass
 class Recoveries:
-    """The times from a kill until work goes on, in seconds."""
+    """The times from a kill until work continues, in seconds."""
 
     scheduler: list[float] = field(default_factory=list)
     """Until a client gets the first result from the next scheduler."""

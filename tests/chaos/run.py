@@ -1,10 +1,10 @@
 """python -m tests.chaos.run: real clusters under steady load, while processes and the network fail in every way.
 
 Workers, agents, fork servers, whole hosts and the scheduler are killed; clusters and the scheduler are stopped in order
-and started again; processes are frozen; the scheduler is cut off from everybody. A long run consists of rounds, each
+and started again; processes are frozen; the scheduler is cut off from all peers. A long run consists of rounds, each
 with processes of its own, one without keys and one with keys in turn.
 
-Exit status 0 when every task was resolved once and rightly, and nothing else went wrong; 1 otherwise.
+Exit status 0 if every task was resolved once and correctly, and no other check failed; 1 otherwise.
 """
 
 from __future__ import annotations

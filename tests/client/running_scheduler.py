@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from tests.client.scheduler_stand_in import FakeScheduler
 
+from scaler_client.pickling.call_rows import PICKLES, SINGLES, pack_answer, row_calls
 from scaler_client.pickling.serializer import dump_exception, dumps, loads
 from scaler_client.protocol.messages import Outcome
 
@@ -37,6 +39,12 @@ class RunningScheduler(FakeScheduler):
         """The number of tasks without an answer."""
         return len(self._calls)
 
+    @property
+    def waiting_tasks(self) -> int:
+        """The number of tasks that have not begun."""
+        with self._answering:
+            return sum(not call.running() and not call.done() for call in self._calls.values())
+
     def close(self) -> None:
         super().close()
         self._received.put((b"", "over", {}, []))
@@ -58,6 +66,7 @@ class RunningScheduler(FakeScheduler):
 
     def _submit(self, peer: bytes, body: dict[str, Any]) -> None:
         self.options.append(body.get("options", {}))
+        run = self._run_calls if body.get("options", {}).get("calls") else self._run_task
         ids = body["ids"]
         sizes, functions = (column * (len(ids) // len(column)) for column in (body["sizes"], body["functions"]))
         begin = 0
@@ -67,7 +76,7 @@ class RunningScheduler(FakeScheduler):
             name, function = self._functions[peer, number]
             self.names.append(name)
             with self._answering:  # the answer must not come before the entry
-                self._calls[peer, task_id] = self._pool.submit(self._run_task, peer, task_id, function, payload)
+                self._calls[peer, task_id] = self._pool.submit(run, peer, task_id, function, payload)
 
     def _cancel(self, peer: bytes, task_id: int, force: bool) -> None:
         call = self._calls.get((peer, task_id))
@@ -87,6 +96,22 @@ class RunningScheduler(FakeScheduler):
         except BaseException as error:
             answer = partial(self._answer, peer, task_id, Outcome.EXCEPTION, dump_exception(error, "remote frames"))
         answer()
+
+    def _run_calls(self, peer: bytes, task_id: int, function: bytes, payload: bytes) -> None:
+        """Run a row that stands for several calls."""
+        self._say(peer, "started", ids=[task_id])
+        begun = time.perf_counter_ns()
+        pickles: list[bytes] = []
+        outcome, failure = Outcome.VALUE, b""
+        try:
+            form, _, calls = row_calls(payload)
+            for call in calls:
+                arguments = loads(call) if form == PICKLES else (call,) if form == SINGLES else call
+                pickles.append(dumps(loads(function)(*arguments)))
+        except BaseException as error:
+            outcome, failure = Outcome.EXCEPTION, dump_exception(error, "remote frames")
+        run_ns = time.perf_counter_ns() - begun
+        self._answer(peer, task_id, outcome, pack_answer([], pickles, run_ns, failure))
 
     def _answer(self, peer: bytes, task_id: int, outcome: Outcome, payload: bytes) -> None:
         with self._answering:

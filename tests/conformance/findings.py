@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class WrongError(Exception):
-    """The peer under test violates the protocol. The text says what it did."""
+    """The peer under test violates the protocol. The text describes the violation."""
 
 
 class OverError(Exception):
@@ -33,7 +33,7 @@ class Findings:
 
     @contextmanager
     def check(self, section: str, what: str) -> Iterator[None]:
-        """Record the block as right, or as wrong if it raises WrongError. The run goes on in either case."""
+        """Record the block as right, or as wrong if it raises WrongError. The run continues in both cases."""
         line = f"[{section}] {what}"
         try:
             yield

@@ -26,7 +26,7 @@ def keys_for(folder: str, role: str, worker: int) -> PeerKeys | None:
     """Return the keys of a scripted peer; None if there is no folder. `worker` is as in the peer's hello.
 
     Raises:
-        KeyFileError: the folder has not what it needs.
+        KeyFileError: the folder lacks a file.
     """
     return read_peer_keys(folder, CLIENT if role == "client" and not worker else WORKER) if folder else None
 
@@ -63,7 +63,7 @@ class Guard:
         self._authenticator.configure_curve_callback("*", self)
 
     def callback(self, _domain: str, key: bytes) -> bool:
-        """Whether this public key (Z85) may connect. The authenticator's thread calls this."""
+        """Whether this public key (Z85) may connect. The thread of the authenticator calls this."""
         public = z85.decode(key).hex()
         if public not in self._entries:
             self._rejections.append(f"{public} is not in {self._folder}/{authorized_keys.FILE_NAME}")

@@ -19,7 +19,7 @@ LEAVE_MILLISECONDS = 1000
 
 
 class Gone(Exception):
-    """The conversation can't begin or go on."""
+    """The conversation cannot begin or continue."""
 
 
 class Listener:

@@ -8,14 +8,14 @@ import capnp
 from tests.conformance.findings import must
 from tests.schema_messages import SCHEMA
 
-LARGEST = 1 << 63
-LONGEST_PAYLOAD = 1 << 28
+NUMBER_LIMIT = 1 << 63
+MAX_PAYLOAD_BYTES = 1 << 28
 BATCHES = ("submit", "dispatch", "results", "resolved")
-FULL = ("ids", "inputs", "payload", "large", "names", "options", "numbers", "text", "dropped", "force")
+FULL = ("ids", "inputs", "keepEarlier", "payload", "large", "names", "options", "numbers", "text", "dropped", "force")
 """Fields of batches that are not constant columns."""
 MAY_BE_EMPTY = (
-    "inputCounts", "keep", "flags", "depths", "priorities", "shared", "inlined", "nameSizes", "cpuTimes", "peaks",
-    "errorSizes", "tracebackSizes",
+    "inputCounts", "keep", "flags", "depths", "priorities", "inputSources", "inlineSizes", "nameSizes", "cpuTimes",
+    "peaks", "errorSizes", "tracebackSizes", "calls",
 )  # fmt: skip
 
 Name = tuple[int, int, int]
@@ -49,7 +49,7 @@ def read(frames: list[bytes]) -> Received:
     """Read the message in these frames, and check it.
 
     Raises:
-        WrongError: it is none, or contradicts itself.
+        WrongError: the frames are not a message, or the message contradicts itself.
     """
     try:
         with SCHEMA.Message.from_bytes(frames[0], traversal_limit_in_words=1 << 27) as message:
@@ -83,11 +83,11 @@ def _check_columns(received: Received) -> None:
     for name, values in fields.items():
         if not isinstance(values, list) or "ids" not in fields or name in FULL:
             continue
-        wanted = len(fields["inputs"]) if name in ("shared", "inlined") else rows
+        wanted = len(fields["inputs"]) if name in ("inputSources", "inlineSizes") else rows
         may_be_empty = name in MAY_BE_EMPTY or received.kind not in BATCHES
         is_left_out = not values and (may_be_empty or (received.kind, name) == ("resolved", "durations"))
         must(len(values) in (1, wanted) or is_left_out, f"column {name} has {len(values)} elements for {wanted} rows")
-        must(all(value < LARGEST for value in values), f"column {name} has a number of 2^63 or more")
+        must(all(value < NUMBER_LIMIT for value in values), f"column {name} has a number of 2^63 or more")
     if received.kind in BATCHES:
         _check_payloads(received)
     elif received.kind not in ("function", "object"):
@@ -104,7 +104,7 @@ def _check_payloads(received: Received) -> None:
         for texts, sizes_of in (("errors", "errorSizes"), ("tracebacks", "tracebackSizes")):
             there, told = len(fields[texts]), sum(received.column(sizes_of))
             must(there == told, f"{sizes_of} add up to {told} bytes, {texts} has {there}")
-    must(len(fields["payload"]) <= LONGEST_PAYLOAD, "a payload of more than 2^28 bytes")
+    must(len(fields["payload"]) <= MAX_PAYLOAD_BYTES, "a payload of more than 2^28 bytes")
     large = fields["large"]
     must(len(large) == len(received.frames), f"{len(received.frames)} frames where `large` has {len(large)} rows")
     must(large == sorted(set(large)) and all(row < len(sizes) for row in large), f"`large` is {large}")

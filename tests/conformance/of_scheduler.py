@@ -19,7 +19,7 @@ from tests.schema_messages import SCHEMA, message_of
 from tests.wire.vectors import ALL, is_for_scheduler
 
 VALUE, EXCEPTION, RETRYABLE, WORKER_DIED, CANCELLED, TIMED_OUT, KEPT, INPUT_LOST = 0, 1, 4, 5, 6, 7, 8, 9
-REPORT_START = 2
+REPORT_START, CALLS = 2, 16
 
 
 class SchedulerConversation:
@@ -42,7 +42,7 @@ class SchedulerConversation:
         self._bad_input()
         for talk in (
             self._tasks, self._kinds, self._cancels, self._time_limit, self._retries, self._lost_worker,
-            self._graph, self._again,
+            self._rows_of_calls, self._graph, self._again,
         ):  # fmt: skip
             with self._pair() as (client, worker):
                 talk(client, worker)
@@ -103,7 +103,7 @@ class SchedulerConversation:
             "a column of another length": [message_of("submit", ids=[1, 2, 3], functions=[7, 7], sizes=[0])],
             "a large row without its frame": [message_of("submit", ids=[1], functions=[7], sizes=[0], large=[0])],
             "a function that was never sent": [message_of("submit", ids=[1], functions=[5], sizes=[0])],
-            "a message of another role": [message_of("retracted", clients=[1], ids=[1], attempts=[1], given=[0])],
+            "a message of another role": [message_of("retracted", clients=[1], ids=[1], attempts=[1], returned=[0])],
             "an object without frames": [message_of("object", id=1)],
             "a delimiter frame": [b"", message_of("cancel", ids=[1])],
             "a function without a kind": [message_of("function", number=9, name="f"), b""],
@@ -238,7 +238,7 @@ class SchedulerConversation:
             worker.expect("retract", 0.3)
         except WrongError:
             return
-        worker.say("retracted", clients=[name[0]], ids=[name[1]], attempts=[name[2]], given=[given])
+        worker.say("retracted", clients=[name[0]], ids=[name[1]], attempts=[name[2]], returned=[given])
 
     def _time_limit(self, client: Peer, worker: Peer) -> None:
         with self._findings.check("Time limits", "`started` is requested; then the task is stopped and times out"):
@@ -273,6 +273,17 @@ class SchedulerConversation:
                 self._finish(other, second, payload=b"right")
                 must(self._resolved(client, 60) == {60: (VALUE, b"right")}, "the outcome or payload is wrong")
 
+    def _rows_of_calls(self, client: Peer, worker: Peer) -> None:
+        with self._findings.check("Rows of calls", "the worker sees the flag, and its answer reaches the client"):
+            self._submit(client, [65], b"form", options={"calls": 3})
+            dispatch = worker.expect("dispatch")
+            (name,) = dispatch.names()
+            must(dispatch.column("flags") == [CALLS], f"flags {dispatch.column('flags')}")
+            must(dispatch.payloads() == [b"form"], "the payload is wrong")
+            fields = {"outcomes": [VALUE], "durations": [1000], "sizes": [2], "payload": b"ab", "calls": [2]}
+            worker.say("results", clients=[name[0]], ids=[name[1]], attempts=[name[2]], **fields)
+            must(self._resolved(client, 65) == {65: (VALUE, b"ab")}, "the outcome or payload is wrong")
+
     def _graph(self, client: Peer, worker: Peer) -> None:
         check = self._findings.check
         with check("Objects", "an object is sent before the task that reads it, or with it"):
@@ -280,9 +291,9 @@ class SchedulerConversation:
             self._submit(client, [71], inputs=[70], inputCounts=[1], keep=[1])
             dispatch = worker.expect("dispatch")
             must(dispatch.fields["inputs"] == [70], f"inputs are {dispatch.fields['inputs']}")
-            inlined = dispatch.fields["inlined"]
-            if inlined and inlined[0]:
-                must(dispatch.payloads()[0] == b"content" and inlined[0] == 8, "it does not follow the arguments")
+            inline_sizes = dispatch.fields["inlineSizes"]
+            if inline_sizes and inline_sizes[0]:
+                must(dispatch.payloads()[0] == b"content" and inline_sizes[0] == 8, "it does not follow the arguments")
             else:
                 sent = worker.expect("object")
                 must(sent.frames == [b"content"] and sent.fields["id"] == 70, f"it sent {sent}")

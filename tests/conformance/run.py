@@ -6,7 +6,7 @@ make conformance ADDRESS=tcp://127.0.0.1:5555
 make conformance SCHEDULER=tcp://127.0.0.1:2345
     Runs scripted clients and workers against this scheduler, which must have no other peers.
 
-KEYS=DIR, a folder of `scaler_scheduler keygen DIR`, makes both use CURVE and check it, too.
+KEYS=DIR, a folder of `scaler_scheduler keygen DIR`, makes both use CURVE, and checks keys too.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class ScriptedWorker(_Scripted):
         queued = {row[0] for row in self._queue}
         given = [int(name in queued) for name in retract.names()]
         self._queue = [row for row in self._queue if row[0] not in retract.names()]
-        self.peer.say("retracted", **{**_columns(*retract.names()), "given": given})
+        self.peer.say("retracted", **{**_columns(*retract.names()), "returned": given})
 
     def on_stop(self, stop: Received) -> None:
         if self._runs in stop.names() and self.fault != "never stops":

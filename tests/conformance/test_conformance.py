@@ -102,6 +102,7 @@ def test_our_worker_with_keys_and_functions_by_name(
     assert sum("[Security]" in line for line in findings.right) > 1
 
 
+@pytest.mark.timeout(300)  # the first of its tests compiles it
 def test_the_worker_in_cpp(tmp_path: Path, findings: Findings, listener: Listener) -> None:
     never = json.dumps([str(tmp_path / "never"), str(tmp_path / "runs")]).encode()
     quick, slow = Call("named json add", b"", b"[1,2]"), Call("named json until", b"", never)

@@ -24,7 +24,7 @@ from scaler_client.pickling.serializer import dumps
 from scaler_client.protocol.messages import Keep, Outcome
 from scaler_client.session.shutdown_request import PROTECTED
 
-MOST_CALLS = 24
+MAX_CALLS = 24
 _DEEPEST = 3
 _ANSWER = dumps(None)
 
@@ -109,7 +109,7 @@ _MAKERS: list[Callable[[], Any]] = [
     lambda: functools.partial(_odd_function("p\udcff"), 1), lambda: [].append, lambda: OSError, lambda: KeyError("k"),
     lambda: (OSError, ValueError), _containing_itself, lambda: named("by_name"), lambda: pickle, asyncio.Event,
 ]  # fmt: skip
-"""Odd values, each made anew."""
+"""Odd values. Each call makes new ones."""
 
 _TEXTS = "", "a", "b\0c\n", os.fsdecode(b"\xff"), "x\ud800\udc80", "n" * 70_000, _Text("text")
 _NUMBERS = 0, 1, -1, 2**31, -(2**31) - 1, 10**5000, float("nan"), float("inf"), 1e300, 5e-324, _Float(0.01), _Number.FEW
@@ -164,7 +164,7 @@ class ClientCalls:
         self.raised: list[BaseException] = []
 
     def run(self) -> None:
-        for _ in range(MOST_CALLS):
+        for _ in range(MAX_CALLS):
             if self._drawing.is_over:
                 break
             call = self._drawing.one_of(self._CALLS)

@@ -1,8 +1,9 @@
-"""Numbers and choices, drawn from a fuzzer's bytes one after another. Beyond the end everything is 0."""
+"""Numbers and choices, drawn from a fuzzer's bytes one after another. After the end of the bytes, all numbers are 0."""
 
 from __future__ import annotations
 
-from typing import List, Sequence, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 Choice = TypeVar("Choice")
 
@@ -53,7 +54,7 @@ class Drawing:
         return taken
 
 
-def frames_of(data: bytes) -> List[bytes]:
+def frames_of(data: bytes) -> list[bytes]:
     """Return a message's frames: their number, the frames but the first with their sizes, and the first one."""
     drawing = Drawing(data)
     further = [drawing.bytes(255) for _ in range(drawing.below(4))]

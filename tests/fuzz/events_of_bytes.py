@@ -1,16 +1,17 @@
-"""Events for the core, made from a fuzzer's bytes: any event that the decoder could make, and no other."""
+"""Events for the core, made from a fuzzer's bytes: exactly the events that the decoder can make."""
 
 from __future__ import annotations
 
 from array import array
-from typing import Callable, List, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Callable
 
 from tests.fuzz.drawing import Drawing
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.ids import INCARNATION_LIMIT
 
-Row = Tuple[int, int, int]
+Row = tuple[int, int, int]
 """Client's incarnation, id, attempt."""
 
 CLIENTS, WORKERS, AGENTS, NESTED = range(3), range(3, 6), range(6, 8), range(8, 10)
@@ -18,7 +19,7 @@ CLIENTS, WORKERS, AGENTS, NESTED = range(3), range(3, 6), range(6, 8), range(8, 
 
 ROUTES = 10
 _CAPABILITIES = (frozenset(), frozenset(), frozenset([("gpu", 1)]), frozenset([("gpu", 2), ("linux", 1)]))
-_MOST_ROWS = 6
+_MAX_ROWS = 6
 _SIGNED = (1 << 63) - 1
 
 
@@ -36,7 +37,7 @@ class Maker:
 
     def __init__(self, drawing: Drawing) -> None:
         self.drawing = drawing
-        self.rows: List[Row] = []
+        self.rows: list[Row] = []
         self.newest_id = 0
         self._makers: Sequence[Callable[[], events.Event]] = (
             *[self._hello] * 3, self._goodbye, self._heartbeat, *[self._function] * 2, self._forget_functions,
@@ -71,15 +72,15 @@ class Maker:
         client = min(self._incarnation(CLIENTS), _SIGNED)
         return client, self._id(), self.drawing.number(32)
 
-    def _names(self, least: int = 0) -> Tuple["array[int]", "array[int]", "array[int]"]:
-        names = [self._name() for _ in range(max(least, self.drawing.below(_MOST_ROWS)))]
+    def _names(self, least: int = 0) -> tuple[array[int], array[int], array[int]]:
+        names = [self._name() for _ in range(max(least, self.drawing.below(_MAX_ROWS)))]
         return (
             array("q", [name[0] for name in names]),
             array("q", [name[1] for name in names]),
             array("I", [name[2] for name in names]),
         )
 
-    def _bodies(self, rows: int) -> Tuple["array[int]", bytes, "dict[int, bytes]"]:
+    def _bodies(self, rows: int) -> tuple[array[int], bytes, dict[int, bytes]]:
         """Sizes, the joined payload, and payloads with a frame of their own."""
         large = {}
         bodies = []
@@ -139,7 +140,7 @@ class Maker:
     def _submit(self) -> events.Event:
         drawing = self.drawing
         route = self._client()
-        rows = 1 + drawing.below(_MOST_ROWS)
+        rows = 1 + drawing.below(_MAX_ROWS)
         first = self._id() if drawing.below(4) == 3 else self.newest_id + 1
         first = min(first, _SIGNED - rows)
         ids = array("q", range(first, first + rows))
@@ -153,7 +154,7 @@ class Maker:
             return events.Submit(route, ids, functions, sizes, joined, large, options)
         counts = array("I", [drawing.below(4) for _ in range(rows)])
         inputs = array("q", [self._id() for _ in range(sum(counts))])
-        keep = array("B", [drawing.below(events.KEEP_BOTH + 1) for _ in range(rows)])
+        keep = array("B", [0 if options.calls else drawing.below(events.KEEP_BOTH + 1) for _ in range(rows)])
         if not inputs:
             counts = array("I")
         return events.Submit(route, ids, functions, sizes, joined, large, options, inputs, counts, keep)
@@ -164,10 +165,11 @@ class Maker:
             drawing.one_of((0, 1, -1, (1 << 31) - 1, -(1 << 31))), drawing.one_of((0, 1, (1 << 32) - 1)),
             drawing.one_of((-1, 0, 1, (1 << 31) - 1)), drawing.one_of((0.0, 0.5, ((1 << 32) - 1) / 1000)),
             bool(drawing.below(2)), drawing.one_of(("", "mine")), drawing.one_of(_CAPABILITIES), bool(drawing.below(2)),
+            calls=drawing.one_of((0, 0, 1, 2, 9, 65_536)),
         )  # fmt: skip
 
     def _cancel(self) -> events.Event:
-        ids = [self._id() for _ in range(self.drawing.below(_MOST_ROWS))]
+        ids = [self._id() for _ in range(self.drawing.below(_MAX_ROWS))]
         return events.Cancel(self._client(), array("q", ids), bool(self.drawing.below(2)))
 
     def _received(self) -> events.Event:
@@ -181,7 +183,7 @@ class Maker:
         return events.Object(self._client(), self._id(), "name", frames)
 
     def _forget_objects(self) -> events.Event:
-        ids = array("q", [self._id() for _ in range(self.drawing.below(_MOST_ROWS))])
+        ids = array("q", [self._id() for _ in range(self.drawing.below(_MAX_ROWS))])
         if self.drawing.below(4) < 3:
             return events.ForgetObjects(self._client(), ids)
         clients = array("q", [min(self._incarnation(CLIENTS), _SIGNED) for _ in ids])
@@ -214,10 +216,13 @@ class Maker:
             sizes, joined, large, outcomes[0] = array("I", [8]), stored, {}, effects.OUTCOME_STORED
         durations = array("q", [drawing.number(63)] * rows)
         route = self._from(WORKERS)
-        if drawing.below(4) < 3:
-            return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large)
-        more = array("q", [drawing.number(63)] * rows)
-        return events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large, more, more)
+        event = events.Results(route, clients, ids, attempts, outcomes, durations, sizes, joined, large)
+        kind = drawing.below(4)
+        if kind == 3:
+            event.cpu_times = event.peaks = array("q", [drawing.number(63)] * rows)
+        if kind > 1:  # also counts that no row has: of plain rows, of all calls, of too many
+            event.calls = array("I", [drawing.one_of((0, 1, 2, 5, 9, 65_536, (1 << 32) - 1)) for _ in range(rows)])
+        return event
 
     def _started(self) -> events.Event:
         return events.Started(self._from((*WORKERS, *AGENTS)), *self._names())

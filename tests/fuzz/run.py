@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.fuzz.corpus import read_corpus, write_corpus
 
 ROOT = Path(__file__).parents[2]
-LONGEST = {"scheduler_wire": 2048, "scheduler_core": 1024, "peers_wire": 2048, "client_api": 512}
+MAX_INPUT_BYTES = {"scheduler_wire": 2048, "scheduler_core": 1024, "peers_wire": 2048, "client_api": 512}
 """The most bytes of an input, for each target."""
 
 
@@ -25,7 +25,7 @@ def main() -> int:
     arguments = _parse()
     if arguments.within:
         _fuzz(arguments.within, arguments.rest)
-    names = list(LONGEST) if arguments.target == "all" else [arguments.target]
+    names = list(MAX_INPUT_BYTES) if arguments.target == "all" else [arguments.target]
     if arguments.add:
         (name,) = names
         path = Path(arguments.add)
@@ -37,7 +37,12 @@ def main() -> int:
         if arguments.keep:
             _keep(found, name, arguments.keep)
             continue
-        limits = [f"-artifact_prefix={found}/", f"-max_len={LONGEST[name]}", "-timeout=20", "-rss_limit_mb=2048"]
+        limits = [
+            f"-artifact_prefix={found}/",
+            f"-max_len={MAX_INPUT_BYTES[name]}",
+            "-timeout=20",
+            "-rss_limit_mb=2048",
+        ]
         print(f"### {name}", flush=True)
         with tempfile.TemporaryDirectory(prefix="scaler-corpus-") as corpus:
             for each, content in read_corpus(name).items():
@@ -53,12 +58,12 @@ def main() -> int:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.fuzz.run", description=__doc__)
-    parser.add_argument("--target", choices=["all", *LONGEST], default="all")
+    parser.add_argument("--target", choices=["all", *MAX_INPUT_BYTES], default="all")
     parser.add_argument("--seconds", type=int, default=600, help="for all targets together")
     parser.add_argument("--found", help="a folder for inputs that reach new code, and for the inputs of crashes")
     parser.add_argument("--keep", type=int, default=0, help="do not fuzz: renew the corpus, at most so many bytes each")
     parser.add_argument("--add", metavar="FILE", help="do not fuzz: add this input to the corpus of --target")
-    parser.add_argument("--within", choices=list(LONGEST), help=argparse.SUPPRESS)
+    parser.add_argument("--within", choices=list(MAX_INPUT_BYTES), help=argparse.SUPPRESS)
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     parsed = parser.parse_args()
     if parsed.add and parsed.target == "all":

@@ -1,4 +1,4 @@
-"""The functions that the fuzzer calls with its bytes. They may raise only what is caught here."""
+"""The functions that the fuzzer calls with its bytes. They may raise only the exceptions that this module catches."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.encode import Identity, encode
 from scaler_scheduler.wire.errors import WireError
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 _HISTORY_ROWS = 100
 _IDENTITY = Identity(4711, "0")
-_LONGEST_ANSWER = 1 << 24
+_MAX_ANSWER_BYTES = 1 << 24
 """The most bytes of an answer. The events hold far less."""
 
 
@@ -85,7 +85,7 @@ class Conversation:
         self._status = SnapshotWriter(self._core, _IDENTITY, "tcp://127.0.0.1:1", self._now)
 
     def run(self) -> None:
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             if self._drawing.is_over:
                 break
             kind = self._drawing.below(16)
@@ -129,7 +129,7 @@ class Conversation:
     def _collect(self) -> None:
         for effect in self._core.collect():
             frames = encode(effect, _IDENTITY)
-            assert frames and sum(map(len, frames)) < _LONGEST_ANSWER
+            assert frames and sum(map(len, frames)) < _MAX_ANSWER_BYTES
             if isinstance(effect, effects.Dispatch):
                 self._maker.rows.extend(zip(effect.clients, effect.ids, effect.attempts))
         self._core.operator_log.drain()

@@ -41,7 +41,7 @@ def run(what: str, destination: Path, documents: Path, **variables: str) -> str:
 def files(folder: Path) -> set[str]:
     """All files except those of the private environments."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    return {name for name in found if not name.startswith((f"{PREFIX}/lib/scaler/p"))}
+    return {name for name in found if not name.startswith(f"{PREFIX}/lib/scaler/p")}
 
 
 def can_fetch() -> bool:

@@ -22,7 +22,7 @@ from scaler_scheduler.config.config import COMMAND as SCHEDULER
 from scaler_worker.config import COMMAND as CLUSTER
 
 UNITS = {path.stem: path for path in sorted((ROOT / "systemd").glob("*.service"))}
-MOST_EXPOSED = {"scaler-scheduler": 2.0, "scaler-ui": 2.0, "scaler-exporter": 2.0, "scaler-cluster": 5.5}
+MAX_EXPOSURES = {"scaler-scheduler": 2.0, "scaler-ui": 2.0, "scaler-exporter": 2.0, "scaler-cluster": 5.5}
 """The cluster is more exposed, because it runs users' code."""
 
 
@@ -35,7 +35,7 @@ def settings(name: str) -> dict[str, list[str]]:
 
 
 def test_every_unit_has_expectations() -> None:
-    assert UNITS.keys() == MOST_EXPOSED.keys()
+    assert UNITS.keys() == MAX_EXPOSURES.keys()
 
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
@@ -61,7 +61,7 @@ def test_exposure_of_the_unit(name: str) -> None:
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     found = re.search(r"Overall exposure level for \S+: ([\d.]+)", ran.stdout)
     assert found, ran.stderr
-    assert float(found[1]) <= MOST_EXPOSED[name], ran.stdout
+    assert float(found[1]) <= MAX_EXPOSURES[name], ran.stdout
 
 
 @pytest.mark.parametrize("name", ["scaler-scheduler", "scaler-ui", "scaler-exporter"])

@@ -58,7 +58,7 @@ class FakeScheduler:
         """The sender of the last message."""
 
     def receive(self, kind: str, matches: Callable[[Any], bool] = lambda _: True) -> Any:
-        """The next message of this kind that matches. Drops the messages before it, and answers heartbeats."""
+        """Return the next message of this kind that matches. Drops the messages before it, and answers heartbeats."""
         return self.receive_any(kind, matches=matches)[1]
 
     def receive_any(self, *kinds: str, matches: Callable[[Any], bool] = lambda _: True) -> tuple[str, Any, list[bytes]]:
@@ -91,7 +91,7 @@ class FakeScheduler:
 
 
 class Cluster:
-    """The agent's process, and the processes that it has started, as far as they were seen."""
+    """The agent's process, and the processes that it is known to have started."""
 
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self.process = process

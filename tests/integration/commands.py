@@ -94,7 +94,7 @@ class Command:
         return status
 
     def end(self) -> None:
-        """End the command and its descendants, whatever the test did."""
+        """End the command and its descendants, in whatever state the test has left them."""
         if self.process.poll() is None:
             self.descendants()
             self.process.terminate()  # not killed, because it has files to remove
@@ -176,6 +176,8 @@ def monitor(address: str) -> Iterator[Monitor]:
 
 
 def monitor_address_of(address: str) -> str:
-    """Return the default monitor address of a scheduler at a tcp address."""
+    """Return the default monitor address of a scheduler at this address."""
+    if address.startswith("ipc://"):
+        return f"{address}_monitor"
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     return f"ipc:///tmp/{host.strip('[]')}_{port}_monitor"

@@ -49,5 +49,5 @@ def fake_scheduler() -> Iterator[FakeScheduler]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A file to which fake workers write what they do."""
+    """The log file of the fake workers."""
     return tmp_path / "log"

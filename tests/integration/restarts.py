@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.integration.commands import SchedulerCommand
 
 OFTEN = ("--heartbeat-interval-seconds", "0.2")
-"""Options of clusters that shall notice a restart soon."""
+"""Options of clusters that must notice a restart soon."""
 
 
 class Restarts:

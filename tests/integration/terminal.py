@@ -1,4 +1,4 @@
-"""A terminal that a test types into and reads: tmux, with a server of its own."""
+"""A terminal for tests: a separate tmux server, with functions to type keys and to read the screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux
 
 
 class Terminal:
-    """A shell in a terminal of so many columns and lines."""
+    """A shell in a terminal with this number of columns and lines."""
 
     def __init__(self, folder: Path, columns: int = 80, lines: int = 24, **variables: str) -> None:
         self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
@@ -37,11 +37,11 @@ class Terminal:
         return done.stdout
 
     def type(self, text: str) -> None:
-        """As it stands: several keys."""
+        """Type this text literally."""
         self._run("send-keys", "-l", text)
 
     def press(self, *keys: str) -> None:
-        """By tmux's names: Enter, Escape, C-c, PageDown."""
+        """Press keys, named as in tmux: Enter, Escape, C-c, PageDown."""
         self._run("send-keys", *keys)
 
     def enter(self, command: str) -> None:
@@ -49,7 +49,7 @@ class Terminal:
         self.press("Enter")
 
     def wheel(self, is_down: bool) -> None:
-        """The mouse's, at its upper left, as terminals report it."""
+        """Turn the mouse's wheel at the upper left corner, as terminals report it."""
         code = 65 if is_down else 64
         self.type(f"\x1b[<{code};2;14M")
 
@@ -61,14 +61,14 @@ class Terminal:
         return self._run("capture-pane", "-p", "-e")
 
     def state(self, of: str) -> str:
-        """What tmux knows of the terminal, as `alternate_on`."""
+        """Return a value of tmux about the terminal, such as `alternate_on`."""
         return self._run("display-message", "-p", f"#{{{of}}}").strip()
 
     def resize(self, columns: int, lines: int) -> None:
         self._run("resize-window", "-x", str(columns), "-y", str(lines))
 
     def wait_for(self, pattern: str, seconds: float = 20.0) -> str:
-        """The screen, once it has this; lines are apart."""
+        """Wait until the screen matches the pattern; return the screen with its lines."""
         seen = ""
 
         def has_it() -> bool:

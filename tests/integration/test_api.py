@@ -53,7 +53,7 @@ def until_there(path: str) -> int:
 # ------------------------------------------------------------------------------------------------------------ executor
 
 
-def test_an_executor_does_what_the_standard_librarys_does(client: Client) -> None:
+def test_an_executor_behaves_like_that_of_the_standard_library(client: Client) -> None:
     def use(executor: Any) -> list[Any]:
         with executor:
             return [
@@ -205,7 +205,7 @@ def test_a_client_without_an_address_starts_a_cluster(end: Callable[[subprocess.
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith(
-            "no scheduler address was given: a local cluster for this client runs at tcp://127.0.0.1:"
+            "no scheduler address was given: a local cluster for this client runs at ipc:///tmp/scaler_"
         )
         assert process.stdout.readline() == "1024\n"
         family = psutil.Process(process.pid).children(recursive=True)

@@ -27,7 +27,7 @@ def pause(log: str, seconds: float) -> float:
 
 
 def meet(log: str, count: int) -> int:
-    """Return when this many tasks are here at the same time; at once for one task."""
+    """Return when this many tasks run this function at the same time; at once for one task."""
     note(log, "there")
     while len(notes(log)) < count:
         time.sleep(0.005)
@@ -35,9 +35,9 @@ def meet(log: str, count: int) -> int:
 
 
 def test_long_tasks_queued_on_one_worker_spread_over_seven_that_join(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """All eight must run at the same time, or none ends."""
+    """All eight tasks must run at the same time, otherwise none ends."""
     with cluster(tmp_path, daemon.address, 1), Client(daemon.address) as client:
-        # It is known as a short task: the worker gets all of them.
+        # The scheduler knows it as a short task, so the worker gets all of them.
         client.map(meet, [(str(tmp_path / "warm"), 1)] * 500)
         log = str(tmp_path / "log")
         futures = [client.submit(meet, log, 8) for _ in range(8)]
@@ -88,8 +88,8 @@ def where(log: str, seconds: float, task: int) -> int:
     return task
 
 
-def test_clusters_that_come_and_go_lose_no_task(daemon: SchedulerCommand, tmp_path: Path) -> None:
-    """Each cluster in turn is told to end with running and queued tasks. This costs no retry."""
+def test_joining_and_leaving_clusters_lose_no_task(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """Each cluster in turn gets a SIGTERM while it has running and queued tasks. This costs no retry."""
     log = str(tmp_path / "log")
     with Client(daemon.address) as client:
         careful = client.options(retries=0)

@@ -79,7 +79,7 @@ def test_force_replaces_the_process_of_a_task_that_cannot_be_interrupted(client:
 
 
 def meet(log: str, count: int) -> int:
-    """Return when this many tasks are inside at once."""
+    """Return when this many tasks run this function at once."""
     note(log, "there")
     while len(notes(log)) < count:
         time.sleep(0.005)

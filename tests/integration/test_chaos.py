@@ -41,7 +41,7 @@ def test_five_seconds_of_chaos() -> None:
     assert re.search(r"worker killed +to the first task of its replacement: median [\d.]+ m?s, p99", output), output
 
 
-def test_what_goes_wrong_is_said(tmp_path: Path) -> None:
+def test_failures_are_reported(tmp_path: Path) -> None:
     assert Figures(Outcome(submitted=2, done=2)).is_good
     for name in ("lost", "resolved_twice", "wrong", "failed"):
         together = Figures(Outcome(submitted=2, done=2))

@@ -68,7 +68,7 @@ def test_a_client_that_is_killed_while_its_tasks_run(tmp_path: Path) -> None:
 
 
 def meet(log: str, count: int) -> int:
-    """Return when this many tasks are inside at once."""
+    """Return when this many tasks run this function at once."""
     note(log, "there")
     while len(notes(log)) < count:
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Requests beyond the scheduler's limits fail with an error that names the limit; everything else goes on."""
+"""Requests beyond the scheduler's limits fail with an error that names the limit. All other work continues."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def client(daemon: SchedulerCommand) -> Iterator[Client]:
         yield client
 
 
-def test_a_function_too_many(client: Client) -> None:
+def test_functions_beyond_the_limit(client: Client) -> None:
     first, second, third = adding(1), adding(2), adding(3)
     assert [client.submit(each, 10).result(SECONDS) for each in (first, second)] == [11, 12]
     before, refused, after = client.submit(first, 1), client.submit(third, 1), client.submit(second, 1)
@@ -54,7 +54,7 @@ def test_a_function_too_many(client: Client) -> None:
     assert client.map(first, [(each,) for each in range(5000)]) == list(range(1, 5001))
 
 
-def test_a_peer_too_many(tmp_path: Path) -> None:
+def test_peers_beyond_the_limit(tmp_path: Path) -> None:
     with scheduler(tmp_path, "--peer-limit", "1") as daemon, Client(daemon.address, timeout_seconds=SECONDS):
         why = f"^the scheduler at {daemon.address} does not accept this client for now: there is 1 peer already"
         with pytest.raises(ConnectionError, match=why):

@@ -139,7 +139,7 @@ def test_a_refusal_ends_the_agent(scheduler: FakeScheduler, log: Path) -> None:
 def test_no_scheduler_for_the_death_timeout(log: Path) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        address = "tcp://127.0.0.1:%d" % nobody.getsockname()[1]
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
         with started(log, address, "--death-timeout-seconds", "1.5") as cluster:
             assert cluster.wait_for_exit() == 1
             (line,) = [line for line in cluster.log().splitlines() if "[ERROR]" in line]

@@ -1,4 +1,4 @@
-"""The two commands as a user runs them: addresses, configuration, signals, event loops, and what bad input gets."""
+"""The two commands as a user runs them: addresses, configuration, signals, event loops, and errors for bad input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def square(x: int) -> int:
 
 
 def serves(address: str) -> bool:
-    """A client's tasks come back."""
+    """Results of a client's tasks arrive."""
     with Client(address, timeout_seconds=SECONDS) as client:
         return client.submit(square, 3).result(SECONDS) == 9 and client.map(square, [(4,)] * 100) == [16] * 100
 
@@ -68,7 +68,7 @@ def test_the_combo_with_a_chosen_interpreter() -> None:
         assert serves(combo.get_address())
 
 
-def test_the_log_names_what_runs(tmp_path: Path) -> None:
+def test_the_log_names_version_and_interpreter(tmp_path: Path) -> None:
     with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address) as workers:
         assert daemon.logged(r"(\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: )scaler_scheduler \S+ on \w+ [\d.]+")
         assert daemon.monitor_address.startswith("ipc:///tmp/127.0.0.1_")
@@ -189,7 +189,7 @@ def test_the_scheduler_first(tmp_path: Path) -> None:
         assert workers.stop() == 0
 
 
-def test_a_scheduler_that_is_started_again_gets_everything_again(tmp_path: Path) -> None:
+def test_a_restarted_scheduler_gets_all_tasks_again(tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/socket"
     with scheduler(tmp_path, address=address) as daemon, cluster(tmp_path, address, 1) as workers:
         client = Client(address, heartbeat_interval_seconds=0.2)
@@ -263,12 +263,12 @@ def test_uvloop_under_pypy_is_refused() -> None:
     assert "uvloop does not run under PyPy" in line
 
 
-def test_a_combo_whose_interpreter_is_not_there() -> None:
+def test_a_combo_with_a_missing_interpreter() -> None:
     with pytest.raises((RuntimeError, OSError), match="no/such/python"):
         SchedulerClusterCombo(n_workers=1, scheduler_python="/no/such/python")
 
 
-def test_a_client_of_nobody() -> None:
+def test_a_client_without_a_scheduler_raises() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
@@ -301,7 +301,7 @@ def test_a_preload_that_fails_ends_the_cluster_with_one_line(tmp_path: Path) -> 
         assert "Traceback" not in workers.log()
 
 
-def test_an_offered_function_that_is_not_there_ends_the_cluster_with_one_line(tmp_path: Path) -> None:
+def test_a_missing_offered_function_ends_the_cluster_with_one_line(tmp_path: Path) -> None:
     with cluster(tmp_path, f"ipc://{tmp_path}/nobody", 2, "--offer", "math:sqrt,math:square") as workers:
         assert workers.process.wait(STOP_SECONDS + 20) == 1
         (line,) = [line for line in workers.log().splitlines() if "square" in line]

@@ -1,4 +1,4 @@
-"""Strangers that open connections to the real scheduler beyond its limits: these hold, and its clients work on."""
+"""Strangers that open connections to the real scheduler beyond its limits. The limits hold, and clients continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(180)
 
 @contextmanager
 def many(address: str, count: int) -> Iterator[list[socket.socket]]:
-    """Connections that say nothing."""
+    """Connections that send nothing."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     made: list[socket.socket] = []
     try:
@@ -34,12 +34,12 @@ def many(address: str, count: int) -> Iterator[list[socket.socket]]:
 
 
 def is_over(connection: socket.socket) -> bool:
-    """Whether the other side has ended it."""
+    """Whether the other side has closed the connection."""
     connection.settimeout(0.01)
     try:
         while connection.recv(1 << 10):
             pass
-    except socket.timeout:
+    except TimeoutError:
         return False
     except ConnectionResetError:
         pass
@@ -47,12 +47,12 @@ def is_over(connection: socket.socket) -> bool:
 
 
 def has_to_wait(address: str) -> bool:
-    """Whether a new connection is not made at once; it is closed then."""
+    """Whether a new connection is not accepted at once. The function closes it."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     try:
         for _ in range(100):
             socket.create_connection((host, int(port)), 0.05).close()
-    except socket.timeout:
+    except TimeoutError:
         return True
     return False
 
@@ -65,7 +65,7 @@ def is_counted(watch: Monitor, count: int) -> Callable[[], bool]:
     return lambda: watch.next().dropped.get("connections", 0) >= count
 
 
-def test_beyond_the_limit_they_are_cut_and_the_log_says_so(tmp_path: Path) -> None:
+def test_connections_beyond_the_limit_are_cut_and_logged(tmp_path: Path) -> None:
     with (
         scheduler(tmp_path, "--connection-limit", "12") as daemon,
         cluster(tmp_path, daemon.address, 1),
@@ -83,8 +83,11 @@ def test_beyond_the_limit_they_are_cut_and_the_log_says_so(tmp_path: Path) -> No
             all_is_well(other)
 
 
-def test_workers_beyond_the_limit_keep_nothing_and_who_looks_still_can(tmp_path: Path) -> None:
-    """A client, an agent, two of its four workers: the others' hellos may come through before they are cut."""
+def test_workers_beyond_the_limit_are_cut_and_monitors_still_connect(tmp_path: Path) -> None:
+    """The limit leaves room for a client, an agent and two of its four workers.
+
+    The other workers' hellos may arrive before these workers are cut.
+    """
     with (
         scheduler(tmp_path, "--connection-limit", "4", "--worker-timeout-seconds", "2") as daemon,
         Client(daemon.address, timeout_seconds=SECONDS) as client,
@@ -97,7 +100,7 @@ def test_workers_beyond_the_limit_keep_nothing_and_who_looks_still_can(tmp_path:
                 assert client.gather([client.submit(pow, i, 2) for i in range(40)]) == [i * i for i in range(40)]
 
 
-def test_where_the_system_allows_few_files_there_is_always_one_left(tmp_path: Path) -> None:
+def test_a_low_limit_of_files_leaves_a_free_descriptor(tmp_path: Path) -> None:
     with few_files(tmp_path, 128) as daemon, cluster(tmp_path, daemon.address, 1):
         with Client(daemon.address, timeout_seconds=SECONDS) as client, many(daemon.address, 200) as strangers:
             wait_until(lambda: sum(map(is_over, strangers)) > 100, SECONDS)
@@ -108,7 +111,7 @@ def test_where_the_system_allows_few_files_there_is_always_one_left(tmp_path: Pa
 
 @contextmanager
 def few_files(folder: Path, files: int) -> Iterator[SchedulerCommand]:
-    """A scheduler that may have so many open."""
+    """A scheduler that may have this many open files."""
     script = folder / "few_files"
     script.write_text(f'#!/bin/sh\nulimit -n {files}\nexec {SCHEDULER_PYTHON} "$@"\n')
     script.chmod(0o700)
@@ -116,7 +119,7 @@ def few_files(folder: Path, files: int) -> Iterator[SchedulerCommand]:
         yield daemon
 
 
-def test_who_connects_again_and_again_waits_and_others_work_on(tmp_path: Path) -> None:
+def test_a_peer_that_reconnects_endlessly_waits_and_others_work_on(tmp_path: Path) -> None:
     with (
         scheduler(tmp_path, "--connection-rate-limit", "20") as daemon,
         cluster(tmp_path, daemon.address, 1),
@@ -129,7 +132,7 @@ def test_who_connects_again_and_again_waits_and_others_work_on(tmp_path: Path) -
             all_is_well(other)
 
 
-def test_who_says_nothing_is_cut_after_two_leases(tmp_path: Path) -> None:
+def test_silent_connections_are_cut_after_two_leases(tmp_path: Path) -> None:
     leases = "--client-timeout-seconds", "2", "--worker-timeout-seconds", "2"
     with scheduler(tmp_path, *leases) as daemon, monitor(daemon.monitor_address) as watch:
         with Client(daemon.address, timeout_seconds=SECONDS) as client, cluster(tmp_path, daemon.address, 1):

@@ -1,4 +1,6 @@
-"""The example of `make run`: its results, and that it leaves nothing behind."""
+"""The example of `make run`: its results are right, and it leaves no files or processes behind."""
+
+from __future__ import annotations
 
 import fcntl
 import importlib.util
@@ -151,7 +153,7 @@ def run(tmp_path: Path) -> Iterator[Callable[..., Run]]:
         each.end()
 
 
-def test_parse_file_counts_what_is_there(example: ModuleType, library: Path) -> None:
+def test_parse_file_counts_lines_functions_and_classes(example: ModuleType, library: Path) -> None:
     path = str(library / "package_1" / "module_1.py")
     lines, functions, classes, longest, imports = example.parse_file(path)
     assert (lines, functions, classes) == (18, 3, 1)
@@ -169,7 +171,7 @@ def test_too_deep_an_expression_is_no_error(example: ModuleType, tmp_path: Path)
     assert example.parse_file(str(tmp_path / "deep.py")) is None
 
 
-def test_python_files_leaves_out_what_is_not_the_library(example: ModuleType, library: Path) -> None:
+def test_python_files_skips_other_files(example: ModuleType, library: Path) -> None:
     (library / "dangling.py").symlink_to(library / "nowhere.py")
     names = {os.path.relpath(path, library) for path in example.python_files([str(library)])}
     assert len(names) == 62
@@ -222,7 +224,7 @@ def test_the_whole_job(run: Callable[..., Run], library: Path) -> None:
     started.assert_nothing_left()
 
 
-def test_a_folder_without_python_is_said_in_one_line(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_a_folder_without_python_files_is_one_error_line(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     started = run(str(tmp_path / "empty"))
     output, errors = started.process.communicate(timeout=PATIENCE_SECONDS)

@@ -107,7 +107,7 @@ def test_metrics_of_a_cluster_under_load(tmp_path: Path) -> None:
         assert now["scaler_scheduler_cpu_seconds_total",] > 0 and now["scaler_memory_limit_bytes",] > 1 << 20
         assert abs(now["scaler_scheduler_start_time_seconds",] - time.time()) < 300
         assert not breaches(running.families()) and not breaches(running.families(is_open=True))
-        assert running.get("/health") == (200, '{"status": "ok", "scheduler": "there"}\n')
+        assert running.get("/health") == (200, '{"status": "ok", "scheduler": "up"}\n')
         assert running.get("/")[0] == 404 and running.get("/metrics", method="POST")[0] == 405
 
 
@@ -116,7 +116,7 @@ def test_scheduler_disappears_and_returns(tmp_path: Path) -> None:
     with exporter(tmp_path, f"{address}_monitor") as running:
         assert running.values()["scaler_up",] == 0
         status, answer = running.get("/health")
-        assert (status, json.loads(answer)) == (503, {"status": "unavailable", "scheduler": "unheard"})
+        assert (status, json.loads(answer)) == (503, {"status": "unavailable", "scheduler": "unknown"})
         for number in (1, 2):
             folder = tmp_path / str(number)
             folder.mkdir()
@@ -126,7 +126,7 @@ def test_scheduler_disappears_and_returns(tmp_path: Path) -> None:
             assert ("scaler_queue_tasks",) not in running.waits_for("scaler_up", value=0)
         assert running.get("/health")[0] == 503
         assert running.command.stop() == 0
-        assert "the scheduler is gone" in running.command.log()
+        assert "the scheduler is down" in running.command.log()
 
 
 def test_silent_connections_delay_no_scrape(tmp_path: Path) -> None:
@@ -166,8 +166,9 @@ def test_wrong_options_and_ports(tmp_path: Path) -> None:
     monitor = f"ipc://{tmp_path}/monitor"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        text = f"scaler_exporter: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
-        assert once(monitor, "--port", str(port)) == (1, text)
+        status, text = once(monitor, "--port", str(port))
+        complaint = f"cannot listen on 127.0.0.1, port {port}: Address already in use by another process"
+        assert status == 1 and text.startswith(f"scaler_exporter: {complaint} (") and text.count("\n") == 1
     status, text = once(monitor, "--host", "no.such.host.invalid")
     assert status == 1 and text.startswith("scaler_exporter: cannot listen on no.such.host.invalid, port 9464: ")
     assert once(monitor, "--port", "x") == (2, "scaler_exporter: --port: 'x' is not a whole number from 0 to 65535\n")

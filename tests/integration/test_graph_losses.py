@@ -1,4 +1,4 @@
-"""Graphs whose workers or scheduler die."""
+"""Graphs while workers or the scheduler die."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Large results of graphs on two hosts: they stay on their host, are fetched if another host needs them, and are made
-again if their host is killed."""
+"""Large results of graphs on two hosts.
+
+They stay on their host, and are fetched if another host needs them. If their host is killed, they are computed again.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from tests.integration.test_scheduler_restart import restarts
 from tests.waiting import wait_until
 
 from scaler_client import Client
-from scaler_worker.objects.directory import make_directory
+from scaler_client.commands.object_directory import make_directory
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 
@@ -49,7 +51,7 @@ def total(log: str, *arrays: Any) -> float:
 
 
 def wait_for(path: str, log: str, *arrays: Any) -> float:
-    """Return the sum of the first elements, when there is such a file."""
+    """Return the sum of the first elements, after this file exists."""
     note(log, "waits")
     while not os.path.exists(path):
         time.sleep(0.005)
@@ -137,7 +139,7 @@ def test_a_chain_stays_on_one_host(tmp_path: Path) -> None:
         with monitor(daemon.monitor_address) as watch:
             sent = watch.next().sent
             assert not sent.get("fetch_objects") and not sent.get("object")
-        wait_until(lambda: object_files(clusters) == [], what="nothing stays in memory that nobody needs")
+        wait_until(lambda: object_files(clusters) == [], what="unneeded results are removed from memory")
 
 
 def test_a_result_read_on_both_hosts_is_fetched_once(tmp_path: Path) -> None:

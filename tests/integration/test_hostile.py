@@ -1,4 +1,4 @@
-"""Beside peers that mean harm a client of the real scheduler works on, and the scheduler says what it has noticed."""
+"""Hostile peers of the real scheduler: a client continues to work, and the scheduler logs the attacks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def hello(incarnation: int) -> list[Any]:
 
 
 def answer_of(peer: Any, kind: type) -> Any:
-    """The first of this kind."""
+    """Return the first message of this kind."""
     answers: list[Any] = []
     while not answers or not isinstance(answers[-1], kind):
         assert peer.poll(SECONDS * 1000), f"no {kind.__name__} within {SECONDS} s, only {answers}"
@@ -82,7 +82,7 @@ def answer_of(peer: Any, kind: type) -> Any:
     return answers[-1]
 
 
-def test_connections_that_say_nothing_and_messages_that_stop_in_the_middle(scene: Scene) -> None:
+def test_silent_connections_and_unfinished_messages(scene: Scene) -> None:
     silent = [scene.connection() for _ in range(50)]
     halves = [scene.connection() for _ in range(20)]
     for half in halves:
@@ -104,7 +104,7 @@ def test_a_frame_beyond_the_limit_cuts_its_connection(scene: Scene) -> None:
     scene.all_is_well()
 
 
-def test_who_floods_is_muted_and_asked_for_its_hello_afterwards(scene: Scene) -> None:
+def test_a_flooding_peer_is_muted_and_asked_for_its_hello_afterwards(scene: Scene) -> None:
     flooder = scene.peer()
     flooder.send_multipart(hello(4711))
     answer_of(flooder, messages.Welcome)
@@ -120,7 +120,7 @@ def test_who_floods_is_muted_and_asked_for_its_hello_afterwards(scene: Scene) ->
     assert log.count("wastes the scheduler's time: its messages are dropped for a second") == 1, log
 
 
-def test_who_says_the_hello_of_another_is_told_that_it_is_here(scene: Scene) -> None:
+def test_a_hello_with_the_identity_of_a_connected_peer_is_refused(scene: Scene) -> None:
     owner, thief = scene.peer(), scene.peer()
     owner.send_multipart(hello(815))
     answer_of(owner, messages.Welcome)
@@ -136,7 +136,7 @@ def test_who_says_the_hello_of_another_is_told_that_it_is_here(scene: Scene) -> 
     scene.all_is_well()
 
 
-def test_subscriptions_to_what_is_not_published(scene: Scene) -> None:
+def test_subscriptions_to_unknown_topics(scene: Scene) -> None:
     subscriber = scene.peer(scene.daemon.monitor_address, zmq.XSUB)
     for number in range(900):
         subscriber.send(b"\1topic %d" % number)
@@ -147,7 +147,7 @@ def test_subscriptions_to_what_is_not_published(scene: Scene) -> None:
     assert subscriber.poll(SECONDS * 1000)
 
 
-def test_who_subscribes_without_end_is_cut(scene: Scene) -> None:
+def test_a_peer_that_subscribes_endlessly_is_cut(scene: Scene) -> None:
     flooder = scene.peer(scene.daemon.monitor_address, zmq.XSUB)
     before = scene.watch.next().dropped.get("connections", 0)
     for number in range(5000):
@@ -166,8 +166,8 @@ FIRST_FRAMES = [  # behind a greeting
     b"\xff" + struct.pack(">Q", LONG_FRAME) + b"\0",  # ZMTP 1
     b"\xff" + bytes(8) + b"\x7f\x01\x05\x02" + struct.pack(">Q", LONG_FRAME),  # ZMTP 2
 ]
-MOST_GROWTH = 48 << 20
-"""Bytes of memory: less than one of the frames, for a hundred of them."""
+MAX_GROWTH_BYTES = 48 << 20
+"""Bytes of memory for a hundred frames: less than the size of one frame."""
 
 
 @pytest.mark.parametrize("has_keys", [False, True], ids=["no keys", "keys"])
@@ -208,10 +208,10 @@ def test_long_frames_in_the_place_of_a_handshake_fill_no_memory(
                 most = max(most, process.memory_info().rss)
             future = client.submit(pow, 3, 2)
             assert future.result(SECONDS) == 9
-        with Client(daemon.address, timeout_seconds=SECONDS, keys=keys) as other:  # a new one gets in beside them
+        with Client(daemon.address, timeout_seconds=SECONDS, keys=keys) as other:  # new clients are accepted
             data = bytes(20 << 20)
             assert other.submit(len, data).result(SECONDS) == len(data)
-        assert most - before < MOST_GROWTH, f"{(most - before) / 1e6:.0f} MB"
+        assert most - before < MAX_GROWTH_BYTES, f"{(most - before) / 1e6:.0f} MB"
         assert "Traceback" not in daemon.log()
 
 

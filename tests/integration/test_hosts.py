@@ -39,7 +39,7 @@ def where() -> int:
 
 @contextmanager
 def frozen(command: Command) -> Iterator[set[int]]:
-    """The pids of a cluster, which is stopped as a whole."""
+    """The pids of all processes of a cluster, to stop them together."""
     processes = [psutil.Process(command.process.pid), *command.descendants()]
     try:
         for process in processes:
@@ -59,13 +59,13 @@ def test_a_frozen_host_loses_its_tasks_and_joins_again(tmp_path: Path) -> None:
         cluster(tmp_path, daemon.address, 2, *OFTEN) as vanishing,
         Client(daemon.address) as client,
     ):
-        client.map(where, [()] * 100)  # now its run time is known: it queues at the workers
+        client.map(where, [()] * 100)  # now its run time is known, so its tasks queue at the workers
         running = [client.submit(until_there, log, task, str(gate)) for task in range(2)]
         wait_until(lambda: len(notes(log)) == 2, what="they run")
         queued = [client.submit(where) for _ in range(200)]
         with (
             frozen(vanishing) as frozen_pids,
-            # One more than the tasks that run on there: those may be dispatched again first.
+            # One task more than the tasks that still run there, because those may be dispatched again first.
             cluster(other, daemon.address, 3, *OFTEN),
             monitor(daemon.monitor_address) as watch,
         ):

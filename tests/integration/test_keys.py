@@ -1,4 +1,7 @@
-"""Connections with keys, as real processes: who has the right ones works as ever, who has not hears why in seconds."""
+"""Connections with keys, as real processes.
+
+Peers with the right keys work; peers with wrong keys get the reason in seconds.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def sum_of_squares(client: Client, count: int) -> int:
 
 
 def by_another_name(address: str) -> int:
-    """In a task: a client that is given the address of the worker's own scheduler otherwise than the worker was."""
+    """In a task: a client with another form of the address of the worker's own scheduler."""
     with Client(address) as client:
         return client.submit(square, 9).result()
 
@@ -74,7 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def keys(made: str, tmp_path: Path) -> str:
-    """A folder of keys, a test's own."""
+    """A separate folder of keys for each test."""
     return str(shutil.copytree(made, tmp_path / "keys"))
 
 
@@ -89,7 +92,7 @@ def unknown(made: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def strangers(unknown: str, tmp_path: Path) -> str:
-    """A folder with pairs that the scheduler with `keys` does not know, and with its public key."""
+    """A folder with the scheduler's public key, and with pairs that the scheduler of `keys` does not know."""
     return str(shutil.copytree(unknown, tmp_path / "strangers"))
 
 
@@ -100,7 +103,7 @@ def daemon(request: pytest.FixtureRequest, tmp_path: Path, keys: str) -> Iterato
 
 
 def denied(address: str, keys: str) -> str:
-    """Why this client may not connect. It must hear that long before its time limit."""
+    """Return why this client may not connect. The error must come long before the client's time limit."""
     with pytest.raises(UnauthorizedError) as caught:
         Client(address, keys=keys, timeout_seconds=10 * SECONDS)
     assert str(caught.value).startswith(f"no access to {address}: ")
@@ -132,7 +135,7 @@ def test_with_keys_everything_works(tmp_path: Path, keys: str, daemon: Scheduler
     assert re.search("INFO.*client( \\S+)? says hello: python .*, by the key of client\n", daemon.log())
 
 
-def test_a_scheduler_that_is_started_anew(tmp_path: Path, keys: str) -> None:
+def test_a_restarted_scheduler_with_keys(tmp_path: Path, keys: str) -> None:
     gate = tmp_path / "gate"
     with scheduler(tmp_path, "--keys", keys) as first, cluster(tmp_path, first.address, 2, "--keys", keys, *OFTEN):
         with Client(first.address, keys=keys, timeout_seconds=SECONDS) as client:
@@ -147,7 +150,7 @@ def test_a_scheduler_that_is_started_anew(tmp_path: Path, keys: str) -> None:
                 assert long.result(SECONDS) == str(gate)
 
 
-def test_a_client_that_is_not_let_in_hears_why(keys: str, strangers: str, daemon: SchedulerCommand) -> None:
+def test_a_rejected_client_gets_the_reason(keys: str, strangers: str, daemon: SchedulerCommand) -> None:
     public = read_public(strangers, CLIENT).hex()
     text = denied(daemon.address, strangers)
     assert f"does not accept the key {public} of {strangers}/client.key" in text
@@ -157,13 +160,13 @@ def test_a_client_that_is_not_let_in_hears_why(keys: str, strangers: str, daemon
     assert f"has another key than {strangers}/server.key" in denied(daemon.address, strangers)
     wait_until(lambda: unauthorized(daemon) >= 3, what="they are counted")
     log = daemon.log()
-    assert 1 <= log.count("turned away") <= 3 and "Traceback" not in log
+    assert 1 <= log.count("connection(s) rejected") <= 3 and "Traceback" not in log
 
 
 def test_keys_for_a_scheduler_that_has_none(tmp_path: Path, keys: str) -> None:
     with scheduler(tmp_path) as daemon:
         text = denied(daemon.address, keys)
-        # Which of the two sides ends the handshake first is a matter of luck.
+        # Either side may end the handshake first.
         no_keys = f"the scheduler has no keys, but this side has those of {keys}"
         another = (
             f"the scheduler has another key than {keys}/server.key ({read_public(keys, 'server').hex()}), or no key"
@@ -183,7 +186,7 @@ def run_cluster(address: str, keys: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_a_cluster_that_is_not_let_in_says_why_and_ends(
+def test_a_rejected_cluster_logs_the_reason_and_ends(
     tmp_path: Path, keys: str, strangers: str, daemon: SchedulerCommand
 ) -> None:
     disguised = shutil.copytree(keys, tmp_path / "disguised")
@@ -214,7 +217,7 @@ def test_a_workers_key_is_no_clients(tmp_path: Path, keys: str, daemon: Schedule
         assert text in denied(daemon.address, str(disguised))
 
 
-def test_who_is_revoked_is_cut_off_and_who_is_authorized_is_let_in(
+def test_revoked_keys_are_cut_off_and_authorized_keys_are_accepted(
     tmp_path: Path, keys: str, strangers: str, daemon: SchedulerCommand
 ) -> None:
     gate = tmp_path / "gate"
@@ -306,7 +309,7 @@ def test_the_monitor_is_for_its_keys_alone(
                 watcher.close()
 
 
-def test_the_programs_that_watch_say_why_they_hear_nothing_and_go_on_trying(
+def test_monitor_programs_report_why_nothing_arrives_and_keep_trying(
     tmp_path: Path, keys: str, strangers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with scheduler(tmp_path, "--keys", keys, "--monitor-address", "tcp://127.0.0.1:*") as daemon:
@@ -348,27 +351,30 @@ def test_a_peer_of_another_mechanism_gets_nothing_and_is_counted(mechanism: byte
                 said = b""
                 while part := peer.recv(4096):  # up to the end, which the scheduler makes
                     said += part
-                assert len(said) <= 64  # of its own greeting, and nothing else
+                assert len(said) <= 64  # bytes of ZeroMQ's greeting, and nothing else
         wait_until(lambda: unauthorized(daemon) == 3, what="they are counted")
-        assert daemon.log().count("turned away") == 1
+        assert daemon.log().count("connection(s) rejected") == 1
 
 
 def test_the_log_names_the_address_of_a_connection_whose_handshake_failed(tmp_path: Path, keys: str) -> None:
-    """Unless it has ended before its address can be read: this one is known to the scheduler when it fails."""
+    """The connection may end before its address can be read.
+
+    This connection is known to the scheduler when it fails.
+    """
     greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48)
     with scheduler(tmp_path, "--keys", keys) as daemon:
         host, _, port = daemon.address.removeprefix("tcp://").rpartition(":")
         address = (host, int(port))
         with socket.create_connection(address, SECONDS) as known, socket.create_connection(address, SECONDS) as later:
             assert known.recv(10) and later.recv(10)
-            later.sendall(greeting)  # what is told of it is told behind the other's beginning
+            later.sendall(greeting)  # its events are reported after the other connection's start
             wait_until(lambda: unauthorized(daemon) == 1, what="it is counted")
             known.sendall(greeting)
-            daemon.logged(r"turned away; the last: (127\.0\.0\.1 has no key, or the key of another server)")
+            daemon.logged(r"rejected; the last: (127\.0\.0\.1 has no key, or the key of another server)")
 
 
-def test_a_self_chosen_name_of_a_connection_is_not_taken(tmp_path: Path, keys: str) -> None:
-    """ZeroMQ lets a peer choose its route, which may be one that was another's."""
+def test_a_route_that_a_peer_has_chosen_is_rejected(tmp_path: Path, keys: str) -> None:
+    """ZeroMQ lets a peer choose its route, which may be the former route of another peer."""
     with scheduler(tmp_path, "--keys", keys) as daemon, zmq.Context() as context:
         with context.socket(zmq.DEALER) as peer:
             peer.setsockopt(zmq.LINGER, 0)
@@ -380,7 +386,7 @@ def test_a_self_chosen_name_of_a_connection_is_not_taken(tmp_path: Path, keys: s
             assert not peer.poll(0)
 
 
-def test_keys_that_let_in_nobody_are_keys(tmp_path: Path, keys: str) -> None:
+def test_an_empty_list_of_keys_admits_no_peer(tmp_path: Path, keys: str) -> None:
     (Path(keys) / "authorized").write_text("")
     with scheduler(tmp_path, "--keys", keys, address="tcp://0.0.0.0:*") as daemon:
         daemon.logged(r"WARNING.*(/authorized lists no key, so no peer can connect: scaler_scheduler authorize )")
@@ -415,7 +421,7 @@ def test_the_environment_names_the_keys(tmp_path: Path, keys: str, monkeypatch: 
 
 
 def test_a_local_cluster_hands_its_keys_to_its_clients(keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCALER_KEYS", "/nowhere")  # of no matter on this machine
+    monkeypatch.setenv("SCALER_KEYS", "/nowhere")  # this does not matter on the scheduler's machine
     with LocalCluster(n_workers=1, keys=keys) as cluster, Client(cluster, timeout_seconds=SECONDS) as client:
         assert client.submit(square, 7).result(SECONDS) == 49
     with LocalCluster(n_workers=1) as cluster, Client(cluster, timeout_seconds=SECONDS) as client:

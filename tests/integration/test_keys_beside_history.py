@@ -1,4 +1,4 @@
-"""With keys, programs read the scheduler's history while clients and workers go on: nobody is refused."""
+"""With keys, programs read the scheduler's history while clients and workers run. No peer is refused."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ READINGS = 3
 pytestmark = pytest.mark.timeout(400)
 
 
-def test_nobody_is_refused_while_history_is_read(tmp_path: Path) -> None:
-    """What is kept goes out in many messages; between two of them the loop waits for messages of peers."""
+def test_no_peer_is_refused_while_history_is_read(tmp_path: Path) -> None:
+    """The history is sent in many messages. Between two of them the loop waits for messages of peers."""
     keys = str(tmp_path / "keys")
     key_command("keygen", keys)
     errors: list[BaseException] = []
@@ -30,7 +30,7 @@ def test_nobody_is_refused_while_history_is_read(tmp_path: Path) -> None:
         try:
             while not is_over.is_set():
                 assert client.submit(pow, 3, 2).result(SECONDS) == 9
-                assert client.map(abs, [(-each,) for each in range(100)]) == list(range(100))
+                assert client.gather([client.submit(abs, -each) for each in range(100)]) == list(range(100))
         except BaseException as error:
             errors.append(error)
 
@@ -40,7 +40,7 @@ def test_nobody_is_refused_while_history_is_read(tmp_path: Path) -> None:
         Client(daemon.address, keys=keys, timeout_seconds=SECONDS) as one,
         Client(daemon.address, keys=keys, timeout_seconds=SECONDS) as other,
     ):
-        assert sum(one.map(abs, [(1,)] * TASKS)) == TASKS
+        assert sum(one.gather([one.submit(abs, 1) for _ in range(TASKS)])) == TASKS
         busy = [threading.Thread(target=work, args=(client,)) for client in (one, other)]
         for thread in busy:
             thread.start()
@@ -65,7 +65,7 @@ def test_nobody_is_refused_while_history_is_read(tmp_path: Path) -> None:
 
 def read_once(address: str, *question: str) -> None:
     done = run_once([sys.executable, "-m", "scaler_client", *question, address])
-    # The others' tasks are many: what happened to the first ones may be forgotten.
+    # The other clients have many tasks, so the events of the first tasks may be forgotten.
     assert done.returncode == 0 or "its story is forgotten" in done.stderr, done.stderr
 
 

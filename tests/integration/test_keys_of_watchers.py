@@ -1,4 +1,4 @@
-"""The programs that watch a scheduler at a monitor address of tcp, which wants keys: as real processes, by --keys."""
+"""Monitor programs as real processes, with --keys, at a monitor address of tcp that requires keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scene:
     """The scheduler's own."""
     keys: str
     strangers: str
-    """Keys that nobody has authorized."""
+    """Keys that are not authorized."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("question", ASKING, ids=" ".join)
-def test_who_asks_gets_an_answer_by_the_right_keys(scene: Scene, question: tuple[str, ...]) -> None:
+def test_queries_with_the_right_keys_are_answered(scene: Scene, question: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", *question, scene.monitor, "--timeout"]
     answered = run_once([*command, "20", "--keys", scene.keys])
     assert (answered.returncode, answered.stderr) == (0, "") and answered.stdout
@@ -51,8 +51,8 @@ def test_who_asks_gets_an_answer_by_the_right_keys(scene: Scene, question: tuple
     assert (by_environment.returncode, by_environment.stderr) == (0, "")
 
 
-def test_who_asks_hears_why_it_is_refused(scene: Scene) -> None:
-    """All at once: each waits for its whole time limit, as it may be let in yet."""
+def test_queries_with_wrong_keys_report_the_reason(scene: Scene) -> None:
+    """All at once, because each program waits for its whole time limit: it may still be authorized."""
     refusals = [
         (question, scene.monitor, keys, why)
         for question in ASKING
@@ -72,7 +72,7 @@ def test_who_asks_hears_why_it_is_refused(scene: Scene) -> None:
             assert refused.stderr.count("\n") == 1, refused.stderr
 
 
-def test_keys_that_are_not_there(scene: Scene) -> None:
+def test_missing_keys(scene: Scene) -> None:
     for question in ASKING:
         refused = run_once([sys.executable, "-m", *question, scene.monitor, "--keys", "/nowhere"])
         assert (
@@ -94,7 +94,7 @@ def serving(scene: Scene, folder: Path, module: str, library: str, keys: str) ->
 
 
 @pytest.mark.parametrize(("module", "library"), SERVING)
-def test_who_serves_hears_of_the_scheduler_by_the_right_keys(
+def test_servers_with_the_right_keys_follow_the_scheduler(
     scene: Scene, tmp_path: Path, module: str, library: str
 ) -> None:
     with serving(scene, tmp_path, module, library, scene.keys) as (_, url):
@@ -102,7 +102,7 @@ def test_who_serves_hears_of_the_scheduler_by_the_right_keys(
 
 
 @pytest.mark.parametrize(("module", "library"), SERVING)
-def test_who_serves_says_why_it_hears_nothing(scene: Scene, tmp_path: Path, module: str, library: str) -> None:
+def test_servers_with_wrong_keys_report_the_reason(scene: Scene, tmp_path: Path, module: str, library: str) -> None:
     with serving(scene, tmp_path, module, library, scene.strangers) as (command, url):
         wait_until(lambda: "Authorize it there" in command.log(), SECONDS, "the reason")
         assert health(url) == 503

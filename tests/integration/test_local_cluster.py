@@ -17,6 +17,7 @@ from tests.integration.commands import SCHEDULER_PYTHON, environment
 from tests.waiting import wait_until
 
 from scaler_client import Client, LocalCluster, SchedulerClusterCombo
+from scaler_client.api import local_cluster
 from scaler_client.api.local_options import check_options
 from scaler_client.commands.command_line import parse_arguments, resolve
 from scaler_client.commands.options import Command, Option
@@ -109,12 +110,35 @@ def test_keywords_of_opengris_scaler() -> None:
             assert client.submit(pow, 2, 3).result(SECONDS) == 8
 
 
-def test_html_shows_the_workers_at_once() -> None:
+def test_html_shows_the_workers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_cluster, "JOIN_SECONDS", SECONDS)
     with LocalCluster(n_workers=3) as cluster:
         assert "<th style='text-align:left'>workers</th><td style='text-align:left'>3</td>" in cluster._repr_html_()
     with LocalCluster() as cluster:
         shown = cluster._repr_html_()
         assert "<td style='text-align:left'>0</td>" not in shown and "tasks" in shown
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_nothing_is_left_of_the_default_address(is_killed: bool) -> None:
+    with LocalCluster(n_workers=1) as cluster, Client(cluster, timeout_seconds=SECONDS) as client:
+        path = Path(cluster.address.removeprefix("ipc://"))
+        assert path.stat().st_mode & 0o077 == 0, "others may connect"
+        assert client.submit(pow, 2, 10).result(SECONDS) == 1024
+        if is_killed:
+            psutil.Process(cluster.scheduler_pid).kill()
+    assert not [found for found in path.parent.iterdir() if found.name.startswith(path.name)]
+
+
+def test_the_default_address_with_keys(tmp_path: Path) -> None:
+    keys = str(tmp_path / "keys")
+    subprocess.run([SCHEDULER_PYTHON, "-m", "scaler_scheduler", "keygen", keys], check=True, stdout=subprocess.DEVNULL)
+    with LocalCluster(n_workers=1, keys=keys) as cluster:
+        assert cluster.address.startswith("ipc://")
+        with Client(cluster, timeout_seconds=SECONDS) as client:
+            assert client.submit(pow, 2, 10).result(SECONDS) == 1024
+        with pytest.raises(ConnectionError):
+            Client(cluster.address, keys="", timeout_seconds=3)
 
 
 # ---------------------------------------------------------------------------------------------------------------- page

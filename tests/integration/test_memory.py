@@ -37,7 +37,7 @@ def square(x: int) -> int:
 
 
 class Watch:
-    """The largest resident size of a process, looked at often."""
+    """The largest resident size of a process, measured often."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
@@ -71,7 +71,7 @@ def take(block: bytes) -> int:
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerCommand]:
-    """A scheduler with a limit: what goes through it in these tests is ten times as much, one after the other."""
+    """A scheduler with a memory limit. These tests send ten times as much data through it, one after the other."""
     with scheduler(tmp_path_factory.mktemp("scheduler"), "--memory-limit", f"{LIMIT}M") as started:
         with watched(started.process.pid) as watch:
             yield started
@@ -91,8 +91,8 @@ def test_clients_that_push_ten_times_the_limit(tmp_path: Path, limited: Schedule
         assert in_threads(clients, push, SECONDS) == [tasks * MEBIBYTE] * clients
 
 
-def test_tasks_that_nobody_takes(tmp_path: Path, limited: SchedulerCommand) -> None:
-    """Without a worker the clients keep their own backlog, and can cancel what is in it."""
+def test_tasks_without_a_worker_stay_in_the_clients(tmp_path: Path, limited: SchedulerCommand) -> None:
+    """Without a worker the clients keep their own backlog, and can cancel its tasks."""
     block = os.urandom(MEBIBYTE)
     with Client(limited.address) as client, monitor(limited.monitor_address) as snapshots:
         futures = [client.submit(take, block) for _ in range(600)]
@@ -120,7 +120,7 @@ def test_a_client_that_does_not_read(tmp_path: Path, limited: SchedulerCommand) 
         with cluster(tmp_path, limited.address, 2), Client(limited.address) as client:
             last = -1
             while last != (last := snapshots.next().resolved) or not last:
-                pass  # until nothing of it moves any more
+                pass  # until the counts do not change any more
             assert snapshots.next().waiting > 100, "it was granted everything"
             assert client.map(square, [(i,) for i in range(1000)]) == [i * i for i in range(1000)]
             process.send_signal(signal.SIGCONT)

@@ -91,7 +91,7 @@ def test_history_of_tasks(running: SchedulerCommand, follower: Follower, tmp_pat
     with cluster(tmp_path, running.address, 1), Client(running.address) as client:
         before = follower.view(lambda view: len(view.workers) == 1).snapshot.sequence
         follower.view(lambda view: view.snapshot.sequence > before)
-        assert client.map(abs, [(-number,) for number in range(100)]) == list(range(100))
+        assert client.gather([client.submit(abs, -number) for number in range(100)]) == list(range(100))
         failing = client.submit(divmod, 1, 0)
         assert isinstance(failing.exception(30), ZeroDivisionError)
         rows: list[tuple[HistoryKind, str, int, int]] = []
@@ -144,12 +144,12 @@ def test_scheduler_disappears_and_returns(tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/scheduler"
     with scheduler(tmp_path, address=address) as first:
         following = Follower(first.monitor_address)
-        following.until(lambda reader: reader.presence is Presence.THERE)
+        following.until(lambda reader: reader.presence is Presence.UP)
     try:
-        following.until(lambda reader: reader.presence is Presence.GONE)
+        following.until(lambda reader: reader.presence is Presence.DOWN)
         (tmp_path / "again").mkdir()
         with scheduler(tmp_path / "again", address=address):
-            reader = following.until(lambda reader: reader.presence is Presence.THERE)
+            reader = following.until(lambda reader: reader.presence is Presence.UP)
             assert reader.schedulers == 2
     finally:
         following.close()

@@ -135,7 +135,7 @@ def map_on(log: str, path: str, client: Client) -> None:
 
 
 @pytest.mark.parametrize("fn", [stubborn_parent, map_on], ids=lambda fn: fn.__name__)
-def test_a_parent_that_is_stopped_takes_its_children_along(
+def test_stopping_a_parent_stops_its_children(
     client: Client, tmp_path: Path, fn: Callable[[str, str, Client], object]
 ) -> None:
     """One child runs in the process of the parent, and must stop before the parent can end."""

@@ -13,8 +13,9 @@ import pytest
 from tests.integration.agent_process import IDLE, SHUTDOWN_SECONDS, Cluster, FakeScheduler, all_of, is_gone, started
 from tests.waiting import wait_until
 
-from scaler_worker.objects.directory import make_directory
-from scaler_worker.objects.files import ObjectLostError, read_object, write_object
+from scaler_client.commands.object_directory import make_directory
+from scaler_client.commands.object_files import write_object
+from scaler_worker.objects.files import ObjectLostError, read_object
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no /dev/shm here")
 
@@ -47,7 +48,7 @@ def files(directory: Path) -> list[int]:
 def test_an_object_is_a_file_until_it_is_forgotten(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=f"print(settings.objects, flush=True)\n{IDLE}") as cluster:
         directory = joined(scheduler, cluster)
-        assert cluster.log().count(str(directory)) == 2, "workers are told where"
+        assert cluster.log().count(str(directory)) == 2, "the workers get the directory"
         send(scheduler, 8, b"one frame")
         wait_until(lambda: files(directory) == [7, 8])
         frames = read_object(str(directory), (CLIENT, 7))
@@ -86,7 +87,7 @@ def test_no_file_is_left_after_a_kill(scheduler: FakeScheduler, log: Path, who: 
         else:
             cluster.process.kill()
             for worker in workers if who == "agent and workers" else []:
-                with suppress(psutil.NoSuchProcess):  # they may have ended already, because the agent is gone
+                with suppress(psutil.NoSuchProcess):  # they may have ended already, because the agent has ended
                     worker.kill()
         cluster.wait_for_exit()
         assert not directory.exists()

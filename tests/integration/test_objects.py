@@ -1,4 +1,4 @@
-"""Objects, with real processes: where references may stand, what objects cost, and when they are freed."""
+"""Objects, with real processes: references in arguments, the cost of objects, and when they are freed."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_bad_input(client: Client) -> None:
             outside()
 
 
-def test_references_of_other_clients_and_of_gone_objects(host: Host) -> None:
+def test_references_of_other_clients_and_of_freed_objects(host: Host) -> None:
     with connected(host) as client, connected(host) as other:
         ref = client.send_object("mine", [1, 2])
         uses: list[Callable[[Client], object]] = [
@@ -264,7 +264,7 @@ def held_by(pid: int, *fields: str) -> int:
     return sum(int(found[field]) << 10 for field in fields)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="nobody counts so here")
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="this system does not count memory like this")
 def test_a_host_has_an_array_once_for_all_workers(tmp_path: Path) -> None:
     with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address, WORKERS, *OFTEN) as command:
         with Client(daemon.address, heartbeat_interval_seconds=0.2) as client:
@@ -307,7 +307,7 @@ def test_more_objects_than_the_credit(tmp_path: Path) -> None:
                 assert client.submit(total, client.send_object(numpy.full(20 * LARGE // 8, i))).result(SECONDS) >= i
 
 
-# --------------------------------------------------------------------------------------------------- when they are gone
+# -------------------------------------------------------------------------------------------------------- freed objects
 
 
 @contextmanager
@@ -388,7 +388,7 @@ def test_files_of_a_killed_host_are_removed_by_the_next_agent(host: Host, tmp_pa
         directory = directory_of(host.command.process.pid)
         processes = [psutil.Process(host.command.process.pid), *host.command.descendants()]
         for process in processes:
-            process.suspend()  # else the remaining process would remove the files
+            process.suspend()  # otherwise the remaining process would remove the files
         for process in processes:
             process.kill()
         host.command.process.wait()
@@ -396,7 +396,8 @@ def test_files_of_a_killed_host_are_removed_by_the_next_agent(host: Host, tmp_pa
         assert len(os.listdir(directory)) == 3
         with cluster(second, host.daemon.address, 2, *OFTEN) as other:
             assert client.map(total, [(ref,) for ref in refs]) == [0, LARGE, 2 * LARGE, 1]
-            assert not directory.exists() and len(files_of(other)) == 3
+            # A worker may join before its agent. Then it gets an object itself, without a file.
+            assert not directory.exists() and len(files_of(other)) <= 3
 
 
 def test_replaced_workers_get_the_objects_again(host: Host) -> None:

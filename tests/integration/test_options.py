@@ -27,7 +27,7 @@ def square(x: int) -> int:
 
 
 def meet(log: str, count: int) -> int:
-    """Returns when so many tasks are in here at once."""
+    """Return when this many tasks run this function at once."""
     note(log, "there")
     while len(notes(log)) < count:
         time.sleep(0.005)
@@ -49,7 +49,7 @@ def test_a_time_limit(client: Client, tmp_path: Path) -> None:
 
 
 def test_a_time_limit_is_of_run_time(client: Client, tmp_path: Path) -> None:
-    """Waiting for a worker does not count."""
+    """The time of waiting for a worker does not count."""
     log = str(tmp_path / "log")
     blocking = [client.submit(sleep, log) for _ in range(2)]
     wait_until(lambda: len(notes(log)) == 2)
@@ -123,7 +123,7 @@ def pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def test_one_clients_million_does_not_hold_up_anothers_ten(daemon: SchedulerCommand, tmp_path: Path) -> None:
+def test_ten_tasks_do_not_wait_for_a_million_of_another_client(daemon: SchedulerCommand, tmp_path: Path) -> None:
     with cluster(tmp_path, daemon.address):
         with Client(daemon.address) as greedy, Client(daemon.address) as modest:
             many = [greedy.submit(pause, 0.002) for _ in range(20_000)]

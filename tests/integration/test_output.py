@@ -154,7 +154,10 @@ def test_gigabytes_of_output_are_bounded_and_reported(
         assert others == list(range(50))
         assert future.result(WAIT_SECONDS) is None
         task = f"flood#{future.task_id}"
-        wait_until(lambda: "dropped" in "".join(lines_of(cluster.log()[size:], task)[-3:]), what="the client is told")
+        wait_until(
+            lambda: "dropped" in "".join(lines_of(cluster.log()[size:], task)[-3:]),
+            what="drops are reported",
+        )
         seconds = time.monotonic() - begun
     assert len(cluster.log()) - size < (16 + 2 * seconds) * 1_000_000
     told = [int(line.split()[1]) for line in lines_of(cluster.log()[size:], task) if "of output were dropped" in line]

@@ -1,4 +1,4 @@
-"""What a scheduler opens to write, makes or removes while it serves: its log, its sockets, nothing else. By strace."""
+"""While it serves, a scheduler writes, makes and removes only its log and its sockets (checked with strace)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def touched(trace: str) -> set[str]:
     return found
 
 
-def test_reads_and_writes_are_told_apart() -> None:
+def test_reads_and_writes_are_distinguished() -> None:
     reading = '12 openat(AT_FDCWD, "/etc/passwd", O_RDONLY|O_CLOEXEC) = 3'
     writing = '[pid  12] openat(AT_FDCWD, "/tmp/a", O_WRONLY|O_CREAT|O_APPEND, 0666) = 3\n12 unlink("/tmp/b") = 0'
     assert touched(reading) == set() and touched(writing) == {"/tmp/a", "/tmp/b"}
@@ -45,7 +45,7 @@ def test_it_writes_its_log_and_its_sockets_and_nothing_else(tmp_path: Path) -> N
     address, monitor, log = f"ipc://{tmp_path}/scheduler", f"ipc://{tmp_path}/monitor", tmp_path / "log"
     trace = tmp_path / "trace"
     command = scheduler_command(address, "--monitor-address", monitor, "--logging-paths", str(log))
-    # Installed, its modules are compiled already; here that might be left to do.
+    # Modules of an installed scheduler are compiled already. Here Python may still compile them.
     variables = environment(PYTHONDONTWRITEBYTECODE="1")
     traced = ["strace", "-f", "-qq", "-e", f"trace={CALLS}", "-o", str(trace), *command]
     process = subprocess.Popen(traced, env=variables, stdin=subprocess.DEVNULL)
@@ -62,7 +62,9 @@ def test_it_writes_its_log_and_its_sockets_and_nothing_else(tmp_path: Path) -> N
         process.kill()
         process.wait()
     allowed = {str(log), f"{tmp_path}/scheduler", f"{tmp_path}/monitor", "/dev/null", "/dev/tty"}
-    assert {str(log), f"{tmp_path}/scheduler"} <= touched(trace.read_text()) <= allowed
+    # Clients on its host write large objects as files into its directory, and it removes them.
+    files = {each for each in touched(trace.read_text()) if not each.startswith("/dev/shm/scaler-")}
+    assert {str(log), f"{tmp_path}/scheduler"} <= files <= allowed
 
 
 def children(pid: int) -> list[str]:

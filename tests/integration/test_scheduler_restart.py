@@ -1,4 +1,4 @@
-"""The scheduler is killed and another one started at its address: clients see nothing but a pause."""
+"""The scheduler is killed and another one starts at its address: clients notice only a pause."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def square(x: int) -> int:
 
 
 def until_there(log: str, task: int, path: str) -> int:
-    """Runs until a file is there."""
+    """Run until a file exists."""
     note(log, "began", task)
     while not os.path.exists(path):
         time.sleep(0.005)
@@ -40,7 +40,7 @@ def parent(log: str, path: str, client: Client) -> int:
 
 
 def test_100_000_tasks_in_flight(tmp_path: Path) -> None:
-    """What runs, or waits for a child that runs, is not run again; everything is resolved once."""
+    """A task that runs, or waits for a running child, is not run again. Every future is resolved once."""
     count = 100_000
     log, gate = str(tmp_path / "log"), tmp_path / "gate"
     resolved: list[object] = []
@@ -65,8 +65,8 @@ def test_100_000_tasks_in_flight(tmp_path: Path) -> None:
         assert sorted(each.task for each in notes(log)) == ["0", "1", "parent"], "what ran was run again"
 
 
-def test_what_runs_is_left_to_its_worker_though_another_one_is_free(tmp_path: Path) -> None:
-    """Whoever of the two comes back first, the scheduler waits for the other."""
+def test_running_tasks_stay_although_another_worker_is_free(tmp_path: Path) -> None:
+    """The client and the worker may return in either order: the scheduler waits for the second one."""
     log, gate = str(tmp_path / "log"), tmp_path / "gate"
     with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
         with Client(daemon.now.address) as client:
@@ -76,15 +76,15 @@ def test_what_runs_is_left_to_its_worker_though_another_one_is_free(tmp_path: Pa
             wait_until(lambda: notes(log), what="the task begins")
             daemon.kill()
             daemon.start(daemon.now.address)
-            # The free worker runs this, and so would have run the other one before.
+            # The free worker runs this task, and would have run the other task earlier.
             assert client.submit(square, 3).result(SECONDS) == 9
             gate.touch()
             assert long.result(SECONDS) == 0
         assert len(notes(log)) == 1, "what ran was run again"
 
 
-def test_killed_in_the_middle_of_it_all(tmp_path: Path) -> None:
-    """While results come back, several times in a row, each next one started at once."""
+def test_the_scheduler_is_killed_while_results_arrive(tmp_path: Path) -> None:
+    """Schedulers are killed several times in a row while results arrive; the next one starts at once."""
     with restarts(tmp_path) as daemon, cluster(tmp_path, daemon.now.address, 2, *OFTEN):
         with Client(daemon.now.address) as client, ThreadPoolExecutor(2) as threads:
             assert client.submit(square, 2).result(SECONDS) == 4
@@ -100,8 +100,8 @@ def test_killed_in_the_middle_of_it_all(tmp_path: Path) -> None:
             assert mapped.result(SECONDS) == [i * i for i in range(total)]
 
 
-def test_one_that_stays_away(tmp_path: Path) -> None:
-    address = f"ipc://{tmp_path}/socket"  # it can't remove its files
+def test_a_lost_scheduler_fails_waiting_tasks(tmp_path: Path) -> None:
+    address = f"ipc://{tmp_path}/socket"  # a killed scheduler does not remove its files
     with scheduler(tmp_path, address=address) as daemon, Client(address, timeout_seconds=1) as client:
         futures = [client.submit(square, i) for i in range(1000)]
         with monitor(daemon.monitor_address) as watch:

@@ -1,4 +1,4 @@
-"""Both commands under a service manager: what they tell, what they do on SIGHUP, and how they log to a journal."""
+"""Both commands under a service manager: their notifications, SIGHUP, and their log lines for a journal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scaler_client import Client
 
 
 class Manager:
-    """In systemd's place."""
+    """A stand-in for systemd."""
 
     def __init__(self, folder: Path) -> None:
         self.path = str(folder / "notify")
@@ -27,7 +27,7 @@ class Manager:
         self.told: list[str] = []
 
     def await_line(self, begin: str) -> str:
-        """The next line that begins so."""
+        """Return the next line that begins like this."""
         while True:
             self.told.append(self._socket.recv(4096).decode())
             if self.told[-1].startswith(begin):
@@ -61,7 +61,7 @@ def test_a_service_s_life(command: list[Command], manager: Manager, tmp_path: Pa
     running = start(command, tmp_path, NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="1500000")
     manager.await_line("READY=1")
     assert manager.told == ["READY=1"]
-    running.process.send_signal(signal.SIGHUP)  # it is ready for that as well
+    running.process.send_signal(signal.SIGHUP)  # the command is ready for this signal as well
     running.logged(r"(SIGHUP)")
     address = running.logged(r"address (\S+), event loop")  # it is bound: the line is there
     assert manager.await_line("STATUS=").startswith("STATUS=0 workers on 0 hosts, 0 clients; 0 tasks wait")
@@ -74,7 +74,7 @@ def test_a_service_s_life(command: list[Command], manager: Manager, tmp_path: Pa
     assert running.process.wait(5) == 0
 
 
-def test_a_hung_loop_says_nothing(command: list[Command], manager: Manager, tmp_path: Path) -> None:
+def test_a_hung_loop_sends_no_watchdog_message(command: list[Command], manager: Manager, tmp_path: Path) -> None:
     running = start(command, tmp_path, NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="300000")
     manager.await_line("WATCHDOG=1")
     running.process.send_signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""A large numpy array that all workers of a host read is there once, in the memory that the host's system counts."""
+"""A large numpy array that all workers of a host read takes its size only once, as the system counts memory."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from tests.waiting import wait_until
 from tests.worker.fake_scheduler import CLIENT, FakeScheduler
 from tests.worker.worker_process import joined_worker
 
+from scaler_client.commands.object_directory import ObjectDirectory, make_directory
+from scaler_client.commands.object_files import write_object
 from scaler_client.pickling import input_lookup
 from scaler_worker.fork_server.process_usage import resident_bytes
-from scaler_worker.objects.directory import ObjectDirectory, make_directory
-from scaler_worker.objects.files import read_object, write_object
+from scaler_worker.objects.files import read_object
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 
-pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="nobody counts so here")
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="this system does not count it")
 
 WORKERS = 4
 SIZE = 200 << 20
 KEPT_SMALL = SIZE // 10
-"""What a process may need of its own to read all of it."""
+"""How many bytes a process may need for itself to read the whole array."""
 
 
 class Ref:
@@ -84,7 +85,7 @@ def test_workers_share_an_array(directory: ObjectDirectory) -> None:
             processes.append(stack.enter_context(joined_worker(scheduler, directory.path)))
             schedulers.append(scheduler)
             scheduler.send_function(3, look_at)
-            scheduler.dispatch(3, (10, Ref()), inputs=[7], inputCounts=[1], shared=[1])
+            scheduler.dispatch(3, (10, Ref()), inputs=[7], inputCounts=[1], inputSources=[1])
             scheduler.await_start(10)
         # All wait for the file by now.
         before = [status_of(process.pid, "RssAnon") for process in processes]
@@ -92,13 +93,13 @@ def test_workers_share_an_array(directory: ObjectDirectory) -> None:
         expected = (int(array.sum()), False, True, 0)
         for scheduler in schedulers:
             assert scheduler.answers(1) == {10: (0, expected)}
-            scheduler.dispatch(3, (11, Ref()), inputs=[7], inputCounts=[1], shared=[1])
+            scheduler.dispatch(3, (11, Ref()), inputs=[7], inputCounts=[1], inputSources=[1])
             assert scheduler.answers(1) == {11: (0, expected)}
         memory = [memory_of(process.pid, directory.path) for process in processes]
         assert all(SIZE <= resident < SIZE + KEPT_SMALL for resident, _ in memory), "each has mapped all of it, once"
         assert sum(share for _, share in memory) < SIZE + KEPT_SMALL, "together they have it once"
         for process, anonymous in zip(processes, before):
-            assert status_of(process.pid, "RssAnon") - anonymous < KEPT_SMALL, "nobody has copied it"
+            assert status_of(process.pid, "RssAnon") - anonymous < KEPT_SMALL, "no worker has copied it"
         for scheduler in schedulers:
             scheduler.forget_objects(7)
         for process in processes:
@@ -121,7 +122,7 @@ def test_the_agent_has_an_object_once_while_it_writes_and_not_after_that(tmp_pat
         scheduler.close()
 
 
-def test_a_limit_on_memory_does_not_count_what_is_shared(directory: ObjectDirectory) -> None:
+def test_a_memory_limit_does_not_count_shared_memory(directory: ObjectDirectory) -> None:
     write_object(directory.path, (CLIENT, 7), [bytes(SIZE)])
     frames = read_object(directory.path, (CLIENT, 7))
     assert frames is not None

@@ -54,7 +54,7 @@ def test_shutdown_ends_scheduler_and_clusters(tmp_path: Path, way: Callable[[Cli
     with scheduler(tmp_path, "--no-protected") as daemon:
         with cluster(tmp_path, daemon.address, 2) as one, cluster(second, daemon.address, 1) as two:
             with monitor(daemon.monitor_address) as watch:
-                wait_until(lambda: watch.next().workers == 3)  # both hosts have joined: others would not get the order
+                wait_until(lambda: watch.next().workers == 3)  # a host that joins later would not get the order
             with Client(daemon.address) as client, Client(daemon.address, timeout_seconds=1) as other:
                 lost = other.submit(until_there, str(tmp_path / "never"))
                 running = client.submit(until_there, str(tmp_path / "never"))

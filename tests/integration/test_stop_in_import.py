@@ -36,7 +36,7 @@ while time.perf_counter() < end:
     time.sleep(0.001)
 VALUE = 17
 """
-"""Behaves as a C extension that can be initialised only once in a process."""
+"""Behaves like a C extension that can be initialised only once in a process."""
 
 
 def import_numpy(log: str, _folder: str) -> int:
@@ -68,7 +68,7 @@ def combo() -> Iterator[SchedulerClusterCombo]:
 def by_cancel(_: str, client: Client, fn: Callable[[str, str], int], log: str, folder: str, wait: float) -> None:
     future = client.submit(fn, log, folder)
     wait_until(lambda: notes(log), what="it begins")
-    time.sleep(wait)  # any moment of the import, no wait for an event
+    time.sleep(wait)  # at any moment of the import, without waiting for an event
     future.cancel(force=True)
     concurrent.futures.wait([future], SECONDS)
 
@@ -153,4 +153,4 @@ def test_tasks_of_a_damaged_worker_run_elsewhere(daemon: SchedulerCommand, tmp_p
             with cluster(tmp_path / "gpus", daemon.address, 1, "--capabilities", "gpu"):
                 assert parent.result(SECONDS) == "from a gpu"
         assert len(notes(log)) == 2
-    assert "which runs again" not in daemon.log() and "given up" not in daemon.log()
+    assert "which runs again" not in daemon.log() and "within its lease" not in daemon.log()

@@ -1,4 +1,7 @@
-"""What has more bytes than the scheduler takes in one frame fails with an error that says so, and nothing else does."""
+"""A message with more bytes than the scheduler takes in one frame fails with an error that says so.
+
+Nothing else fails.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerComman
 
 @pytest.fixture
 def client(daemon: SchedulerCommand) -> Iterator[Client]:
-    """Whose connection is not lost meanwhile: nobody was cut off."""
+    """A client whose connection is not lost: the scheduler has not cut it."""
     with Client(daemon.address, timeout_seconds=SECONDS) as client:
         assert client.submit(os.getpid).result(SECONDS)
         with monitor(daemon.monitor_address) as watch:

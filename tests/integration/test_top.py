@@ -254,7 +254,7 @@ def test_scheduler_disappears_and_returns(tmp_path: Path, open_terminal: Callabl
         terminal.wait_for("Total 0 worker")
         first.process.kill()
         first.process.wait()
-        assert "Total 0 worker" in terminal.wait_for(r"scheduler gone for \d+ s")
+        assert "Total 0 worker" in terminal.wait_for(r"no scheduler for \d+ s")
     with scheduler(tmp_path, address=address):
         terminal.wait_for(r"scheduler back after \d+ s, restarted")
     terminal.type("q")
@@ -273,7 +273,7 @@ def test_once_and_json(busy: SchedulerCommand, tmp_path: Path) -> None:
     assert derived.returncode == 0 and max(map(len, derived.stdout.splitlines())) <= 80
 
 
-def test_no_scheduler_is_heard(tmp_path: Path) -> None:
+def test_without_a_scheduler_once_and_json_fail(tmp_path: Path) -> None:
     for way in ("--once", "--json"):
         done = run_once([*TOP, f"ipc://{tmp_path}/x", way, "--timeout", "0.2"])
         assert (done.returncode, done.stdout) == (1, "")

@@ -117,7 +117,7 @@ def test_page_receives_running_tasks(running: SchedulerCommand, ui: Ui, tmp_path
     with cluster(tmp_path, running.address, 2), Client(running.address) as client:
         began = time.time()
         wait_until(lambda: ui.status("health") == 200, what="the scheduler")
-        assert client.map(square, [(x,) for x in range(500)]) == [x * x for x in range(500)]
+        assert client.gather([client.submit(square, x) for x in range(500)]) == [x * x for x in range(500)]
         futures = [client.submit(fail, x) for x in range(3)]
         assert all(future.exception(SECONDS) is not None for future in futures)
         long = client.submit(time.sleep, 600)
@@ -191,8 +191,8 @@ def test_scheduler_is_replaced(running: SchedulerCommand, ui: Ui, tmp_path: Path
     running.stop()
     wait_until(lambda: ui.status("health") == 503, what="the detection of silence")
     seen = ui.watch("series", until=lambda seen: seen.get("series"))
-    assert seen["presence"][-1]["presence"] == "gone" and seen["series"][0]["columns"]["workers"][-1] is None
-    ui.logged("the scheduler is (gone)")
+    assert seen["presence"][-1]["presence"] == "down" and seen["series"][0]["columns"]["workers"][-1] is None
+    ui.logged("the scheduler is (down)")
 
 
 def test_prometheus_scrapes_it(running: SchedulerCommand, ui: Ui) -> None:
@@ -237,7 +237,7 @@ def test_service_notifications(running: SchedulerCommand, tmp_path: Path) -> Non
         manager.await_line("READY=1")
         assert manager.told == ["READY=1"] and ui.status("health") in (200, 503), "it listens"
         manager.await_line("WATCHDOG=1")
-        manager.await_line(f"STATUS=0 pages open; the scheduler at {running.monitor_address} is there")
+        manager.await_line(f"STATUS=0 pages open; the scheduler at {running.monitor_address} is up")
         ui.process.send_signal(signal.SIGTERM)
         assert ui.process.wait(5) == 0
         manager.await_line("STOPPING=1")
@@ -283,7 +283,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         cases = {
-            (monitor, "--port", port): f"cannot listen on 127.0.0.1, port {port}: Address already in use",
+            (monitor, "--port", port): f"cannot listen on 127.0.0.1, port {port}: Address already in use by another",
             (monitor, "--host", "no-such.invalid", "--port", "0"): "cannot listen on no-such.invalid, port 0: ",
             (monitor, "--port", "70000"): "--port: '70000' is not a whole number from 0 to 65535",
             (monitor, "--host", "1.2.3"): "--host: '1.2.3' is not an address or name of an interface",
@@ -322,7 +322,7 @@ def test_waits_for_a_scheduler_and_says_why(tmp_path: Path) -> None:
     try:
         seen = ui.watch(until=lambda seen: seen.get("presence"))
         [presence] = seen["presence"]
-        assert presence["presence"] == "unheard" and f"{tmp_path}/m does not exist yet" in presence["problem"]
+        assert presence["presence"] == "unknown" and f"{tmp_path}/m does not exist yet" in presence["problem"]
         assert ui.status("health") == 503
     finally:
         ui.end()

@@ -1,4 +1,4 @@
-"""Deaths of worker processes: which tasks fail, and what the error says."""
+"""Deaths of worker processes: which tasks fail, and the text of the error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def killed(log: str) -> None:
 
 
 def killed_when_large(log: str) -> None:
-    """Die as a process dies that the kernel kills for its memory."""
+    """Die like a process that the kernel kills because of its memory."""
     note(log, "began")
     _taken = b"x" * (200 * MEBIBYTE)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, List
+from collections.abc import Iterator
+from typing import Any, Callable
 
 import pytest
 from tests.scheduler.core.harness import Core
@@ -13,7 +14,7 @@ from scaler_scheduler.core.limits import Limits
 @pytest.fixture
 def make_core() -> Iterator[Callable[..., Core]]:
     """A factory of cores with these limits. At the end of the test no unread effects may be left."""
-    cores: List[Core] = []
+    cores: list[Core] = []
 
     def make(**limits: Any) -> Core:
         cores.append(Core(Limits(**limits)))

@@ -6,8 +6,8 @@ test_no_pickle.py tests it while it serves.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List
 
 import pytest
 
@@ -28,7 +28,7 @@ EXCEPTIONS = {
 
 def forbidden_in(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
-        names: List[str] = []
+        names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name.partition(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:

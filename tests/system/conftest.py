@@ -36,7 +36,7 @@ def built(can_boot: None, tmp_path_factory: pytest.TempPathFactory) -> packages.
 def wheels(built: packages.Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of wheels for pip in roots.python()."""
     if roots.minor_version(roots.python()) != sys.version_info[1]:
-        pytest.skip("Debian's Python is of another minor version than the one that these tests run in")
+        pytest.skip("Debian's Python has another minor version than the Python of these tests")
     folder = tmp_path_factory.mktemp("wheels")
     packages.load_wheels(folder)
     return folder

@@ -24,7 +24,7 @@ class Machine:
     Args:
         root: one of roots.py's.
         log: where its console goes.
-        binds: files and folders of this host to be seen inside, read-only, by the path that they have there.
+        binds: files and folders of this host that the machine sees read-only, by their path in the machine.
     """
 
     def __init__(self, root: Path, log: Path, binds: dict[Path, str]) -> None:
@@ -41,7 +41,7 @@ class Machine:
         """The standard output of a command in the machine.
 
         Args:
-            status: that it must end with, with None any.
+            status: the exit status that the command must have; None: any.
         """
         ended = self._run(command, seconds)
         if status is not None and ended.returncode != status:

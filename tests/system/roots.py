@@ -2,7 +2,7 @@
 
     python -m tests.system.roots    builds the missing roots (tests/system/run.sh calls it first)
 
-Nothing is ever written to them afterwards: whatever runs in one, runs in a layer of memory over it.
+They are never changed afterwards: programs run in a layer of memory over them.
 """
 
 from __future__ import annotations

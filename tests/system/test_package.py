@@ -83,6 +83,6 @@ def accounts(machine: Machine) -> str:
 
 
 def files(machine: Machine) -> set[str]:
-    """The files on the machine's disk, except those that its system writes."""
+    """The files on the machine's disk, except files that its system writes."""
     found = machine.run(*_ALL_FILES).splitlines()
     return {path for path in found if not path.startswith(("/var/log/journal/", "/var/lib/dpkg/"))}

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(300)
 
 WHEELS = "/loaded"
 PIP = ("python3", "-m", "pip", "install", "--quiet", "--break-system-packages", "--no-index", "--find-links", WHEELS)
-MOST_EXPOSURE = 2.0
+MAX_EXPOSURE = 2.0
 SECONDS = 60.0
 
 
@@ -84,7 +84,7 @@ def test_monitor_shows_the_scheduler_and_is_restarted(service: Service, watching
     assert "\nscaler_up 0.0\n" in watching.page("/metrics"), "it serves metrics while it waits for a scheduler"
     service.start()
     watching.await_metric("scaler_up 1.0")
-    watching.await_status("the scheduler at ipc:///run/scaler/monitor is there")
+    watching.await_status("the scheduler at ipc:///run/scaler/monitor is up")
     if "ui" in unit:
         assert "<html" in watching.page("/")
     with workers_and_client(tmp_path, service.address) as client:
@@ -124,10 +124,10 @@ def test_tcp_monitor_with_keys_from_systemd(service: Service, watching: Watching
     machine.run("systemctl", "daemon-reload")
     watching.start()
     watching.await_metric("scaler_up 1.0")
-    watching.await_status(f"the scheduler at {monitor} is there")
+    watching.await_status(f"the scheduler at {monitor} is up")
 
 
 def test_exposure_is_low(watching: Watching) -> None:
     said = watching.machine.run("systemd-analyze", "security", "--no-pager", watching.unit)
     found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
-    assert found and float(found[1]) <= MOST_EXPOSURE, said
+    assert found and float(found[1]) <= MAX_EXPOSURE, said

@@ -1,8 +1,9 @@
-"""Made-up snapshots of a scheduler, and a reader that has received them."""
+"""Artificial snapshots of a scheduler, and a reader that has received them."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from scaler_client.monitor.snapshot_view import SnapshotView, build_view, cpu_usages
 from scaler_client.protocol.snapshots import (
@@ -15,9 +16,20 @@ from scaler_client.protocol.snapshots import (
     WorkerColumns,
 )
 
+Table = TypeVar("Table", WorkerColumns, AgentColumns, ClientColumns, FunctionColumns, ObjectColumns)
+
 AGENT = 900
 NESTED = 501
 FIRST_WORKER = 1000
+
+
+def completed(table: Table) -> Table:
+    """Fill the columns that have no values with zeros, as the decoder does. All get the length of the first column."""
+    rows = len(getattr(table, fields(table)[0].name))
+    for field in fields(table):
+        if not getattr(table, field.name):
+            setattr(table, field.name, ["" if field.type == "list[str]" else 0] * rows)
+    return table
 
 
 def workers(number: int, second: int) -> WorkerColumns:
@@ -25,7 +37,7 @@ def workers(number: int, second: int) -> WorkerColumns:
     columns = WorkerColumns()
     for row in range(number):
         is_busy = row % 2 == 0
-        values: Dict[str, Any] = {
+        values: dict[str, Any] = {
             "incarnations": FIRST_WORKER + row,
             "agents": AGENT + row // 32,
             "names": f"node-{row // 32:02}-{4711 + row // 32}-{row}",
@@ -90,19 +102,19 @@ def snapshot(workers_: int, second: int, incarnation: int = 7) -> Snapshot:
         process=SchedulerProcess(
             "PyPy 7.3.11 (Python 3.9.16)", "head-1", 321, 136_418_099, 377 * second, 90 * second, 123456 * second
         ),
-        worker_columns=workers(workers_, second),
-        agent_columns=agents(workers_, second),
-        client_columns=ClientColumns(
+        worker_columns=completed(workers(workers_, second)),
+        agent_columns=completed(agents(workers_, second)),
+        client_columns=completed(ClientColumns(
             [500, NESTED, 502], ["report.py[77]@desk", "tasks of node-00-4242-0", "notebook"], [0, 1000, 0],
             [1234000, 0, 567], [40, 3, 0], [2, 0, 0], [8 << 20, 0, 0], [900000 + 2500 * second, 12, 3],
-        ),
-        function_columns=FunctionColumns(
+        )),
+        function_columns=completed(FunctionColumns(
             [1, 2, 3],
             ["price_options", "aktualisiere\x1b[2J_größen_数値計算", "a_function_with_a_name_that_goes_on_and_on"],
             [1230000, 4567, 0], [900000 + 2000 * second, 100000 + 490 * second, 3], [17, 0, 3],
             [10**12, 10**10, 5 * 10**9], [4096, 512, 99], [2, 1, 1], ["", "", "nightly"],
-        ),
-        object_columns=ObjectColumns([500, 500], [1, 2], ["numbers", ""], [8 << 20, 300], [1000, 0], [1, 9]),
+        )),
+        object_columns=completed(ObjectColumns([500, 500], [1, 2], ["numbers", ""], [8 << 20, 300], [1000, 0], [1, 9])),
     )  # fmt: skip
 
 
@@ -116,7 +128,7 @@ class Reader:
     """The part of a MonitorReader that the screen reads."""
 
     def __init__(
-        self, presence: Any, since: float = 0.0, shown: Optional[SnapshotView] = None, schedulers: int = 1
+        self, presence: Any, since: float = 0.0, shown: SnapshotView | None = None, schedulers: int = 1
     ) -> None:
         self.presence = presence
         self.since = since
@@ -125,6 +137,6 @@ class Reader:
         self.schedulers = schedulers
 
 
-def text_of(lines: List[Any]) -> List[str]:
+def text_of(lines: list[Any]) -> list[str]:
     """The lines without styles."""
     return ["".join(text for _, text in line) for line in lines]

@@ -61,22 +61,22 @@ def test_texts_fit_their_width_and_have_no_control_characters():
 
 def test_banner_messages():
     banner = Banner()
-    assert banner.text(Reader(Presence.UNHEARD, 10.0), 13.0, "there is no /x yet") == (
+    assert banner.text(Reader(Presence.UNKNOWN, 10.0), 13.0, "there is no /x yet") == (
         "bad",
         "waiting for a scheduler since 3 s: there is no /x yet",
     )
-    there = Reader(Presence.THERE, 14.0)
+    there = Reader(Presence.UP, 14.0)
     banner.update(there)
     assert banner.text(there, 100.0, "") == ("", "")
-    gone = Reader(Presence.GONE, 100.0)
+    gone = Reader(Presence.DOWN, 100.0)
     banner.update(gone)
-    assert banner.text(gone, 112.4, "") == ("bad", "scheduler gone for 12 s")
-    back = Reader(Presence.THERE, 130.0, schedulers=2)
+    assert banner.text(gone, 112.4, "") == ("bad", "no scheduler for 12 s")
+    back = Reader(Presence.UP, 130.0, schedulers=2)
     banner.update(back)
     banner.update(back)
     assert banner.text(back, 131.0, "") == ("good", "scheduler back after 30 s, restarted")
     assert banner.text(back, 141.0, "") == ("", "")
-    other = Reader(Presence.OTHER_VERSION)
+    other = Reader(Presence.INCOMPATIBLE)
     other.problem = "it has protocol version 9"
     assert banner.text(other, 0.0, "") == ("bad", "it has protocol version 9")
 
@@ -91,5 +91,5 @@ def test_json_has_all_data():
     assert (worker["incarnation"], worker["agent"]) == ("1002", "900")
     assert (worker["task"]["client"], worker["task"]["id"]) == ("500", "2")
     assert known["scheduler"]["incarnation"] == "7" and known["clients"][1]["worker"] == "1000"
-    assert [row["state"] for row in known["objects"]] == ["here", "9"]
+    assert [row["state"] for row in known["objects"]] == ["in_memory", "9"]
     assert {"agents", "clients", "functions", "dropped", "received"} < set(known)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict
 
 from tests.top.stand_ins import text_of, view
 
@@ -17,7 +16,7 @@ SIZES = ((80, 24, 7), (120, 40, 7), (200, 60, 7), (80, 24, 1000), (132, 50, 1000
 """Columns, lines, workers."""
 
 
-def render_screens() -> Dict[str, str]:
+def render_screens() -> dict[str, str]:
     """The screens by file name."""
     made = {}
     for width, height, workers in SIZES:
@@ -26,7 +25,7 @@ def render_screens() -> Dict[str, str]:
     keys = {"help": ["?"], "detail": ["n", "enter"], "objects": ["tab", "o"], "gone": []}
     for name, pressed in keys.items():
         state = ScreenState()
-        message = ("bad", "scheduler gone for 12 s") if name == "gone" else ("", "")
+        message = ("bad", "no scheduler for 12 s") if name == "gone" else ("", "")
         render(state, view(), address=ADDRESS, message=message, width=80, height=24)
         for key in pressed:
             state.handle_key(key)

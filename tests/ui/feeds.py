@@ -1,4 +1,4 @@
-"""Made-up messages of the page's contract, for example of a thousand workers."""
+"""Artificial messages of the page's contract, for example of a thousand workers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def hello(tasks: int = 100_000, window: float = 3600.0) -> Message:
     }
 
 
-def presence(kind: str = "there", since: float | None = None) -> Message:
+def presence(kind: str = "up", since: float | None = None) -> Message:
     return {
         "type": "presence", "presence": kind, "since": since or time.time(), "problem": "", "schedulers": 1,
         "missed_snapshots": 0, "missed_history": 0, "malformed": 0,
@@ -175,7 +175,7 @@ def snapshot() -> Message:
 def clients() -> Message:
     columns = {
         "id": [CLIENT, "7"], "name": ["report.py[4711]@node-1", "tasks of host00-1"], "worker": ["", str(FIRST_WORKER)],
-        "waiting": [3, 0], "others": [1, 0], "objects": [2, 0], "object_bytes": [1 << 20, 0], "done": [120, 4],
+        "waiting": [3, 0], "not_waiting": [1, 0], "objects": [2, 0], "object_bytes": [1 << 20, 0], "done": [120, 4],
         "done_rate": [1.5, 0],
     }  # fmt: skip
     return {"type": "clients", "now": time.time(), "columns": columns}
@@ -184,7 +184,7 @@ def clients() -> Message:
 def functions() -> Message:
     constant = {
         "open": 1, "done": 20, "failed": 0, "rate": 1.5, "mean": 0.1, "clients": 1, "bytes": 400, "recent": 20,
-        "recent_failed": 0, "p50": 0.1, "p99": 0.4, "longest": 0.5, "given": "",
+        "recent_failed": 0, "p50": 0.1, "p99": 0.4, "longest": 0.5, "task_names": "",
     }  # fmt: skip
     columns: dict[str, list[Any]] = {name: [value] * len(FUNCTIONS) for name, value in constant.items()}
     return {"type": "functions", "now": time.time(), "columns": {"name": list(FUNCTIONS), **columns}}

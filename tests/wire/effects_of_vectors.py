@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 from tests.wire.vectors import BY_NAME, Vector
 
@@ -39,8 +39,8 @@ def batch(effect: Any, vector: Vector) -> Any:
         effect.names = {row: name for row, name in enumerate(vector.names()) if name}
     inputs = vector.inputs()
     if inputs:
-        effect.inputs, effect.shared = inputs["inputs"], inputs["shared"]
-        effect.inlined = inputs.get("inlined", [0] * len(effect.inputs))
+        effect.inputs, effect.input_sources = inputs["inputs"], inputs["inputSources"]
+        effect.inline_sizes = inputs.get("inlineSizes", [0] * len(effect.inputs))
         effect.input_counts = {row: count for row, count in enumerate(inputs["inputCounts"]) if count}
     return effect
 
@@ -59,24 +59,27 @@ def _output(vector: Vector) -> effects.Output:
     return effect
 
 
-def _refused(fields: Dict[str, Any]) -> effects.Effect:
+def _refused(fields: dict[str, Any]) -> effects.Effect:
     reason = {"protocolVersion": effects.REFUSED_PROTOCOL_VERSION, "malformedHello": effects.REFUSED_MALFORMED_HELLO}
     return effects.Refused(ROUTE, reason[fields["reason"]], fields["text"])
 
 
-_BY_MESSAGE: Dict[str, Callable[[Dict[str, Any]], effects.Effect]] = {
+_BY_MESSAGE: dict[str, Callable[[dict[str, Any]], effects.Effect]] = {
     "welcome": lambda fields: effects.Welcome(
         ROUTE,
         fields["leaseMilliseconds"],
         fields.get("credit", 0),
         fields.get("resultWindow", 0),
         fields.get("messageSizeLimit", 0),
+        fields.get("workers", 0),
     ),
     "refused": _refused,
     "helloWanted": lambda fields: effects.HelloWanted(ROUTE),
     "shutdown": lambda fields: effects.Shutdown(ROUTE),
     "goodbye": lambda fields: effects.Goodbye(ROUTE, fields["reason"]),
-    "heartbeatEcho": lambda fields: effects.HeartbeatEcho(ROUTE, fields["sequence"], fields.get("isDrained", False)),
+    "heartbeatEcho": lambda fields: effects.HeartbeatEcho(
+        ROUTE, fields["sequence"], fields.get("isDrained", False), fields.get("workers", 0)
+    ),
     "forgetFunctions": lambda fields: effects.ForgetFunctions(ROUTE, fields["numbers"]),
     "started": lambda fields: effects.Started(ROUTE, fields["ids"]),
     "cancelRefused": lambda fields: effects.CancelRefused(ROUTE, fields["ids"]),
@@ -101,9 +104,16 @@ def effect_of(vector: Vector) -> effects.Effect:
     if vector.message == "function":
         return effects.Function(ROUTE, fields["number"], fields["name"], fields["kind"], vector.frames[1])
     if vector.message == "object":
-        return effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
+        sent = effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
+        sent.file_bytes = fields.get("fileBytes", 0)
+        return sent
     if vector.message == "forgetObjects":
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
+    if vector.message == "inputs":
+        effect = effects.Inputs(ROUTE)
+        effect.clients, effect.ids = vector.column("clients", len(fields["ids"])), fields["ids"]
+        effect.values = vector.payloads()
+        return effect
     if vector.message == "output":
         return _output(vector)
     if vector.message == "fetchObjects":

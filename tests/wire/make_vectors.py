@@ -47,6 +47,12 @@ OPTIONS = {
 }
 LABEL = "node-7/815 sqrt#10"
 
+
+def counter(name: str, count: int, last_milliseconds: int = 0) -> dict[str, Any]:
+    """A Counter with all of its fields."""
+    return {"name": name, "count": count, "lastMilliseconds": last_milliseconds}
+
+
 # Name, the union's member, its content (None: Void), the frames behind frame 0.
 
 CASES: list[Any] = [
@@ -58,7 +64,7 @@ CASES: list[Any] = [
     }, []),
     ("welcome-client", "welcome", {
         "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "leaseMilliseconds": 60000,
-        "credit": 1 << 25, "resultWindow": 1 << 24, "messageSizeLimit": 1 << 30,
+        "credit": 1 << 25, "resultWindow": 1 << 24, "messageSizeLimit": 1 << 30, "workers": 10,
     }, []),
     ("hello-worker-kinds", "hello", {
         **HELLO, "role": "worker", "incarnation": WORKER, "language": "c++", "languageVersion": "17",
@@ -151,8 +157,27 @@ CASES: list[Any] = [
         "ids": [20, 4], "outcomes": [0], "sizes": [1], "payload": b"ab", "durations": [1000, 0], "cpuTimes": [900, 0],
         "peaks": [1 << 33, 0],
     }, []),
+    # Rows that stand for several calls.
+    ("submit-calls", "submit", {
+        "ids": [30, 31], "functions": [7], "sizes": [1, 2], "payload": b"xyz",
+        "options": {"retries": -1, "calls": 1000},
+    }, []),
+    ("dispatch-calls", "dispatch", {
+        "clients": [CLIENT], "ids": [30, 31, 32], "attempts": [1], "functions": [1], "sizes": [1, 2, 1],
+        "payload": b"xyzp", "flags": [16, 16, 0], "depths": [0], "priorities": [0],
+    }, []),
+    ("results-calls", "results", {
+        "clients": [CLIENT], "ids": [30, 31, 32], "attempts": [1], "outcomes": [0, 1, 0], "durations": [1000, 2500, 5],
+        "sizes": [3, 5, 1], "payload": b"AAAERRORp", "calls": [1000, 17, 0],
+    }, []),
+    ("results-calls-constant", "results", {
+        "clients": [CLIENT], "ids": [30, 31], "attempts": [1], "outcomes": [0], "durations": [1000, 2500],
+        "sizes": [1], "payload": b"ab", "calls": [1000],
+    }, []),
     # Objects, rows that read them, and results that are kept.
     ("object-from-client", "object", {"client": 0, "id": 30, "name": "table"}, [BODY, b"", b"buffer"]),
+    ("object-file-from-client", "object", {"client": 0, "id": 32, "name": "table", "fileBytes": 1_000_000}, []),
+    ("object-file-to-agent", "object", {"client": CLIENT, "id": 32, "name": "table", "fileBytes": 1_000_000}, []),
     ("object-to-worker", "object", {"client": CLIENT, "id": 30, "name": "table"}, [BODY, b"", b"buffer"]),
     ("object-segments", "object", {"client": CLIENT, "id": (1 << 63) - 1, "name": "one frame"}, [BODY]),
     ("submit-inputs", "submit", {
@@ -170,29 +195,43 @@ CASES: list[Any] = [
         "ids": [31, 32, 33], "functions": [7], "sizes": [2, 0, 3], "payload": b"aaccc", "options": OPTIONS,
         "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "keep": [1, 0, 2],
     }, []),
+    ("submit-keep-earlier", "submit", {
+        "ids": [39, 40], "functions": [7], "sizes": [1], "payload": b"xy", "inputs": [30, 31], "inputCounts": [2, 0],
+        "keepEarlier": [30, 31],
+    }, []),
     ("submit-keep", "submit", {"ids": [38], "functions": [7], "sizes": [1], "payload": b"x", "keep": [2]}, []),
     ("dispatch-inputs", "dispatch", {
         "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
-        "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "shared": [1, 0, 1],
+        "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "inputSources": [1, 0, 1],
     }, []),
     ("dispatch-inputs-constant", "dispatch", {
         "clients": [CLIENT, OTHER_CLIENT], "ids": [34, 35], "attempts": [1], "functions": [1], "sizes": [1],
         "payload": b"ab", "flags": [1, 0], "depths": [0], "priorities": [0], "inputs": [(1 << 63) - 1, 30],
-        "inputCounts": [1], "shared": [0],
+        "inputCounts": [1], "inputSources": [0],
     }, []),
     ("dispatch-inputs-one", "dispatch", {
         "clients": [CLIENT], "ids": [39], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"x",
-        "inputs": [30, 31], "inputCounts": [2], "shared": [1],
+        "inputs": [30, 31], "inputCounts": [2], "inputSources": [1],
     }, []),
     ("dispatch-inputs-inlined", "dispatch", {
         "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [5, 0, 3],
-        "payload": b"aabcdccc", "inputs": [30, 31, 30, 32], "inputCounts": [2, 0, 2], "shared": [0],
-        "inlined": [4, 0, 0, 1],
+        "payload": b"aabcdccc", "inputs": [30, 31, 30, 32], "inputCounts": [2, 0, 2], "inputSources": [0],
+        "inlineSizes": [4, 0, 0, 1],
     }, []),
     ("dispatch-inputs-segments", "dispatch", {
         "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
-        "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "shared": [1, 0, 1],
+        "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "inputSources": [1, 0, 1],
     }, []),
+    # Rows queued ahead of their inputs.
+    ("hello-worker-ahead", "hello", {
+        **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7", "queuesAhead": True,
+    }, []),
+    ("dispatch-inputs-ahead", "dispatch", {
+        "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "functions": [1], "sizes": [2, 1], "payload": b"aab",
+        "inputs": [30, 31, 33], "inputCounts": [1, 2], "inputSources": [0, 3, 4],
+    }, []),
+    ("inputs", "inputs", {"clients": [CLIENT, OTHER_CLIENT], "ids": [33, 7], "sizes": [3, 0], "payload": b"abc"}, []),
+    ("inputs-segments", "inputs", {"clients": [CLIENT], "ids": [33, 34], "sizes": [1], "payload": b"ab"}, []),
     ("resolved-kept", "resolved", {
         "ids": [31, 33, 34], "outcomes": [8, 0, 9], "sizes": [0, 1, 4], "payload": b"vlost",
     }, []),
@@ -236,7 +275,7 @@ CASES: list[Any] = [
     ("dispatch-may-store", "dispatch", {
         "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "functions": [1], "sizes": [2, 0], "payload": b"aa",
         "flags": [8, 0], "depths": [0], "priorities": [0], "inputs": [30, 30, 29], "inputCounts": [1, 2],
-        "shared": [2, 0, 1],
+        "inputSources": [2, 0, 1],
     }, []),
     ("results-stored", "results", {
         "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "outcomes": [10, 0], "durations": [1000, 2500],
@@ -250,7 +289,7 @@ CASES: list[Any] = [
     ("retract", "retract", {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4]}, []),
     ("retract-segments", "retract", {"clients": [CLIENT], "ids": [10, 11], "attempts": [1]}, []),
     ("retracted", "retracted", {
-        "clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4], "given": [1, 0],
+        "clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4], "returned": [1, 0],
     }, []),
     ("stop", "stop", {"clients": [CLIENT], "ids": [10, 11], "attempts": [1]}, []),
     ("end-worker", "endWorker", {
@@ -289,6 +328,7 @@ CASES: list[Any] = [
     ("shutdown", "shutdown", None, []),
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
     ("heartbeat-echo-drained", "heartbeatEcho", {"sequence": 4, "isDrained": True}, []),
+    ("heartbeat-echo-workers", "heartbeatEcho", {"sequence": 5, "workers": 1000}, []),
     ("forget-functions", "forgetFunctions", {"numbers": [7, 0, 4294967295]}, []),
     ("cancel", "cancel", {"ids": [10, 11, (1 << 63) - 1]}, []),
     ("cancel-refused", "cancelRefused", {"ids": [11]}, []),
@@ -307,9 +347,9 @@ CASES: list[Any] = [
         "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "uptimeMilliseconds": 86400000,
         "address": "tcp://127.0.0.1:2345", "waiting": 5, "dispatched": 2, "resolved": 1000000, "clients": 1,
         "workers": 10, "agents": 1,
-        "received": [{"name": "submit", "count": 17}, {"name": "results", "count": 4}],
-        "sent": [{"name": "dispatch", "count": 12}],
-        "dropped": [{"name": "malformed", "count": 0}, {"name": "late", "count": 3}],
+        "received": [counter("submit", 17), counter("results", 4)],
+        "sent": [counter("dispatch", 12)],
+        "dropped": [counter("malformed", 0), counter("late", 3, 1699999999000)],
         "sequence": 86400, "unixMilliseconds": 1700000000000, "blocked": 1, "running": 1, "suspended": 0,
         "outcomes": [999990, 4, 0, 0, 0, 1, 3, 2, 0, 0, 0], "functions": 2, "objects": 1,
         "process": {
@@ -332,15 +372,15 @@ CASES: list[Any] = [
             "lastHeartbeatMilliseconds": [86399000],
         },
         "clientColumns": {
-            "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "others": [3], "objects": [1],
+            "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "notWaiting": [3], "objects": [1],
             "objectBytes": [4096], "done": [1000000],
         },
         "functionColumns": {
             "numbers": [1, 2], "names": [7, 5], "tasks": [8, 0], "done": [999994, 0], "failed": [10, 0],
-            "runNanoseconds": [1 << 40, 0], "bytes": [512], "clients": [1, 0], "given": [8, 5],
+            "runNanoseconds": [1 << 40, 0], "bytes": [512], "clients": [1, 0], "taskNames": [8, 5],
         },
         "objectColumns": {"clients": [CLIENT], "ids": [30], "names": [5], "bytes": [4096], "tasks": [1], "states": [1]},
-        "deaths": [{"name": "signal 9", "count": 2}, {"name": "lease", "count": 1}], "retries": 3,
+        "deaths": [counter("signal 9", 2, 1699999998000), counter("lease", 1)], "retries": 3,
         "dispatchLatencies": [0, 0, 0, 1000002], "dispatchLatencyMicroseconds": 6000000, "waitingBytes": 320,
         "objectBytes": 4096, "memoryLimitBytes": 4 << 30, "unschedulable": 2,
     }, []),

@@ -76,7 +76,7 @@ def message_of(vector: Vector) -> messages.Message:
             full["options"] = _options(fields["options"])
         return kind(**full)  # type: ignore[no-any-return]
     if vector.message in TASKS:
-        fields = {"tasks": names(vector.fields), **{name: fields[name] for name in fields if name == "given"}}
+        fields = {"tasks": names(vector.fields), **{name: fields[name] for name in fields if name == "returned"}}
     elif vector.message == "endWorker":
         fields["task"] = (fields.pop("client"), fields.pop("id"), fields.pop("attempt"))
     elif vector.message == "cancel":
@@ -91,6 +91,8 @@ def message_of(vector: Vector) -> messages.Message:
         fields["frames"] = vector.frames[1:]
     elif vector.message in ("forgetObjects", "fetchObjects"):
         fields["clients"] = vector.column("clients", len(fields["ids"]))
+    elif vector.message == "inputs":
+        return messages.Inputs(vector.column("clients", len(fields["ids"])), fields["ids"], vector.payloads())
     elif vector.message == "output":
         return _output(vector)
     elif vector.message == "function":
@@ -111,6 +113,9 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
         text = text[size:]
     for unit in ("uptime", "unix"):
         fields[f"{unit}_seconds"] = fields.pop(f"{unit}_milliseconds") / 1000
+    for name, times in (("dropped", "dropped_times"), ("deaths", "death_times")):
+        last = {counter["name"]: counter.get("lastMilliseconds", 0) / 1000 for counter in fields[name]}
+        fields[times] = {name: seconds for name, seconds in last.items() if seconds}
     for name in ("received", "sent", "dropped", "deaths"):
         fields[name] = {counter["name"]: counter["count"] for counter in fields[name]}
     process = {snake(name): value for name, value in fields["process"].items()}
@@ -122,7 +127,7 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
         for column in columns:
             columns[column] = columns[column] * rows if len(columns[column]) == 1 else columns[column]
             is_of_workers = kind is snapshots.WorkerColumns and column == "tasks"
-            if is_of_workers or column in ("given", "names", "hosts", "languages", "versions", "capabilities"):
+            if is_of_workers or column in ("task_names", "names", "hosts", "languages", "versions", "capabilities"):
                 columns[column] = [texts[number] for number in columns[column]]
         fields[name] = kind(**columns)
     return snapshots.Snapshot(**fields)
@@ -186,7 +191,7 @@ def stated(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def content(frame: bytes) -> tuple[str, dict[str, Any]]:
-    """The fields that pycapnp reads, without those that have the schema's default."""
+    """The fields that pycapnp reads, without fields that have the schema's default."""
     with SCHEMA.Message.from_bytes(frame) as root:
         member = str(root.which())
         fields = root.to_dict()[member] or {}
@@ -371,36 +376,36 @@ def test_missing_columns_of_a_dispatch_are_zeros():
     assert (decoded.flags, decoded.depths, decoded.priorities) == ([0, 0], [0, 0], [-1, 1])
 
 
-def test_dispatch_without_shared_inputs_is_malformed():
+def test_dispatch_without_input_sources_is_malformed():
     columns: list[Any] = [("Q", [1]), ("Q", [1, 2]), ("I", [1]), ("I", [1]), ("I", [0]), ("I", ()), ("B", b"")]
     columns += [("B", ()), ("I", ()), ("I", ())]
-    for inputs, counts, shared, text in (
-        ([5, 6], [1], [], "shared has 0 elements for 2 rows"),
-        ([5, 6], [1], [1, 1, 1], "shared has 3 elements for 2 rows"),
+    for inputs, counts, sources, text in (
+        ([5, 6], [1], [], "inputSources has 0 elements for 2 rows"),
+        ([5, 6], [1], [1, 1, 1], "inputSources has 3 elements for 2 rows"),
         ([5, 6], [1, 0], [1], "2 inputs, but 1 are announced"),
         ([], [1], [1], "0 inputs, but 2 are announced"),
         ([5, 6], [], [1], "inputCounts has 0 elements for 2 rows"),
     ):
         with pytest.raises(wire.WireError, match=text):
-            wire.decode([write_batch(10, [*columns, ("Q", inputs), ("I", counts), ("B", shared)])])
+            wire.decode([write_batch(10, [*columns, ("Q", inputs), ("I", counts), ("B", sources)])])
     decoded = wire.decode([write_batch(10, [*columns, ("Q", ()), ("I", [0]), ("B", ())])])
     assert isinstance(decoded, messages.Dispatch)
-    assert (decoded.inputs, decoded.input_counts, decoded.shared) == ([], [0, 0], [])
+    assert (decoded.inputs, decoded.input_counts, decoded.input_sources) == ([], [0, 0], [])
 
 
-def test_missing_inlined_inputs_are_malformed():
+def test_missing_inline_inputs_are_malformed():
     columns: list[Any] = [("Q", [1]), ("Q", [1, 2]), ("I", [1]), ("I", [1]), ("I", [2]), ("I", ()), ("B", b"aabb")]
     columns += [("B", ()), ("I", ()), ("I", ()), ("Q", [5, 6, 7]), ("I", [1, 2]), ("B", [0])]
-    for inlined, text in (
-        ([3, 3], "inlined has 2 elements for 3 rows"),
+    for inline_sizes, text in (
+        ([3, 3], "inlineSizes has 2 elements for 3 rows"),
         ([0, 2, 3], "inputs of 3 bytes in the payload of row 1, which has 2"),
         ([(1 << 32) - 1, 0, 0], "inputs of 4294967294 bytes in the payload of row 0, which has 2"),
     ):
         with pytest.raises(wire.WireError, match=text):
-            wire.decode([write_batch(10, [*columns, ("I", inlined)])])
+            wire.decode([write_batch(10, [*columns, ("I", inline_sizes)])])
     decoded = wire.decode([write_batch(10, [*columns, ("I", [3, 0, 2])])])
     assert isinstance(decoded, messages.Dispatch)
-    assert (decoded.inlined, decoded.payloads) == ([3, 0, 2], [b"aa", b"bb"])
+    assert (decoded.inline_sizes, decoded.payloads) == ([3, 0, 2], [b"aa", b"bb"])
 
 
 def test_objects_with_too_many_frames():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import List
-
 import pytest
 from tests.wire.hostile import (
     BY_HAND,
@@ -18,7 +16,7 @@ from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.errors import WireError
 
 
-def is_refused(frames: List[bytes]) -> bool:
+def is_refused(frames: list[bytes]) -> bool:
     return is_refused_by(lambda frames: decode(b"route", frames), WireError, frames, 200)
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from typing import Any, Callable, Dict, FrozenSet, List, Tuple
+from typing import Any, Callable
 
 import pytest
 from tests.wire.effects_of_vectors import effect_of, identity
 from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, TO_SCHEDULER, Vector, is_for_peers, is_for_scheduler
 
+from scaler_scheduler.commands.object_files import SHARED_BYTES
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.ids import NAME_LIMIT
 from scaler_scheduler.wire.batch_columns import INPUTS_LIMIT
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
-from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, KINDS_LIMIT, OBJECT_FRAMES, decode
+from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, KINDS_LIMIT, MAX_ROW_CALLS, OBJECT_FRAMES, decode
 from scaler_scheduler.wire.encode import encode
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.message_kinds import KIND_NAMES
@@ -38,14 +39,15 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert event.capabilities == capabilities(fields)
     assert event.kinds == frozenset(fields.get("kinds", []))
     assert event.scheduler == fields.get("scheduler", 0)
+    assert event.queues_ahead == fields.get("queuesAhead", False)
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
 
 
-def capabilities(fields: Dict[str, Any]) -> FrozenSet[Tuple[str, int]]:
+def capabilities(fields: dict[str, Any]) -> frozenset[tuple[str, int]]:
     return frozenset((entry["name"], entry["amount"]) for entry in fields.get("capabilities", []))
 
 
-def names(columns: Dict[str, Any]) -> List[Tuple[int, int, int]]:
+def names(columns: dict[str, Any]) -> list[tuple[int, int, int]]:
     """The names of tasks (client, id, attempt) from their columns."""
     rows = len(columns["ids"])
     full = [
@@ -97,6 +99,7 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     inputs = vector.inputs()
     assert (list(event.inputs), list(event.input_counts)) == (inputs.get("inputs", []), inputs.get("inputCounts", []))
     assert list(event.keep) == inputs.get("keep", [])
+    assert list(event.keep_earlier) == inputs.get("keepEarlier", [])
     options = vector.fields.get("options")
     if options is None:
         assert event.options is events.DEFAULT_OPTIONS
@@ -109,6 +112,8 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     assert event.options.capabilities == capabilities(options)
     assert event.options.stream_output is options.get("streamOutput", False)
     assert (event.options.graph, event.options.keys) == (options.get("graph", 0), options.get("keys", ""))
+    calls = options.get("calls", 0)
+    assert (event.options.calls, event.options.weight) == (calls, max(1, calls))
 
 
 def _results(event: events.Results, vector: Vector) -> None:
@@ -120,6 +125,7 @@ def _results(event: events.Results, vector: Vector) -> None:
     assert list(event.peaks) == vector.fields.get("peaks", [])
     assert list(event.errors) == (vector.lines() if "errors" in vector.fields else [])
     assert [text.decode() for text in event.tracebacks] == vector.tracebacks()
+    assert list(event.calls) == vector.column("calls", rows)
     _payloads(event, vector)
 
 
@@ -130,7 +136,7 @@ def _tasks(event: Any, vector: Vector) -> None:
 
 def _retracted(event: events.Retracted, vector: Vector) -> None:
     _tasks(event, vector)
-    assert list(event.given) == vector.fields["given"]
+    assert list(event.returned) == vector.fields["returned"]
 
 
 def _received(event: events.Received, vector: Vector) -> None:
@@ -140,6 +146,7 @@ def _received(event: events.Received, vector: Vector) -> None:
 def _object(event: events.Object, vector: Vector) -> None:
     assert (event.client, event.id, event.name) == tuple(vector.fields[name] for name in ("client", "id", "name"))
     assert event.frames == vector.frames[1:]
+    assert event.file_bytes == vector.fields.get("fileBytes", 0)
 
 
 def _forget_objects(event: events.ForgetObjects, vector: Vector) -> None:
@@ -173,7 +180,7 @@ def _worker_died(event: events.WorkerDied, vector: Vector) -> None:
     )  # fmt: skip
 
 
-CHECKS: Dict[str, Callable[[Any, Vector], None]] = {
+CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "hello": _hello,
     "goodbye": _goodbye,
     "heartbeat": _heartbeat,
@@ -332,8 +339,19 @@ def test_input_columns_have_full_length(given, expected):
     assert event.inputs.typecode == UINT64
 
 
-def object_frame(object_id: int, name: str = "") -> bytes:
-    return Message.new_object(Object(client=0, id=object_id, name=name)).dumps()
+def object_frame(object_id: int, name: str = "", file_bytes: int = 0) -> bytes:
+    return Message.new_object(Object(client=0, id=object_id, name=name, file_bytes=file_bytes)).dumps()
+
+
+def test_objects_as_files():
+    event = decode(ROUTE, [object_frame(1, file_bytes=SHARED_BYTES)])
+    assert isinstance(event, events.Object)
+    assert (event.frames, event.file_bytes) == ([], SHARED_BYTES)
+    with pytest.raises(WireError, match="1 frames of an object whose frames are in a file"):
+        decode(ROUTE, [object_frame(1, file_bytes=SHARED_BYTES), b"f"])
+    for size in (1, SHARED_BYTES - 1, 1 << 62, (1 << 64) - 1):
+        with pytest.raises(WireError, match=f"an object of {size:,} bytes as a file"):
+            decode(ROUTE, [object_frame(1, file_bytes=size)])
 
 
 def test_objects_have_1_to_64_frames():
@@ -373,7 +391,7 @@ def test_contradictions_in_forget_objects():
         decode(ROUTE, [columns_message(events.FORGET_OBJECTS, columns)])
 
 
-RESULT: Dict[str, Any] = {
+RESULT: dict[str, Any] = {
     "clients": (UNSIGNED, [1]),
     "ids": (UNSIGNED, [1, 2]),
     "attempts": (UINT32, [1]),
@@ -388,6 +406,7 @@ RESULT: Dict[str, Any] = {
     "errorSizes": (UINT32, []),
     "tracebacks": (UINT8, b""),
     "tracebackSizes": (UINT32, []),
+    "calls": (UINT32, []),
 }
 
 
@@ -408,6 +427,7 @@ RESULT: Dict[str, Any] = {
         ({"errorSizes": [1, 2, 3]}, "column errorSizes has 3 elements for 2 rows"),
         ({"tracebacks": b"ab", "tracebackSizes": [1, 2]}, "tracebacks of 2 bytes, but 3 are announced"),
         ({"tracebackSizes": [1]}, "tracebacks of 0 bytes, but 2 are announced"),
+        ({"calls": [1, 2, 3]}, "column calls has 3 elements for 2 rows"),
         ({"ids": []}, "column clients has 2 elements for 0 rows|a batch without rows"),
     ],
 )
@@ -421,9 +441,9 @@ def test_contradictions_in_results(changed, text):
 @pytest.mark.parametrize(
     "given, text",
     [
-        ([], "column given has 0 elements for 2 rows"),
-        ([1, 0, 1], "column given has 3 elements for 2 rows"),
-        ([2], "given is 2, not 0 or 1"),
+        ([], "column returned has 0 elements for 2 rows"),
+        ([1, 0, 1], "column returned has 3 elements for 2 rows"),
+        ([2], "returned is 2, not 0 or 1"),
     ],
 )
 def test_contradictions_in_retracted(given, text):
@@ -432,7 +452,7 @@ def test_contradictions_in_retracted(given, text):
         decode(ROUTE, [columns_message(events.RETRACTED, columns)])
 
 
-PRINTED: Dict[str, Any] = {
+PRINTED: dict[str, Any] = {
     "clients": (UNSIGNED, [1]),
     "ids": (UNSIGNED, [1, 2]),
     "streams": (UINT8, [0, 1]),
@@ -501,7 +521,7 @@ def test_errors_for_bytes_that_are_not_a_message(frames, text):
     assert "Error" not in str(raised.value)
 
 
-def hello_with(*capabilities: Tuple[str, int]) -> bytes:
+def hello_with(*capabilities: tuple[str, int]) -> bytes:
     entries = [Capability(name=name, amount=amount) for name, amount in capabilities]
     return Message.new_hello(Hello(protocol_version=1, role=Role.worker, incarnation=1, capabilities=entries)).dumps()
 
@@ -535,6 +555,29 @@ def test_invalid_options():
     frame = Message.new_submit(Submit(ids=[1], functions=[1], sizes=[0], options=Options(retries=-2))).dumps()
     with pytest.raises(WireError, match="-2 retries"):
         decode(ROUTE, [frame])
+
+
+def submit_of_calls(calls: int, **columns: Any) -> list[bytes]:
+    submit = Submit(ids=[1], functions=[1], sizes=[0], options=Options(calls=calls), **columns)
+    return [Message.new_submit(submit).dumps()]
+
+
+def test_rows_of_calls():
+    most: Any = decode(ROUTE, submit_of_calls(MAX_ROW_CALLS))
+    assert (most.options.calls, most.options.weight) == (65_536, 65_536)
+    single: Any = decode(ROUTE, submit_of_calls(1))
+    assert (single.options.calls, single.options.weight) == (1, 1)
+    for calls in (MAX_ROW_CALLS + 1, (1 << 32) - 1):
+        with pytest.raises(WireError, match=f"rows of {calls:,} calls, more than 65,536"):
+            decode(ROUTE, submit_of_calls(calls))
+
+
+def test_results_of_rows_of_calls_are_not_kept():
+    columns: dict[str, Any] = {"inputs": [], "input_counts": [0]}
+    with pytest.raises(WireError, match="a row of calls whose result is kept"):
+        decode(ROUTE, submit_of_calls(2, keep=[1], **columns))
+    event: Any = decode(ROUTE, submit_of_calls(2, keep=[0], **columns))
+    assert event.options.calls == 2
 
 
 def test_columns_of_row_options():
@@ -600,7 +643,7 @@ def test_function_needs_a_kind(kind):
 
 
 def test_accepted_batches_without_rows():
-    """PROTOCOL.md lists them: not those that need an answer for each row, or have bytes."""
+    """PROTOCOL.md lists them. Not listed are messages that need an answer for each row, or have bytes."""
     kinds = (events.STARTED, events.SUSPENDED, events.RESUMED, events.RETRACTED, events.CANCEL)
     for kind in (*kinds, events.FORGET_FUNCTIONS, events.FORGET_OBJECTS):
         assert decode(ROUTE, [columns_message(kind, [(UINT64, [])])]).kind == kind

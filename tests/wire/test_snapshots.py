@@ -107,7 +107,7 @@ def test_tasks_by_state(core: Core) -> None:
     assert list(zip(workers.clients, workers.ids, workers.attempts)) == [row]
     assert (workers.tasks, workers.run_milliseconds) == (["function 1"], [2000])
     assert snapshot.client_columns.waiting == [snapshot.waiting]
-    assert snapshot.client_columns.others == [snapshot.dispatched]
+    assert snapshot.client_columns.not_waiting == [snapshot.dispatched]
     assert (snapshot.function_columns.names, snapshot.function_columns.tasks) == (["function 1"], [5])
 
 
@@ -152,7 +152,7 @@ def test_objects(core: Core) -> None:
     snapshot = taken(core)
     objects = snapshot.object_columns
     assert (snapshot.objects, objects.clients, objects.ids, objects.names) == (1, [11], [30], ["table"])
-    assert (objects.bytes, objects.tasks, objects.states) == ([10], [0], [ObjectState.HERE])
+    assert (objects.bytes, objects.tasks, objects.states) == ([10], [0], [ObjectState.IN_MEMORY])
     assert (snapshot.client_columns.objects, snapshot.client_columns.object_bytes) == ([1], [10 + 128])
 
 
@@ -196,6 +196,18 @@ def test_dispatch_latency_and_bytes_of_tasks(core: Core) -> None:
     assert {k: n for k, n in enumerate(after.dispatch_latencies) if n} == {10: 3}
     assert 2900 < after.dispatch_latency_microseconds <= 3000 and after.waiting_bytes == 0
     assert after.client_columns.done == [3]
+
+
+def test_times_of_the_last_increase(core: Core) -> None:
+    of = publisher(core)
+    of.note_increases(100.0)
+    of.traffic.dropped["malformed"] = 4
+    core.scheduler.counts.deaths["lease"] = 1
+    of.note_increases(200.5)
+    of.traffic.dropped["ignored"] = 1
+    snapshot = taken(core, of)
+    assert snapshot.dropped_times == {"malformed": 200.5, "ignored": snapshot.unix_seconds}
+    assert snapshot.death_times == {"lease": 200.5}
 
 
 def test_deaths_and_retries(core: Core) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[2] / "scheduler_daemon" / "protocol" / "vectors"
 
@@ -16,10 +16,10 @@ TO_SCHEDULER = {
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "notice", "snapshot", "retract", "stop", "endWorker", "credit",
-    "object", "forgetObjects", "fetchObjects", "shutdown", "output", "history", "graphs",
+    "object", "forgetObjects", "fetchObjects", "inputs", "shutdown", "output", "history", "graphs",
 }  # fmt: skip
 DATA = {
-    *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
+    *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved", "inputs")),
     ("output", "text"),
     ("history", "text"),
     ("graphs", "text"),
@@ -36,7 +36,7 @@ class Vector:
         self.name = name
         self.message: str = described["message"]
         """The name of the union's member."""
-        self.fields: Dict[str, Any] = {
+        self.fields: dict[str, Any] = {
             field: bytes.fromhex(value) if (self.message, field) in DATA else value
             for field, value in described["fields"].items()
         }
@@ -45,21 +45,26 @@ class Vector:
             self.fields["texts"]["text"] = bytes.fromhex(self.fields["texts"]["text"])
         payloads = [(FOLDER / f"{name}.{number + 1}.bin").read_bytes() for number in range(len(described["frames"]))]
         assert [payload.hex() for payload in payloads] == described["frames"]
-        self.frames: List[bytes] = [(FOLDER / f"{name}.bin").read_bytes(), *payloads]
+        self.frames: list[bytes] = [(FOLDER / f"{name}.bin").read_bytes(), *payloads]
 
-    def column(self, field: str, rows: int) -> List[int]:
+    def column(self, field: str, rows: int) -> list[int]:
         """A column at full length."""
-        values: List[int] = self.fields.get(field, [])
+        values: list[int] = self.fields.get(field, [])
         return values * rows if len(values) == 1 else values
 
-    def inputs(self) -> Dict[str, List[int]]:
+    def inputs(self) -> dict[str, list[int]]:
         """The columns about inputs and kept results, at full length, without missing ones."""
         lengths = {"inputCounts": len(self.fields["ids"]), "keep": len(self.fields["ids"])}
+        lengths["keepEarlier"] = len(self.fields.get("keepEarlier", []))
         every = len(self.fields.get("inputs", []))
-        names = [name for name in ("inputs", "inputCounts", "keep", "shared", "inlined") if name in self.fields]
+        names = [
+            name
+            for name in ("inputs", "inputCounts", "keep", "keepEarlier", "inputSources", "inlineSizes")
+            if name in self.fields
+        ]
         return {name: self.column(name, lengths.get(name, every)) for name in names}
 
-    def printed(self) -> List[Tuple[bytes, bytes]]:
+    def printed(self) -> list[tuple[bytes, bytes]]:
         """The label and lines of each row."""
         text, rows = self.fields.get("text", b""), len(self.fields.get("ids", []))
         printed = []
@@ -69,7 +74,7 @@ class Vector:
         assert not text
         return printed
 
-    def names(self) -> List[str]:
+    def names(self) -> list[str]:
         """The given name of each row. Empty if no row has one."""
         names = self.fields.get("names", b"")
         given = []
@@ -79,15 +84,15 @@ class Vector:
         assert not names
         return given
 
-    def lines(self) -> List[str]:
+    def lines(self) -> list[str]:
         """The error of each row of results."""
         return self._texts("errors", "errorSizes")
 
-    def tracebacks(self) -> List[str]:
+    def tracebacks(self) -> list[str]:
         """The traceback of each row of results. Empty if no row has one."""
         return self._texts("tracebacks", "tracebackSizes") if "tracebacks" in self.fields else []
 
-    def _texts(self, field: str, sizes: str) -> List[str]:
+    def _texts(self, field: str, sizes: str) -> list[str]:
         text, texts = self.fields[field], []
         for size in self.column(sizes, len(self.fields["ids"])):
             texts.append(text[:size].decode())
@@ -95,7 +100,7 @@ class Vector:
         assert not text
         return texts
 
-    def payloads(self) -> List[bytes]:
+    def payloads(self) -> list[bytes]:
         """The payload of each row."""
         rows = len(self.fields["ids"])
         large = dict(zip(self.fields.get("large", []), self.frames[1:]))

@@ -11,7 +11,7 @@ import zmq
 from tests.schema_messages import SCHEMA, message_of
 
 from scaler_client.pickling import serializer
-from scaler_client.protocol.messages import Outcome, TaskName
+from scaler_client.protocol.messages import Outcome, TaskAttempt
 
 WAIT_SECONDS = 20.0
 
@@ -21,7 +21,7 @@ CLIENT = 1 << 40
 Message = tuple[str, dict[str, Any]]
 
 
-def task(number: int) -> TaskName:
+def task(number: int) -> TaskAttempt:
     return CLIENT, number, 1
 
 
@@ -96,7 +96,7 @@ class FakeScheduler:
 
     def dispatch(self, number: int, *calls: tuple[int, Any], **columns: list[int]) -> None:
         """Tasks of this function: id and the one argument of each. Columns: flags, depths, priorities, inputs,
-        inputCounts, shared."""
+        inputCounts, inputSources."""
         payloads = [serializer.dump_call((argument,), {}) for _, argument in calls]
         self.say(
             "dispatch",

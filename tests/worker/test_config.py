@@ -13,6 +13,7 @@ import types
 from pathlib import Path
 
 import pytest
+from tests.command_settings import clean_settings, complaint_of, toml_writer
 
 from scaler_client.commands import (
     addresses,
@@ -46,32 +47,15 @@ SHARED = [
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch, tmp_path):
-    """No SCALER_ variables, a default file of the test's own, and the log as it was afterwards."""
-    for variable in [name for name in os.environ if name.startswith("SCALER_")]:
-        monkeypatch.delenv(variable)
-    command = dataclasses.replace(config.COMMAND, default_file=str(tmp_path / "default.toml"))
-    monkeypatch.setattr(config, "COMMAND", command)
-    monkeypatch.setattr(cli, "COMMAND", command)
     monkeypatch.setattr(config, "usable_cores", lambda: 17)
     monkeypatch.setattr(sys, "argv", ["/usr/bin/scaler_cluster"])
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    root.handlers = []  # the set-up under test would close the handlers of pytest
-    yield
-    for handler in root.handlers:
-        handler.close()
-    root.handlers = handlers
-    root.setLevel(level)
+    with clean_settings(monkeypatch, tmp_path, config, cli):
+        yield
 
 
 @pytest.fixture
 def toml(tmp_path):
-    def write(text, name="cluster.toml"):
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return str(path)
-
-    return write
+    return toml_writer(tmp_path, "cluster.toml")
 
 
 def load(*argv, **environ):
@@ -79,11 +63,7 @@ def load(*argv, **environ):
 
 
 def complaint(*argv, **environ):
-    with pytest.raises(options.OptionError) as caught:
-        load(*argv, **environ)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
+    return complaint_of(options.OptionError, load, *argv, **environ)
 
 
 def test_defaults():

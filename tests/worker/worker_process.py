@@ -258,6 +258,21 @@ def fork_a_child_that(what_and_log: tuple[str, str]) -> int:
     return 99
 
 
+def count_forks_that_survive_sigterm(times: int) -> int:
+    """Fork processes and send each SIGTERM at once. Returns how many do not end by it."""
+    survivors = 0
+    for _ in range(times):
+        pid = os.fork()
+        if not pid:
+            time.sleep(5)
+            os._exit(0)
+        os.kill(pid, signal.SIGTERM)
+        survivors += not os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+        if survivors:
+            break
+    return survivors
+
+
 def run_in_a_pool(numbers: list[int]) -> list[int]:
     with multiprocessing.get_context("fork").Pool(2) as pool:
         return pool.map(abs, numbers)

@@ -201,7 +201,7 @@ def test_cancelling_a_coroutine_that_waits_for_many_futures(running: RunningSche
         await wait_until_async(lambda: len(gates.passed) == 2 and len(running.names) == 10)
         waits.cancel()
         assert await raises_in_time(waits, asyncio.CancelledError)
-        await wait_until_async(lambda: running.open_tasks <= 2)
+        await wait_until_async(lambda: not running.waiting_tasks)
         gates.open(*range(10))
         assert await client.submit(abs, -1) == 1
         assert len(gates.passed) == 2

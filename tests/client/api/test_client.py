@@ -17,6 +17,7 @@ from tests.client.stand_ins import in_threads
 from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError
 from scaler_client.api import client as client_module
 from scaler_client.io import connection
+from scaler_client.pickling.call_rows import pack_answer
 from scaler_client.pickling.serializer import dumps, loads
 from scaler_client.protocol.messages import Outcome
 
@@ -69,6 +70,13 @@ def test_map_takes_lists_and_named_tuples(running_client: Client) -> None:
     assert running_client.map(divmod, [(7, 2), [8, 3], Row(9, 4)]) == [(3, 1), (2, 2), (2, 1)]
 
 
+@pytest.mark.parametrize("others", [(), ([0] * 9,), ("abcdefghi", [[]] * 9)], ids=len)
+def test_map_takes_a_zip(running_client: Client, others: tuple[Any, ...]) -> None:
+    numbers = [0, 1, 2, 3, 1 << 70, [5], 6.0, None, "eight"]
+    assert running_client.map(lambda *args: args, zip(numbers, *others)) == list(zip(numbers, *others))
+    assert running_client.map(square, zip()) == []
+
+
 def test_options_are_sent_with_tasks(scheduler: FakeScheduler, client: Client) -> None:
     view = client.options(priority=5, retries=2, timeout=0.25, name="mine", capabilities={"gpu": 2})
     assert type(view) is Client
@@ -85,6 +93,7 @@ def test_options_are_sent_with_tasks(scheduler: FakeScheduler, client: Client) -
         "streamOutput": False,
         "graph": 0,
         "keys": "",
+        "calls": 0,
     }
     scheduler.resolve(submitted["ids"], dumps(9))
     assert future.result(WAIT_SECONDS) == 9
@@ -100,8 +109,8 @@ def test_map_takes_options(scheduler: FakeScheduler, client: Client) -> None:
         if number:
             return client.options(priority=7).map(square, [(1,), (2,)])
         submitted = scheduler.receive("submit")
-        assert submitted["options"]["priority"] == 7
-        scheduler.resolve(submitted["ids"], dumps(0))
+        assert submitted["options"]["priority"] == 7 and submitted["options"]["calls"] == 1
+        scheduler.resolve(submitted["ids"], pack_answer([0], None, 1000))
         return None
 
     assert in_threads(2, answer) == [None, [0, 0]]

@@ -14,6 +14,7 @@ from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 
 from scaler_client import Client, ClientClosedError, ObjectNotFoundError, ProtectedSchedulerError
 from scaler_client.errors import ScalerError
+from scaler_client.pickling.call_rows import pack_answer
 from scaler_client.pickling.input_lookup import with_inputs
 from scaler_client.pickling.serializer import dumps, loads
 from scaler_client.protocol.messages import Keep, Outcome
@@ -65,7 +66,7 @@ def test_a_map_that_reads_an_object(scheduler: FakeScheduler, client: Client) ->
     thread, results = run_in_thread(lambda: client.map(add, [(1, 2), (ref, 3), (4, ref)]))
     submitted = scheduler.receive("submit")
     assert (submitted["inputs"], submitted["inputCounts"]) == ([0, 0], [0, 1, 1])
-    scheduler.resolve(submitted["ids"], dumps(7))
+    scheduler.resolve(submitted["ids"], pack_answer([7], None, 1000))
     thread.join(WAIT_SECONDS)
     assert results == [[7, 7, 7]]
 

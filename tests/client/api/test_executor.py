@@ -91,9 +91,9 @@ def test_map_equals_the_builtin_map(running_client: Client, iterables: Any, chun
     assert list(running_client.executor().map(lambda *given: given, *kept, chunksize=chunksize)) == expected
 
 
-def test_each_chunk_is_one_task(running: RunningScheduler, running_client: Client) -> None:
+def test_a_chunk_size_is_the_number_of_calls_of_a_row(running: RunningScheduler, running_client: Client) -> None:
     assert sum(running_client.executor().map(abs, range(100), chunksize=10)) == sum(range(100))
-    assert running.names == ["partial(_call_chunk)"] * 10
+    assert {options["calls"] for options in running.options} == {10} and running.names == ["abs"] * 10
 
 
 def test_map_submits_eagerly_and_yields_lazily(executor: Executor) -> None:
@@ -131,7 +131,7 @@ def test_map_with_a_timeout(running: RunningScheduler, executor: Executor) -> No
     with pytest.raises(concurrent.futures.TimeoutError):
         next(results)
     assert list(results) == []
-    wait_until(lambda: running.open_tasks <= 2, what="the other is cancelled")
+    wait_until(lambda: not running.waiting_tasks, what="the other is cancelled")
     gates.open("shut", "never")
     assert executor.submit(wait_at_gate, "open").result(SECONDS) == "open"
     assert "ever" not in gates.passed, "what had not begun is cancelled"
@@ -159,7 +159,7 @@ def test_closing_the_iterator_cancels_waiting_calls(running: RunningScheduler, e
     assert next(results) == 0
     wait_until(lambda: len(gates.passed) == 5 and len(running.names) in (0, 10))
     results.close()  # type: ignore[attr-defined]
-    wait_until(lambda: running.open_tasks <= 2, what="the others are cancelled")
+    wait_until(lambda: not running.waiting_tasks, what="the others are cancelled")
     gates.open(*range(10))
     executor.submit(abs, 1).result(SECONDS)
     assert len(gates.passed) == 5

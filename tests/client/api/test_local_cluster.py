@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from tests.client.running_scheduler import RunningScheduler
 
 from scaler_client import AsyncClient, Client, LocalCluster, SchedulerClusterCombo
 from scaler_client.api import client, local_address, scheduler_commands
-from scaler_client.commands.addresses import ADDRESS_VARIABLE
+from scaler_client.commands.addresses import ADDRESS_VARIABLE, parse_bind_address
 from scaler_client.commands.install_hints import install_hint, packages_hint
 from scaler_client.nested import task_host
 
@@ -91,6 +93,28 @@ def test_a_scheduler_that_does_not_start_raises(monkeypatch: pytest.MonkeyPatch,
     text = f"scaler_scheduler ended at its start with exit status 2{hint}; standard error says why"
     with pytest.raises(RuntimeError, match=f"^{re.escape(text)}$"):
         LocalCluster(n_workers=1, address=f"tcp://{host}:{local_address.free_port()}")
+
+
+def test_the_default_address_is_a_socket_file_that_does_not_exist() -> None:
+    first, second = local_address.checked_bind_address(None), local_address.checked_bind_address(None)
+    assert first != second and first.transport == "ipc" and not os.path.exists(first.path)
+    assert os.path.dirname(first.path) == local_address.SOCKET_DIRECTORY and local_address.is_local(first)
+
+
+def test_the_default_address_is_a_port_without_a_folder_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_address, "SOCKET_DIRECTORY", "/no/such/folder")
+    address = local_address.checked_bind_address(None)
+    assert str(address).startswith("tcp://127.0.0.1:") and address.port
+
+
+def test_left_socket_files_are_removed(tmp_path: Path) -> None:
+    address = parse_bind_address(f"ipc://{tmp_path}/scaler")
+    for path in (tmp_path / "scaler", tmp_path / "scaler_monitor", tmp_path / "other"):
+        path.touch()
+    local_address.remove_socket_files(address)
+    local_address.remove_socket_files(address)
+    local_address.remove_socket_files(parse_bind_address("tcp://127.0.0.1:2345"))
+    assert os.listdir(tmp_path) == ["other"]
 
 
 # --------------------------------------------------------------------------------------------------------- a client's

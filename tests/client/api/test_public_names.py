@@ -50,7 +50,7 @@ def test_a_wrong_call_names_the_called_class(call: Callable[[Any], object], meth
         call(object.__new__(Client))
 
 
-def test_map_of_several_iterables_says_what_to_use() -> None:
+def test_map_of_several_iterables_suggests_the_right_call() -> None:
     with pytest.raises(TypeError) as error:
         object.__new__(Client).map(pow, [1], [2], [3])  # type: ignore[arg-type]
     assert "but 3 were given: " in str(error.value)
@@ -61,8 +61,8 @@ def test_map_of_several_iterables_says_what_to_use() -> None:
 
 def test_public_methods_of_a_client() -> None:
     assert {name for name in dir(Client) if not name.startswith("_")} == {
-        "address", "as_completed", "clear", "dask_get", "disconnect", "executor", "gather", "get", "map", "options",
-        "send_object", "shutdown", "submit", "submit_graph", "wait",
+        "address", "as_completed", "clear", "dask_get", "disconnect", "executor", "gather", "get", "imap",
+        "imap_unordered", "map", "options", "send_object", "shutdown", "submit", "submit_graph", "wait",
     }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def test_without_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Origin:
-    """Stands in for what is known of the installed package."""
+    """Stands in for the metadata of the installed package."""
 
     def __init__(self, told: Any) -> None:
         self.read_text = {"direct_url.json": None if told is None else json.dumps(told)}.get

@@ -1,4 +1,4 @@
-"""What a local cluster's processes are told of where modules are, and what is left of it."""
+"""The module search path of a local cluster's processes, and how the program's own path is restored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scaler_client.commands.module_folders import restore, variables
 
 
 @pytest.mark.parametrize("own", [{}, {"PYTHONPATH": "/a:/b"}])
-def test_what_the_program_has_is_put_back(monkeypatch: pytest.MonkeyPatch, own: dict[str, str]) -> None:
+def test_the_programs_own_path_is_restored(monkeypatch: pytest.MonkeyPatch, own: dict[str, str]) -> None:
     monkeypatch.delenv("PYTHONPATH", raising=False)
     for name, value in own.items():
         monkeypatch.setenv(name, value)
@@ -22,7 +22,7 @@ def test_what_the_program_has_is_put_back(monkeypatch: pytest.MonkeyPatch, own: 
     assert environ == {"HOME": "/home", **own}
 
 
-def test_a_process_that_was_not_told_keeps_its_own() -> None:
+def test_a_path_that_no_local_cluster_has_set_is_kept() -> None:
     environ = {"PYTHONPATH": "/a"}
     restore(environ)
     assert environ == {"PYTHONPATH": "/a"}

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from scaler_client.commands.program_name import LONGEST, client_name, program_name
+from scaler_client.commands.program_name import MAX_NAME_LENGTH, client_name, program_name
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from scaler_client.commands.program_name import LONGEST, client_name, program_na
         ("-", "python"),
         ("", "python"),
         ("/srv/\udce9t\u00e9\x1b[31m.py", "?t\u00e9?[31m.py"),
-        ("x" * 1000, "x" * LONGEST),
+        ("x" * 1000, "x" * MAX_NAME_LENGTH),
     ],
 )
 def test_programs(monkeypatch: pytest.MonkeyPatch, argument: str, name: str) -> None:

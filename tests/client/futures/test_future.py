@@ -360,7 +360,7 @@ def test_force_is_converted_in_the_calling_thread() -> None:
     assert io_thread.cancels == 0, "the I/O thread never sees it"
 
 
-# ------------------------------------------------------------------------------------- conditions that nobody releases
+# ---------------------------------------------------------------------------------- conditions that no thread releases
 
 
 @pytest.fixture

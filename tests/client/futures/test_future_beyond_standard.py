@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import gc
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -20,6 +23,23 @@ from tests.client.stand_ins import (
 from scaler_client.errors import ScalerError, TaskTimeoutError
 from scaler_client.futures.profiling import ProfilingInfo
 from scaler_client.protocol.messages import Options, Outcome
+
+
+def fields_of_the_first_futures() -> str:
+    """Make futures, end one after the others, and return whether it has a dict. Called in a process of its own."""
+    futures = [pending() for _ in range(1000)]
+    for future in futures:
+        end_with_value(future)
+        future.task_id = 1
+        assert future.result(0) == 42
+    return str(any(isinstance(each, dict) for each in gc.get_referents(futures[-1])))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="every instance has a dict before Python 3.11")
+def test_futures_have_no_dicts_of_their_own() -> None:
+    """A dict for each future costs half of what the client needs for its task."""
+    code = "from tests.client.futures import test_future_beyond_standard as t; print(t.fields_of_the_first_futures())"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_force_cancel_asks_for_a_running_task() -> None:

@@ -25,6 +25,8 @@ from tests.client.stand_ins import (
     with_value,
 )
 
+from scaler_client.api import wait as client_wait
+
 ROUNDS = 4000
 HAMMER_SECONDS = 1.0
 
@@ -117,7 +119,12 @@ def test_wait_with_futures_of_another_executor() -> None:
 # --------------------------------------------------------------------------------------------------------- as_completed
 
 
-def test_as_completed_yields_each_future_once() -> None:
+BOTH = pytest.mark.parametrize("as_completed", [as_completed, client_wait.as_completed])
+"""The function of the standard library, and the client's own."""
+
+
+@BOTH
+def test_as_completed_yields_each_future_once(as_completed: Any) -> None:
     over, first, second = with_value(), pending(), pending()
 
     def end() -> None:
@@ -131,12 +138,22 @@ def test_as_completed_yields_each_future_once() -> None:
     assert set(rest) == {first, second} and len(rest) == 2
 
 
-def test_as_completed_times_out() -> None:
+@BOTH
+def test_as_completed_times_out(as_completed: Any) -> None:
     over = with_value()
     iterator = as_completed([over, pending()], timeout=0.01)
     assert next(iterator) is over
-    with pytest.raises(concurrent.futures.TimeoutError):
+    with pytest.raises(concurrent.futures.TimeoutError, match=r"1 \(of 2\) futures unfinished"):
         next(iterator)
+
+
+def test_as_completed_leaves_nothing_in_the_futures() -> None:
+    over, other = with_value(), pending()
+    iterator = client_wait.as_completed([over, other], None)
+    assert next(iterator) is over
+    assert other._watchers
+    iterator.close()  # type: ignore[attr-defined]
+    assert not other._watchers
 
 
 # -------------------------------------------------------------------------------------------------------------- asyncio
@@ -245,7 +262,8 @@ def test_wait_races_with_finishing(finisher: Finisher, how: Callable[[Any], None
 
 
 @pytest.mark.usefixtures("fast_thread_switches")
-def test_as_completed_races_with_finishing(finisher: Finisher) -> None:
+@BOTH
+def test_as_completed_races_with_finishing(finisher: Finisher, as_completed: Any) -> None:
     def one_round() -> None:
         futures = [pending() for _ in range(8)]
         finisher.end(futures)
@@ -292,6 +310,7 @@ def test_several_ways_of_waiting_race_with_finishing(finisher: Finisher) -> None
         ways: list[Callable[[], int]] = [
             lambda: len(wait(futures, timeout=10).done),
             lambda: len(list(as_completed(futures, timeout=10))),
+            lambda: len(list(client_wait.as_completed(futures, timeout=10))),
             lambda: len([future.result(10) for future in reversed(futures)]),
             lambda: len(wait(futures, timeout=10, return_when=FIRST_EXCEPTION).done),
         ]
@@ -302,7 +321,7 @@ def test_several_ways_of_waiting_race_with_finishing(finisher: Finisher) -> None
                 return 6
             return ways[number]()
 
-        assert in_threads(len(ways) + 1, run) == [6] * 5
+        assert in_threads(len(ways) + 1, run) == [6] * 6
 
     run_rounds(one_round)
 

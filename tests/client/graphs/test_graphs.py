@@ -301,7 +301,7 @@ def test_arguments_that_are_no_graph(graph: Any, keys: Any, error: type[Exceptio
     assert client.session.pop_outgoing() == []
 
 
-def test_references_of_other_clients_and_of_gone_objects_raise() -> None:
+def test_references_of_other_clients_and_of_freed_objects_raise() -> None:
     client, other = SessionClient(), SessionClient()
     ref = other.send_object([1])
     for graph in ({"a": ref, "b": (sum, "a")}, {"b": (sum, ref)}, {"b": [ref]}, {"b": ref}):
@@ -396,7 +396,7 @@ class PickledObject:
 
 @pytest.mark.one_interpreter
 @given(graphs())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
     graph, keys = drawn
     assert run(graph, keys) == [evaluate(graph, key) for key in keys]
@@ -404,7 +404,7 @@ def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
 
 @pytest.mark.one_interpreter
 @given(graphs())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_graph_with_a_custom_serializer(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
     graph, keys = drawn
     assert run(graph, keys, SessionClient(serializer=PickledObject)) == [evaluate(graph, key) for key in keys]

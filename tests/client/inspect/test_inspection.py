@@ -20,14 +20,14 @@ from scaler_client.inspect import cli
 from scaler_client.inspect.dump import check_file, without_secrets, write_dump
 from scaler_client.inspect.status import status_json, status_text
 from scaler_client.inspect.story import story_json, story_text
-from scaler_client.inspect.subscription import NothingHeardError
+from scaler_client.inspect.subscription import NoAnswerError
 from scaler_client.inspect.task_lookup import MAX_LISTED, Story, UnknownTaskError, find_story, stories_of
 from scaler_client.inspect.workers import SORT_KEYS, select_workers, workers_json, workers_text
 from scaler_client.monitor.problems import problems
 from scaler_client.monitor.reader import MonitorReader
 from scaler_client.monitor.snapshot_view import SnapshotView
 from scaler_client.monitor.task_names import parse_task_query
-from scaler_client.monitor.text_layout import OutputFormat, clean, duration, output_format, rate, size
+from scaler_client.monitor.text_layout import OutputFormat, clean, duration, output_format, rate, size, wrapped
 from scaler_client.protocol.snapshot_decoder import ANY_CLIENT, story_topic
 from scaler_client.protocol.snapshots import WorkerState
 
@@ -168,7 +168,7 @@ fit#17  task 11/17
 its client: 11, fit.py[47]@node-1
 since 2023-11-14 22:13:21, by the scheduler's clock:
   +0.000000 s  22:13:21.000  submitted
-  +0.000350 s  22:13:21.000  dispatched to worker 99, which is gone, attempt 1
+  +0.000350 s  22:13:21.000  dispatched to worker 99 (not connected), attempt 1
   +1.000000 s  22:13:22.000  started there, attempt 1
  +29.500000 s  22:13:50.500  attempt 1 ended without a result: its worker was
                              lost
@@ -237,7 +237,7 @@ def test_tasks_with_the_same_number_are_listed(view: SnapshotView) -> None:
 
 
 def test_missing_answer_is_not_an_unknown_task(view: SnapshotView) -> None:
-    with pytest.raises(NothingHeardError, match="did not answer within 0.5 s"):
+    with pytest.raises(NoAnswerError, match="did not answer within 0.5 s"):
         find_story(AnsweringSubscription(*task_rows(99), seconds=0.5), view, parse_task_query("17"))  # type: ignore[arg-type]
     with pytest.raises(UnknownTaskError, match="nothing is known of task #17"):
         find_story(AnsweringSubscription(), view, parse_task_query("17"))  # type: ignore[arg-type]
@@ -250,10 +250,10 @@ its function: fit
 its client: 11, fit.py[47]@node-1
 since 2023-11-14 22:13:21, by the scheduler's clock:
   +0.000000 s  22:13:21.000  submitted
-  +0.000350 s  22:13:21.000  dispatched to worker 99, which is gone, attempt 1
+  +0.000350 s  22:13:21.000  dispatched to worker 99 (not connected), attempt 1
   +1.500000 s  22:13:22.500  raised an exception, and is retried: OSError: not
-                             yet; attempt 1 ran 300 us on worker 99, which is
-                             gone
+                             yet; attempt 1 ran 300 us on worker 99 (not
+                             connected)
  +58.500000 s  22:14:19.500  dispatched to node-7-b on node-7, attempt 2
  +59.000000 s  22:14:20.000  attempt 2 ended without a result, node-7-b on
                              node-7 was lost: signal 9
@@ -358,7 +358,7 @@ def test_story_of_a_cancelled_task_and_unknown_events(view: SnapshotView) -> Non
 def test_story_of_a_task_that_was_taken_back(view: SnapshotView) -> None:
     taken = {**RETURNED, "workers": 99}
     text = "\n".join(story_text(OutputFormat(100), story_from(view, SUBMITTED, GIVEN, taken), view))
-    assert "attempt 1 was taken back from worker 99, which is gone" in text
+    assert "attempt 1 was taken back from worker 99 (not connected)" in text
     given = {**GIVEN, "workers": 2}
     text = "\n".join(story_text(OutputFormat(), story_from(view, SUBMITTED, given, RETURNED), view))
     assert "it, or it is retried" in text and "lost" not in text
@@ -393,6 +393,11 @@ def test_json_keys_are_in_the_manual(view: SnapshotView) -> None:
     assert json.loads(json.dumps(status))["tasks"]["outcomes"] == {"value": 100, "exception": 10, "worker_died": 5}
 
 
+def test_a_number_stays_with_its_unit() -> None:
+    assert wrapped("for 7.2 s; workers 122 MiB", 24) == ["for 7.2 s; workers", "122 MiB"]
+    assert wrapped("3 days", 4) == ["3", "days"]
+
+
 def test_problems() -> None:
     def of(**fields: Any) -> list[str]:
         counters = {name: fields[name] for name in ("deaths", "dropped") if name in fields}
@@ -402,7 +407,7 @@ def test_problems() -> None:
     assert of(waiting=2) == ["2 tasks wait and there is no worker: start scaler_cluster"]
     texts = Texts().field()
     assert of(waiting=3, unschedulable=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
-        "2 tasks wait for a worker that could run them, and there is none: the scheduler's log says what is missing"
+        "2 tasks wait, and no connected worker can run them: the scheduler's log says what the workers lack"
     ]
     retiring = {"incarnations": 1, "states": int(WorkerState.RETIRING)}
     assert of(waiting=1, workers=1, texts=texts, **table("workerColumns", retiring)) == [
@@ -421,16 +426,16 @@ def test_problems() -> None:
         "3 connections cut since the start: too many, or silent"
     ]
     assert of(dropped=[{"name": "unauthorized", "count": 2}]) == [
-        "2 times since the start a key was not authorized: the scheduler's log names the last one"
+        "2 connections and messages without an authorized key since the start: the scheduler's log names the last one"
     ]
     assert of(process={"loopMicroseconds": 1_900_000}) == ["the scheduler's loop is busy 95% of the time"]
 
 
 def test_problems_say_when_they_last_happened() -> None:
-    counted = {"deaths": [{"name": "signal 9", "count": 2}], "dropped": [{"name": "connections", "count": 1}]}
-    lines = problems(
-        build_view(snapshot_frame(1, 60), snapshot_frame(2, 62, unixMilliseconds=1_700_000_000_000, **counted))
-    )
+    at = 1_700_000_000_000
+    deaths = [{"name": "signal 9", "count": 2, "lastMilliseconds": at}]
+    dropped = [{"name": "connections", "count": 1, "lastMilliseconds": at}]
+    lines = problems(build_view(snapshot_frame(1, 60, deaths=deaths, dropped=dropped)))
     assert lines == [
         "2 workers have died since the start: signal 9, last at 2023-11-14 22:13:20",
         "1 connection cut since the start: too many, or silent, last at 2023-11-14 22:13:20",

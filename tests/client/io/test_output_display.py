@@ -94,7 +94,7 @@ def slow() -> Iterator[SlowPipe]:
     slow.close()
 
 
-def test_a_slow_reader_delays_nobody(
+def test_a_slow_reader_delays_no_other_work(
     slow: SlowPipe, display: OutputDisplay, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", slow.writer)

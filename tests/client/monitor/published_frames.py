@@ -40,8 +40,8 @@ COLUMNS = {
         "incarnations names hosts pids languages versions residentBytes cpuMilliseconds lagMicroseconds "
         "lastHeartbeatMilliseconds"
     ).split(),
-    "clientColumns": "incarnations names workers waiting others objects objectBytes done".split(),
-    "functionColumns": "numbers names tasks done failed runNanoseconds bytes clients given".split(),
+    "clientColumns": "incarnations names workers waiting notWaiting objects objectBytes done".split(),
+    "functionColumns": "numbers names tasks done failed runNanoseconds bytes clients taskNames".split(),
 }
 
 

@@ -62,7 +62,7 @@ def named(query: str) -> set[str]:
 
 
 def labels_asked_for(query: str) -> dict[str, set[str]]:
-    """By metric: the labels in its selectors and aggregations, without those that Prometheus adds to each target."""
+    """By metric: the labels in its selectors and aggregations, without the labels that Prometheus adds."""
     by = {label.strip() for group in re.findall(r"\bby \(([^)]*)\)", query) for label in group.split(",")}
     found = {}
     for metric, selector in re.findall(r"\b(scaler_\w+)(?:\{([^}]*)\})?", query):
@@ -91,7 +91,7 @@ def test_counters_are_shown_as_rates() -> None:
                 assert re.search(rf"(rate|increase)\({metric}{{[^}}]*}}\[\$__rate_interval\]\)", query), query
 
 
-def test_dashboard_has_what_grafana_imports() -> None:
+def test_dashboard_can_be_imported() -> None:
     assert DASHBOARD["id"] is None and DASHBOARD["uid"] == "scaler" and DASHBOARD["title"] == "Scaler"
     assert DASHBOARD["schemaVersion"] >= 36 and "__inputs" not in DASHBOARD
     numbers = [panel["id"] for panel in DASHBOARD["panels"]]

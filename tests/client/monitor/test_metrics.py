@@ -143,7 +143,7 @@ def test_metric_rules_detect_breaches() -> None:
     assert breaches([GaugeMetricFamily("scaler_a", "A.", 1), GaugeMetricFamily("scaler_a", "A.", 1)])
 
 
-def test_metrics_of_a_gone_scheduler_are_absent(reader: MonitorReader) -> None:
+def test_metrics_of_a_scheduler_that_is_down_are_absent(reader: MonitorReader) -> None:
     reader.feed(busy(), START)
     reader.tick(START + SILENCE_SECONDS)
     found = samples(reader, START + SILENCE_SECONDS)

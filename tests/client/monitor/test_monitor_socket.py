@@ -100,7 +100,7 @@ def test_path_without_a_socket_is_an_error(tmp_path: Path) -> None:
 
 
 def as_other_user(ask: Callable[[], None]) -> str:
-    """What is raised as a user to whom nothing belongs."""
+    """The error for a user who owns no files."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:

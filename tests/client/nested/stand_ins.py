@@ -11,7 +11,7 @@ from tests.client.stand_ins import FakeIoThread
 
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.protocol.messages import Output, TaskName
+from scaler_client.protocol.messages import Output, TaskAttempt
 
 PATIENCE_SECONDS = 20.0
 
@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 20.0
 class FakeTask:
     """A task that the thread of the test runs. It records its calls."""
 
-    def __init__(self, depth: int = 0, priority: int = 0, name: TaskName = (7, 3, 1)) -> None:
+    def __init__(self, depth: int = 0, priority: int = 0, name: TaskAttempt = (7, 3, 1)) -> None:
         self.name = name
         self.depth = depth
         self.priority = priority
@@ -74,10 +74,10 @@ class FakeHost:
         self.keys = ""
         self.worker = worker
         self.task = task
-        self.forwarded: list[tuple[list[TaskName], Output]] = []
+        self.forwarded: list[tuple[list[TaskAttempt], Output]] = []
         self._thread = threading.get_ident()
 
-    def forward_output(self, parents: list[TaskName], output: Output) -> None:
+    def forward_output(self, parents: list[TaskAttempt], output: Output) -> None:
         self.forwarded.append((parents, output))
 
     def current(self) -> FakeTask | None:
@@ -96,7 +96,7 @@ def hosted(host: FakeHost) -> Iterator[FakeHost]:
 
 
 class NestedIoThread(FakeIoThread):
-    """The I/O thread of a nested client. It records in the task what it reports to the scheduler."""
+    """The I/O thread of a nested client. It records its reports to the scheduler in the task."""
 
     is_nested = True
 
@@ -104,8 +104,8 @@ class NestedIoThread(FakeIoThread):
         super().__init__()
         self._task = task
 
-    def suspend(self, name: TaskName) -> None:
+    def suspend(self, name: TaskAttempt) -> None:
         self._task.calls.append(("suspended", name))
 
-    def resume(self, name: TaskName) -> None:
+    def resume(self, name: TaskAttempt) -> None:
         self._task.calls.append(("resumed", name))

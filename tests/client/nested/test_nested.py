@@ -16,6 +16,7 @@ from tests.client.stand_ins import in_threads
 from scaler_client import Client, ClientClosedError
 from scaler_client.commands.addresses import ADDRESS_VARIABLE
 from scaler_client.io import nested_connections
+from scaler_client.pickling.call_rows import pack_answer
 from scaler_client.pickling.serializer import dumps, loads
 from scaler_client.protocol.messages import Outcome
 
@@ -122,7 +123,7 @@ def test_a_map_of_children(scheduler: FakeScheduler, task: FakeTask) -> None:
     def answer() -> None:
         submitted = scheduler.receive("submit")
         assert submitted["options"]["depth"] == 4
-        scheduler.resolve(submitted["ids"], dumps(5))
+        scheduler.resolve(submitted["ids"], pack_answer([5], None, 1000))
 
     task.when_suspended(answer)
     assert Client().map(square, [(1,), (2,)]) == [5, 5]

@@ -15,13 +15,17 @@ import pytest
 from tests.client.nested.stand_ins import PATIENCE_SECONDS, FakeHost, FakeTask, NestedIoThread, hosted
 from tests.client.stand_ins import FakeIoThread, end_with_exception, end_with_value, in_threads, pending, with_value
 
-from scaler_client.api.map import MapChunk, MapPlan, run_map
+from scaler_client.api.map import run_map
+from scaler_client.api.map_run import MapPlan
 from scaler_client.futures.future import TaskFuture
 from scaler_client.nested import slot_wait, task_host
 from scaler_client.nested.task_host import TaskStoppedError
+from scaler_client.pickling.call_rows import CallBlock, pack_answer
 from scaler_client.pickling.functions import Function
-from scaler_client.pickling.serializer import dump_call, dumps
+from scaler_client.pickling.serializer import dump_call
 from scaler_client.protocol.messages import Outcome
+from scaler_client.session.map_feed import MapFeed, MapFeeds
+from scaler_client.session.result_sinks import SingleSink
 
 NAME = (7, 3, 1)
 ONCE = [("suspended", NAME), "suspend", "resume", ("resumed", NAME)]
@@ -256,33 +260,38 @@ def test_a_coroutine_that_another_thread_closes(task: FakeTask) -> None:
 
 
 class MapIoThread(NestedIoThread):
-    """An I/O thread that answers each chunk when the task waits for it."""
+    """An I/O thread that keeps the rows of a map for the test."""
 
     def __init__(self, task: FakeTask) -> None:
         super().__init__(task)
-        self.chunks: list[MapChunk] = []
+        self.feeds = MapFeeds()
+        self.rows: list[SingleSink] = []
         self.cancelled = 0
 
-    def submit_chunk(self, chunk: MapChunk, _function: Function, payloads: list[Any]) -> None:
-        chunk.set_first_id(1000 * len(self.chunks))
-        self.chunks.append(chunk)
+    def submit_calls(self, feed: MapFeed, blocks: list[CallBlock], is_last: bool) -> None:
+        feed.add(self, blocks, is_last)
+
+    def submit_with_options(self, sink: SingleSink, _function: Function, _payload: Any) -> int:
+        self.rows.append(sink)
+        return len(self.rows)
 
     def cancel_many(self, ids: Callable[[], Any], force: bool = False) -> None:
         self.cancelled += len(ids())
 
 
-PLAN: MapPlan[int] = MapPlan(Function(1, "f", b""), dump_call, [(1,), (2,)], None, None, False)
+def plan() -> MapPlan[int]:
+    return MapPlan(Function(1, "f", b""), dump_call, [(1,), (2,)], None, None)
 
 
 def test_map_gives_up_the_slot(task: FakeTask) -> None:
     io_thread = MapIoThread(task)
 
     def answer() -> None:
-        for task_id in io_thread.chunks[0].open_ids():
-            io_thread.chunks[0].resolve(task_id, Outcome.VALUE, dumps(task_id * 2))
+        for number, row in enumerate(list(io_thread.rows)):
+            row.resolve(number, Outcome.VALUE, pack_answer([number * 2], None, 1000))
 
     task.when_suspended(answer)
-    assert run_map(io_thread, PLAN) == [0, 2]  # type: ignore[arg-type]
+    assert run_map(io_thread, plan()) == [0, 2]  # type: ignore[arg-type]
     assert task.calls == ONCE
 
 
@@ -290,7 +299,7 @@ def test_a_stopped_task_cancels_the_tasks_of_its_map(task: FakeTask) -> None:
     io_thread = MapIoThread(task)
     task.when_suspended(task.stop)
     with pytest.raises(TaskStoppedError):
-        run_map(io_thread, PLAN)  # type: ignore[arg-type]
+        run_map(io_thread, plan())  # type: ignore[arg-type]
     assert io_thread.cancelled == 2 and task.calls == ONCE
 
 

@@ -14,7 +14,7 @@ from tests.client.session.stand_ins import be_silent, joined_session
 from scaler_client.net import file_limit
 from scaler_client.net.file_limit import FOR_CLIENT, check_free_files, file_shortage
 
-PROGRAM = """
+PROGRAM = f"""
 import os, resource, sys
 from scaler_client import Client
 from scaler_client.io import connection, io_thread
@@ -28,18 +28,18 @@ try:
         taken.append(os.dup(0))
 except OSError:
     pass
-for left in range({most} + 1):
+for left in range({FOR_CLIENT} + 1):
     try:
         client = Client(sys.argv[1], timeout_seconds=20)
     except OSError as error:
-        assert left < {most} and error.errno == 24, (left, error)
+        assert left < {FOR_CLIENT} and error.errno == 24, (left, error)
         said = str(error)
     else:
-        assert left == {most}, left
+        assert left == {FOR_CLIENT}, left
     os.close(taken.pop())
 print(said)
 client.disconnect()
-""".format(most=FOR_CLIENT)
+"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the descriptors that ZeroMQ takes there")

@@ -142,7 +142,7 @@ def test_a_function_that_cannot_be_pickled_leaves_no_entry(table: FunctionTable,
     assert forgotten == []
 
 
-def test_a_function_is_forgotten_when_nothing_refers_to_it(table: FunctionTable, forgotten: list[int]) -> None:
+def test_a_function_is_forgotten_with_its_last_reference(table: FunctionTable, forgotten: list[int]) -> None:
     fn = adder(1)
     function = table.get(fn)
     number = function.number

@@ -152,7 +152,7 @@ def test_the_repr_of_references(client: SessionClient) -> None:
     ref = client.send_object("data", b"x" * 10_000)
     assert repr(ref) == "<ObjectRef 'data', 10,018 bytes>"
     client.session.objects.clear()
-    assert repr(ref) == "<ObjectRef 'data', 10,018 bytes, gone>"
+    assert repr(ref) == "<ObjectRef 'data', 10,018 bytes, freed>"
     assert repr(client.send_object([])).startswith("<ObjectRef, ")
 
 
@@ -215,7 +215,7 @@ def test_references_that_cannot_be_passed(client: SessionClient, args: Any) -> N
     with pytest.raises(ValueError, match="^<ObjectRef 'data', .*> belongs to another client: send the object with"):
         client._dump_call(args(ref), {})
     other.session.close("over")
-    with pytest.raises(ObjectNotFoundError, match="^<ObjectRef 'data', .*, gone> is not kept any more"):
+    with pytest.raises(ObjectNotFoundError, match="^<ObjectRef 'data', .*, freed> is not kept any more"):
         other._dump_call((1,), {"key": args(ref)})
     assert issubclass(ObjectNotFoundError, LookupError)
 
@@ -249,7 +249,7 @@ def test_nested_pickling_of_calls(client: SessionClient) -> None:
     assert [each.input_ids() for each in inner] == [[1]]
 
 
-# --------------------------------------------------------------------------------------------------- whom it belongs to
+# ---------------------------------------------------------------------------------------------- the client that owns it
 
 
 def test_the_last_reference_frees_the_object(client: SessionClient) -> None:

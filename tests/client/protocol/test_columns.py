@@ -104,8 +104,8 @@ def test_tasks_by_name() -> None:
     columns = {"clients": [1 << 62, 2], "ids": [5, 6], "attempts": [1]}
     assert read(encode(messages.Suspended(tasks))[0], "suspended") == columns
     assert read(encode(messages.Resumed(tasks))[0], "resumed") == columns
-    assert read(encode(messages.Retracted(tasks, [1, 0]))[0], "retracted") == {**columns, "given": [1, 0]}
-    assert read(encode(messages.Retracted([], []))[0], "retracted") == {name: [] for name in [*columns, "given"]}
+    assert read(encode(messages.Retracted(tasks, [1, 0]))[0], "retracted") == {**columns, "returned": [1, 0]}
+    assert read(encode(messages.Retracted([], []))[0], "retracted") == {name: [] for name in [*columns, "returned"]}
 
 
 def test_cancel_with_and_without_force() -> None:
@@ -113,7 +113,7 @@ def test_cancel_with_and_without_force() -> None:
     assert read(encode(messages.Cancel([3, 4]))[0], "cancel") == {"ids": [3, 4], "force": []}
 
 
-OPTIONS = messages.Options(-7, 3, 0, 2500, True, "Zoë", (("gpu", 2), ("linux", 1)), True, 9, "a, b")
+OPTIONS = messages.Options(-7, 3, 0, 2500, True, "Zoë", (("gpu", 2), ("linux", 1)), True, 9, "a, b", 7)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])
@@ -132,6 +132,7 @@ def test_a_submit_with_options(rows: int) -> None:
         "streamOutput": True,
         "graph": 9,
         "keys": "a, b",
+        "calls": 7,
     }
     assert (fields["ids"], fields["payload"]) == (list(range(rows)), b"".join(payloads))
 
@@ -162,7 +163,7 @@ def test_a_forget_objects_message() -> None:
 def test_an_object_and_its_frames() -> None:
     frames: list[messages.Payload] = [b"pickle", memoryview(b"buffer")]
     written = encode(messages.Object(5, frames, name="Zoë"))
-    assert read(written[0], "object") == {"client": 0, "id": 5, "name": "Zoë"}
+    assert read(written[0], "object") == {"client": 0, "id": 5, "name": "Zoë", "fileBytes": 0}
     assert all(one is other for one, other in zip(written[1:], frames)) and len(written) == 3
     assert decode(written) == messages.Object(5, frames, 0, "Zoë")
 
@@ -212,9 +213,9 @@ def test_a_dispatch_with_inputs(segment_words: int) -> None:
     fields = {"clients": [1], "ids": [7, 8], "attempts": [1], "functions": [3], "sizes": [0]}
     dispatch = messages.Dispatch([1, 1], [7, 8], [1, 1], [3, 3], [b"", b""])
     for counts, shared in (([0, 2], [1, 0]), ([1], [0])):
-        frame = write("dispatch", segment_words, **fields, inputs=[5, 1 << 62], inputCounts=counts, shared=shared)
+        frame = write("dispatch", segment_words, **fields, inputs=[5, 1 << 62], inputCounts=counts, inputSources=shared)
         dispatch.inputs, dispatch.input_counts = [5, 1 << 62], counts if len(counts) == 2 else counts * 2
-        dispatch.shared = shared if len(shared) == 2 else shared * 2
+        dispatch.input_sources = shared if len(shared) == 2 else shared * 2
         assert decode([frame]) == dispatch
 
 

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.one_row_batches import draw_flaw, resized
 
 from scaler_client.protocol import messages, one_row_codec
 from scaler_client.protocol.columns import write_batch
@@ -35,12 +36,6 @@ def assert_both_ways_agree(frames: list[Any]) -> None:
         assert outcome(frames) == short
 
 
-def resized(frame: bytes, words: int) -> bytes:
-    """Add or remove words at the end of a frame, and adjust its header."""
-    changed = frame[: len(frame) + min(words, 0) * 8] + bytes(8 * max(words, 0))
-    return changed[:4] + (len(changed) // 8 - 1).to_bytes(4, "little") + changed[8:]
-
-
 @st.composite
 def frames_for_peers(draw: Any) -> bytes:
     """Generate batches of one row: correct, or with one wrong or unusual detail."""
@@ -52,17 +47,7 @@ def frames_for_peers(draw: Any) -> bytes:
         columns += [("B", []), ("I", []), ("I", []), ("Q", []), ("I", []), ("B", [])]
     else:
         columns = [("Q", [draw(LONG)]), ("B", [draw(BYTE)]), *payloads, ("Q", []), ("Q", []), ("Q", [])]
-    field = draw(st.integers(0, len(columns) - 1))
-    typecode, values = columns[field]
-    flaw = draw(st.sampled_from(["none", "number", "length", "type", "payload"]))
-    if flaw == "number":
-        columns[field] = (typecode, [draw({"B": BYTE, "I": WORD, "Q": LONG}[typecode])])
-    elif flaw == "length":
-        columns[field] = (typecode, list(values) * draw(st.sampled_from([0, 2])))
-    elif flaw == "type":
-        columns[field] = (draw(st.sampled_from("BIQ")), [1])
-    elif flaw == "payload":
-        columns[6 if tag == DISPATCH else 4] = ("B", draw(PAYLOAD))
+    draw_flaw(draw, columns, 6 if tag == DISPATCH else 4, {"B": BYTE, "I": WORD, "Q": LONG}, PAYLOAD)
     return write_batch(tag, columns)
 
 

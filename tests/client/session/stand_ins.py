@@ -1,4 +1,4 @@
-"""Messages to a session under test, and sinks that record what they get."""
+"""Messages to a session under test, and sinks that record their answers."""
 
 from __future__ import annotations
 
@@ -76,29 +76,20 @@ class SinkRecorder:
         self.told.append((duration, cpu_time, peak))
 
 
-class Chunk(SinkRecorder):
-    """Records the answers of the tasks of a map."""
+class MapRows(SinkRecorder):
+    """Records the answers of several rows of one function."""
 
     def __init__(self, function: Function, payloads: list[bytes], options: messages.Options | None = None) -> None:
         super().__init__(function, options=options)
         self.payloads: list[Any] = payloads
-        self.first = -1
-        self.open = set(range(len(payloads)))
+        self.ids: list[int] = []
 
     def submit(self, session: Session) -> int:
-        self.first = session.submit_chunk(self, self.function, self.payloads)
-        return self.first
+        self.ids = [session.submit_with_options(self, self.function, payload) for payload in self.payloads]
+        return self.ids[0]
 
     def row(self, task_id: int) -> tuple[Function, bytes]:
-        return self.function, self.payloads[task_id - self.first]
-
-    def resolve(self, task_id: int, outcome: int, answer: Any) -> bool:  # type: ignore[override]
-        super().resolve(task_id, outcome, answer)
-        self.open.discard(task_id - self.first)
-        return not self.open
-
-    def open_ids(self) -> list[int]:
-        return [self.first + position for position in sorted(self.open)]
+        return self.function, self.payloads[self.ids.index(task_id)]
 
 
 def submit(session: Session, sink: SinkRecorder) -> int:
@@ -115,7 +106,9 @@ def plain(message: Any) -> Any:
     """Return a Submit with its columns as lists. Other messages stay as they are."""
     if isinstance(message, messages.Submit):
         columns = list(message.ids), list(message.functions), list(message.payloads)
-        more = [list(column) or () for column in (message.inputs, message.input_counts, message.keep)]
+        more = [
+            list(column) or () for column in (message.inputs, message.input_counts, message.keep, message.keep_earlier)
+        ]
         return messages.Submit(*columns, message.options, *more)
     return message
 

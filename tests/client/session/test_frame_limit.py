@@ -1,4 +1,4 @@
-"""Messages and the scheduler's limit of a frame: what is sent, what is split, what fails."""
+"""The scheduler's limit of a frame: which messages are sent, split, or fail."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.client.graph_stand_ins import SessionClient
-from tests.client.session.stand_ins import Answered, Chunk, SinkRecorder, joined_session, submit
+from tests.client.session.stand_ins import Answered, MapRows, SinkRecorder, joined_session, submit
 
 from scaler_client.errors import TaskRefusedError
 from scaler_client.pickling import serializer
@@ -45,14 +45,14 @@ def test_rejected_tasks_fail_and_the_next_task_sends_the_function_again() -> Non
     assert announced(session.pop_outgoing()) == [2]
 
 
-def test_only_the_named_tasks_of_a_chunk_fail() -> None:
+def test_only_the_named_rows_of_a_map_fail() -> None:
     session = joined_session()
-    chunk = Chunk(Function(2, "g", b"code"), [b"a", b"b", b"c"])
-    first = chunk.submit(session)
+    rows = MapRows(Function(2, "g", b"code"), [b"a", b"b", b"c"])
+    first = rows.submit(session)
     session.pop_outgoing()
     session.handle(refusal(first, first + 2), 1.0)
-    assert is_refused(chunk, first) and is_refused(chunk, first + 2) and chunk.open_ids() == [first + 1]
-    chunk.submit(session)
+    assert is_refused(rows, first) and is_refused(rows, first + 2) and list(session.pending) == [first + 1]
+    rows.submit(session)
     assert announced(session.pop_outgoing()) == [2]
 
 

@@ -7,7 +7,7 @@ from tests.client.session.stand_ins import (
     ADDRESS,
     AGAIN,
     HELLO,
-    Chunk,
+    MapRows,
     SinkRecorder,
     joined_session,
     new_session,
@@ -23,7 +23,6 @@ from scaler_client.pickling.functions import Function
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
 from scaler_client.session.backlog import BATCH_BYTES, BATCH_ROWS
-from scaler_client.session.result_sinks import CHUNK_ROWS
 from scaler_client.session.session import Session, State
 
 
@@ -65,14 +64,11 @@ def test_ids_ascend(session: Session) -> None:
     function = Function(1, "f", b"code")
     sinks = [SinkRecorder(function) for _ in range(3)]
     assert [submit(session, sink) for sink in sinks[:2]] == [0, 1]
-    chunk = Chunk(function, [b"a", b"b", b"c"])
-    assert chunk.submit(session) == CHUNK_ROWS
-    assert submit(session, sinks[0]) == 2 * CHUNK_ROWS
-    assert sent(session)[1:] == [
-        messages.Submit([0, 1], [1, 1], [b"payload"] * 2),
-        messages.Submit([CHUNK_ROWS, CHUNK_ROWS + 1, CHUNK_ROWS + 2], [1], [b"a", b"b", b"c"]),
-        messages.Submit([2 * CHUNK_ROWS], [1], [b"payload"]),
-    ]
+    rows = MapRows(function, [b"a", b"b", b"c"])
+    assert rows.submit(session) == 2
+    assert submit(session, sinks[0]) == 5
+    payloads = [b"payload", b"payload", b"a", b"b", b"c", b"payload"]
+    assert sent(session)[1:] == [messages.Submit([0, 1, 2, 3, 4, 5], [1] * 6, payloads)]
 
 
 def test_a_function_is_sent_once(session: Session) -> None:
@@ -121,8 +117,8 @@ def test_batches_are_split_by_rows(session: Session) -> None:
 def test_batches_are_split_by_bytes(session: Session) -> None:
     half = bytes(BATCH_BYTES // 2)
     payloads = [half, half, b"small", bytes(BATCH_BYTES), b"1", b"2"]
-    chunk = Chunk(Function(1, "f", b""), payloads)
-    chunk.submit(session)
+    rows = MapRows(Function(1, "f", b""), payloads)
+    rows.submit(session)
     batches = sent(session)[1:]
     assert [list(batch.payloads) for batch in batches] == [[half, half], [b"small", payloads[3]], [b"1", b"2"]]
     assert [batch.ids for batch in batches] == [[0, 1], [2, 3], [4, 5]]
@@ -145,34 +141,30 @@ def test_all_rows_of_a_batch_have_the_same_options(session: Session) -> None:
 
 def test_a_map_sends_its_options(session: Session) -> None:
     options = messages.Options(timeout_milliseconds=10)
-    Chunk(Function(1, "f", b""), [b"a", b"b"], options).submit(session)
+    MapRows(Function(1, "f", b""), [b"a", b"b"], options).submit(session)
     submit(session, SinkRecorder(options=options))
     submit(session, SinkRecorder())
-    assert [message.options for message in sent(session) if isinstance(message, messages.Submit)] == [
-        options,
-        options,
-        None,
-    ]
+    assert [message.options for message in sent(session) if isinstance(message, messages.Submit)] == [options, None]
 
 
 def test_options_are_sent_again_after_a_join(session: Session) -> None:
     options = messages.Options(name="mine")
     submit(session, SinkRecorder())
     submit(session, SinkRecorder(options=options))
-    Chunk(Function(2, "g", b""), [b"a"], options).submit(session)
+    MapRows(Function(2, "g", b""), [b"a"], options).submit(session)
     sent(session)
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(welcome(incarnation=6), 1.0)
     submits = [message for message in sent(session) if isinstance(message, messages.Submit)]
-    assert [(message.ids, message.options) for message in submits] == [([0], None), ([1, CHUNK_ROWS], options)]
+    assert [(message.ids, message.options) for message in submits] == [([0], None), ([1, 2], options)]
 
 
 def test_a_sink_gets_measurements_before_the_answer(session: Session) -> None:
     sinks = [SinkRecorder(), SinkRecorder()]
     for sink in sinks:
         submit(session, sink)
-    Chunk(Function(1, "f", b""), [b"a"]).submit(session)
-    ids = [0, 1, CHUNK_ROWS, 77]
+    MapRows(Function(1, "f", b""), [b"a"]).submit(session)
+    ids = [0, 1, 2, 77]
     session.handle(messages.Resolved(ids, [0] * 4, [b""] * 4, [5, 6, 7, 8], [1, 2, 3, 4], [0, 9, 9, 9]), 1.0)
     assert [sink.told for sink in sinks] == [[(0, 0, b"")], [(6, 2, 9), (1, 0, b"")]]
 

@@ -1,4 +1,4 @@
-"""Cancels: what the client's session requests from the scheduler, and what it does locally."""
+"""Cancels: those that the client's session requests from the scheduler, and those that it does locally."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from tests.client.session.stand_ins import (
     AGAIN,
     Answered,
-    Chunk,
+    MapRows,
     SinkRecorder,
     joined_session,
     new_session,
@@ -21,7 +21,6 @@ from scaler_client.pickling.functions import Function
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
 from scaler_client.session.backlog import BATCH_ROWS, TASK_OVERHEAD
-from scaler_client.session.result_sinks import CHUNK_ROWS
 from scaler_client.session.session import Session
 
 
@@ -166,20 +165,19 @@ def test_a_task_in_the_backlog_is_cancelled_locally() -> None:
     sinks = [SinkRecorder() for _ in range(3)]
     submit(session, sinks[0])
     assert sent(session)[-1].ids == [0]
-    chunk = Chunk(Function(1, "f", b""), [b"a", b"b", b"c"])
-    first = chunk.submit(session)
+    rows = MapRows(Function(1, "f", b""), [b"a", b"b", b"c"])
+    first = rows.submit(session)
     for sink in sinks[1:]:
         submit(session, sink)
-    single = first + CHUNK_ROWS
+    single = first + 3
     session.cancel([0, first, first + 2, single], answered)
     assert sent_without_functions(session) == [messages.Cancel([0])]
     assert answered.times == 3
     assert sinks[1].told == [(single, Outcome.CANCELLED, b"")]
-    assert [task_id for task_id, _, _ in chunk.told] == [first, first + 2]
+    assert [task_id for task_id, _, _ in rows.told] == [first, first + 2]
     session.handle(messages.Credit(1 << 20), 1.0)
     assert sent(session) == [
-        messages.Submit([first + 1], [1], [b"b"]),
-        messages.Submit([single + 1], [1], [b"payload"]),
+        messages.Submit([first + 1, single + 1], [1, 1], [b"b", b"payload"]),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Flow control of the client's session: credit for what it submits, acknowledgements of what it receives."""
+"""Flow control of the client's session: credit for tasks and objects, acknowledgements of results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.client.session.stand_ins import (
     UNLIMITED,
-    Chunk,
+    MapRows,
     SinkRecorder,
     be_silent,
     joined_session,
@@ -21,7 +21,6 @@ from scaler_client.pickling.functions import Function
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
 from scaler_client.session.backlog import BATCH_BYTES, BATCH_ROWS, TASK_OVERHEAD
-from scaler_client.session.result_sinks import CHUNK_ROWS
 from scaler_client.session.session import Session
 
 
@@ -68,11 +67,11 @@ def test_the_backlog_keeps_the_order() -> None:
     submit_each(session, [b"0"])
     sent(session)
     submit_each(session, [b"1", b"2"])
-    first = Chunk(Function(2, "g", b""), [b"a", b"b"]).submit(session)
+    first = MapRows(Function(2, "g", b""), [b"a", b"b"]).submit(session)
     submit_each(session, [b"last"])
     assert sent_ids(session) == []
     session.handle(messages.Credit(UNLIMITED), 1.0)
-    assert sent_ids(session) == [[1, 2], [first, first + 1], [first + CHUNK_ROWS]]
+    assert sent_ids(session) == [[1, 2, first, first + 1, first + 2]]
 
 
 def test_functions_are_sent_ahead_of_waiting_tasks() -> None:
@@ -100,7 +99,7 @@ def test_a_backlog_of_large_tasks_is_sent_batch_by_batch() -> None:
     session = joined_session(credit=1)
     submit_each(session, [b"0"])
     sent(session)
-    Chunk(Function(1, "f", b""), [bytes(BATCH_BYTES // 2)] * 6).submit(session)
+    MapRows(Function(1, "f", b""), [bytes(BATCH_BYTES // 2)] * 6).submit(session)
     sizes = []
     for credit in range(1, 4):
         session.handle(messages.Credit(credit * BATCH_BYTES), 1.0)
@@ -161,7 +160,7 @@ def test_results_are_acknowledged_once_per_quarter_of_the_window(window: int, to
     assert said == [messages.Received(count) for count in told]
 
 
-def test_acknowledgements_count_anew_after_a_join() -> None:
+def test_acknowledgements_start_over_after_a_join() -> None:
     session = joined_session(result_window=40)
     session.handle(messages.Resolved([99], [Outcome.VALUE], [bytes(30)]), 1.0)
     sent(session)

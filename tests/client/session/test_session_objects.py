@@ -10,7 +10,7 @@ import pytest
 from tests.client.session.stand_ins import (
     HELLO,
     UNLIMITED,
-    Chunk,
+    MapRows,
     SinkRecorder,
     be_silent,
     joined_session,
@@ -88,7 +88,7 @@ def test_rows_of_a_map_may_have_inputs() -> None:
     session = joined_session()
     send(session)
     payloads: list[Any] = [b"a", call_with_inputs(b"b", [0]), b"c"]
-    first = Chunk(Function(2, "g", b""), payloads).submit(session)
+    first = MapRows(Function(2, "g", b""), payloads).submit(session)
     _, batch = sent_without_functions(session)
     assert (batch.ids, batch.inputs, batch.input_counts) == ([first, first + 1, first + 2], [0], [0, 1, 0])
 
@@ -301,7 +301,7 @@ def test_a_shutdown_is_requested_again_from_the_same_scheduler() -> None:
 
 
 @pytest.mark.parametrize("ends", ["lost", "closed", "refused", "was closed"])
-def test_a_shutdown_is_answered_when_the_scheduler_is_gone(ends: str) -> None:
+def test_a_shutdown_is_answered_when_the_scheduler_has_ended(ends: str) -> None:
     session = joined_session()
     answers: list[str | None] = []
     if ends == "was closed":

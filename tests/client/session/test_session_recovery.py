@@ -105,8 +105,8 @@ def end(session: Session, first: int, **outcomes: Outcome) -> None:
 CANCELLED = Outcome.CANCELLED
 
 
-def test_a_node_cancelled_because_nobody_needs_it_is_no_failure(client: SessionClient) -> None:
-    """A is lost with its host, so C and E can't run. Then nobody needs B, which D does not read here."""
+def test_cancelling_an_unneeded_node_is_no_failure(client: SessionClient) -> None:
+    """A is lost with its host, so C and E can't run. Then no node needs B, which D does not read here."""
     (e,) = client.submit_graph(GRAPH, ["e"])
     first = graph_tasks(client).first
     client.session.pop_outgoing()

@@ -11,7 +11,7 @@ from tests.client.session.stand_ins import (
     HEARTBEAT_SECONDS,
     TIMEOUT_SECONDS,
     Answered,
-    Chunk,
+    MapRows,
     SinkRecorder,
     be_silent,
     joined_session,
@@ -32,6 +32,26 @@ from scaler_client.session.session import Session, State
 @pytest.fixture
 def session() -> Session:
     return joined_session()
+
+
+def test_a_silent_scheduler_is_logged_once_if_tasks_are_open(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    be_silent(session, 0.0, 20.0)
+    assert not caplog.messages
+    session.handle(messages.HeartbeatEcho(1), 20.0)
+    submit(session, SinkRecorder())
+    be_silent(session, 20.0, 40.0)
+    assert caplog.messages == [f"the scheduler at {ADDRESS} does not answer; open tasks fail in 56 s"]
+    session.handle(messages.HeartbeatEcho(2), 40.0)
+    be_silent(session, 40.0, 42.0)
+    assert caplog.messages[1:] == [f"the scheduler at {ADDRESS} answers again"]
+
+
+def test_a_lost_scheduler_is_not_said_to_answer_again(session: Session, caplog: pytest.LogCaptureFixture) -> None:
+    submit(session, SinkRecorder())
+    be_silent(session, 0.0, 200.0)
+    assert caplog.messages == [f"the scheduler at {ADDRESS} does not answer; open tasks fail in 56 s"]
 
 
 def test_open_tasks_are_submitted_again(session: Session) -> None:
@@ -63,25 +83,25 @@ def test_a_function_without_pending_tasks_is_sent_again_to_a_new_scheduler(sessi
 
 def test_open_rows_of_a_map_are_submitted_again(session: Session) -> None:
     submit(session, SinkRecorder(payload=b"single"))
-    chunk = Chunk(Function(1, "f", b""), [b"row 0", b"row 1", b"row 2"])
-    first = chunk.submit(session)
+    rows = MapRows(Function(1, "f", b""), [b"row 0", b"row 1", b"row 2"])
+    first = rows.submit(session)
     session.handle(resolved(first + 1), 1.0)
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(welcome(incarnation=6), 1.0)
     assert sent(session)[-1].payloads == [b"single", b"row 0", b"row 2"]
     session.handle(resolved(first, first + 2), 1.0)
-    assert session.chunks == {}
+    assert list(session.pending) == [0]
 
 
-def test_a_chunk_fails_and_is_cancelled_like_a_single_task(session: Session) -> None:
-    lost, closed = (Chunk(Function(1, "f", b""), [b"1", b"2"]) for _ in range(2))
+def test_rows_of_a_map_fail_and_are_cancelled(session: Session) -> None:
+    lost, closed = (MapRows(Function(1, "f", b""), [b"1", b"2"]) for _ in range(2))
     lost.submit(session)
     be_silent(session, 0.0, 100.0)
     assert [type(error) for _, error in lost.told] == [SchedulerLostError] * 2
     closed.submit(session)
     session.close("enough")
     assert [outcome for _, outcome, _ in closed.told] == [Outcome.CANCELLED] * 2
-    assert session.chunks == {}
+    assert not session.pending
 
 
 def test_a_goodbye_of_the_scheduler_keeps_the_tasks(session: Session) -> None:
@@ -216,11 +236,11 @@ def test_a_refused_session_fails_new_tasks_and_sends_nothing(session: Session) -
 
 def test_a_closed_session_fails_new_tasks(session: Session) -> None:
     session.close("enough")
-    sink, chunk = SinkRecorder(), Chunk(Function(1, "f", b""), [b"1", b"2"])
+    sink, rows = SinkRecorder(), MapRows(Function(1, "f", b""), [b"1", b"2"])
     submit(session, sink)
-    chunk.submit(session)
-    assert isinstance(sink.told[0][1], ClientClosedError) and isinstance(chunk.told[0][1], ClientClosedError)
-    assert not session.pending and not session.chunks
+    rows.submit(session)
+    assert isinstance(sink.told[0][1], ClientClosedError) and isinstance(rows.told[0][1], ClientClosedError)
+    assert not session.pending
 
 
 def test_close_sends_goodbye_and_cancels(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""The state of scaler_ui and what it sends to each page (contract.py), without sockets."""
+"""The state of scaler_ui and its messages to each page (contract.py), without sockets."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_hello_comes_before_a_scheduler_is_heard(scheduler: FakeScheduler) -> No
     hello, presence = scheduler.sent(page)
     assert (hello["type"], hello["limits"]["tasks"], hello["topics"]) == ("hello", 100_000, list(TOPICS))
     assert [1, "exception", "failed"] in hello["outcomes"] and [255, "returned", "neutral"] in hello["outcomes"]
-    assert (presence["type"], presence["presence"]) == ("presence", "unheard")
+    assert (presence["type"], presence["presence"]) == ("presence", "unknown")
     assert presence["problem"] == "there is no /tmp/s_monitor yet"
     scheduler.second(1, 2)
     first = scheduler.sent(page)
@@ -122,7 +122,7 @@ def test_paused_page_receives_presence(scheduler: FakeScheduler) -> None:
     assert scheduler.sent(page) == []
     scheduler.silence(SILENCE_SECONDS + 1)
     [presence] = scheduler.sent(page)
-    assert presence["presence"] == "gone"
+    assert presence["presence"] == "down"
     page.handle(PauseRequest(False))
     resumed = scheduler.sent(page)
     assert task_ids(resumed) == ["2"] and only(resumed, "series")["first"] == 1
@@ -196,7 +196,7 @@ def test_clock_set_back_does_not_grow_the_window() -> None:
     assert len(scheduler.live.series.points) == 20
 
 
-def test_series_has_a_gap_while_the_scheduler_is_gone(scheduler: FakeScheduler) -> None:
+def test_series_has_a_gap_while_the_scheduler_is_down(scheduler: FakeScheduler) -> None:
     scheduler.second()
     scheduler.silence(SILENCE_SECONDS + 1)
     page = watching_page(scheduler, "series")

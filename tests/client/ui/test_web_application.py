@@ -1,4 +1,4 @@
-"""scaler_ui's web server on a real socket: what it serves, who has access, and browsers that do not read."""
+"""scaler_ui's web server on a real socket: its files and messages, access, and browsers that do not read."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ def test_health_shows_the_presence() -> None:
         assert (await site.get("/health")).status == 503
         site.second()
         answer = await site.get("/health")
-        assert (answer.status, await answer.json()) == (200, {"status": "ok", "scheduler": "there"})
+        assert (answer.status, await answer.json()) == (200, {"status": "ok", "scheduler": "up"})
         site.scheduler.silence(SILENCE_SECONDS + 1)
         answer = await site.get("/health")
-        assert (answer.status, (await answer.json())["scheduler"]) == (503, "gone")
+        assert (answer.status, (await answer.json())["scheduler"]) == (503, "down")
 
     with_site(story)
 
@@ -156,7 +156,7 @@ def test_page_receives_new_data() -> None:
             await socket.send_bytes(b"\0")
             site.scheduler.silence(SILENCE_SECONDS + 1)
             site.web.notify_pages()
-            assert (await until(socket, "presence"))["presence"] == "gone"
+            assert (await until(socket, "presence"))["presence"] == "down"
         await reached(lambda: site.web.pages == 0)
 
     with_site(story)

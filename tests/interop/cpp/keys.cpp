@@ -13,8 +13,8 @@ constexpr int FAILURES =
 const char* const EVENTS_ADDRESS = "inproc://handshakes";
 
 // The least number of cut handshakes, and the least time between them: a scheduler that ends cuts a few, too.
-constexpr int LEAST_CUT = 5;
-constexpr std::chrono::seconds LEAST_CUT_TIME{2};
+constexpr int MIN_CUT_HANDSHAKES = 5;
+constexpr std::chrono::seconds MIN_CUT_TIME{2};
 
 std::runtime_error zmqError(const std::string& what) { return std::runtime_error(what + ": " + zmq_strerror(errno)); }
 
@@ -101,7 +101,7 @@ std::string Handshakes::failure() {
         }
         if (cut_++ == 0) cutSince_ = std::chrono::steady_clock::now();
         bool isFinal = event != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;  // ZeroMQ gives up
-        bool isCut = cut_ >= LEAST_CUT && std::chrono::steady_clock::now() - cutSince_ >= LEAST_CUT_TIME;
+        bool isCut = cut_ >= MIN_CUT_HANDSHAKES && std::chrono::steady_clock::now() - cutSince_ >= MIN_CUT_TIME;
         if (isFinal || (isCut && !hasSucceeded_)) failure = meaning(event, value);
     }
     return failure;

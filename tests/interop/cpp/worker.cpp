@@ -107,7 +107,7 @@ void Worker::returnTasks(Tasks::Reader wanted) {
     auto clients = reply.initClients(asked.size());
     auto ids = reply.initIds(asked.size());
     auto attempts = reply.initAttempts(asked.size());
-    auto answers = reply.initGiven(asked.size());
+    auto answers = reply.initReturned(asked.size());
     uint32_t row = 0;
     for (const Name& name : asked) {
         clients.set(row, name.client);

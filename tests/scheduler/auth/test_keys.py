@@ -22,6 +22,7 @@ from scaler_scheduler.commands.key_files import (
     SERVER,
     WORKER,
     KeyFileError,
+    key_error_text,
     read_pair,
     read_peer_keys,
     read_public,
@@ -245,6 +246,15 @@ def test_errors_name_missing_folders_and_files(keys, tmp_path):
         read_peer_keys(keys, CLIENT)
 
 
+def test_error_names_the_variable_that_the_folder_comes_from(tmp_path, monkeypatch):
+    error = KeyFileError("wrong")
+    assert key_error_text("keys", error) == "wrong"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCALER_KEYS", "keys")
+    assert key_error_text(str(tmp_path / "keys"), error) == "SCALER_KEYS: wrong"
+    assert key_error_text("others", error) == "wrong"
+
+
 def test_errors_name_a_folder_of_another_role(tmp_path, capsys):
     alice, text = str(tmp_path / "alice"), "is not a scheduler's folder of keys: it has no"
     assert cli.main(["keygen", alice, "--as", "client"]) == 0
@@ -301,7 +311,7 @@ def test_rejected_connections_and_messages_have_separate_log_lines(keys, caplog)
     keyring.log_rejections(zap, router, 101.0)
     keyring.log_rejections(zap, router, 102.0)
     assert caplog.messages == [
-        f"1 connection(s) turned away; the last: the key {KEY} from 127.0.0.1 is not authorized there",
+        f"1 connection(s) rejected; the last: the key {KEY} from 127.0.0.1 is not authorized there",
         f"7 message(s) dropped; the last: from the key of worker host2, which was revoked ({KEY2})",
     ]
     caplog.clear()

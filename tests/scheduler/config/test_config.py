@@ -12,6 +12,7 @@ import sys
 import types
 
 import pytest
+from tests.command_settings import clean_settings, complaint_of, toml_writer
 
 from scaler_scheduler import cli
 from scaler_scheduler.auth import keyring
@@ -26,30 +27,13 @@ LINE = re.compile(r"\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: scheduler l
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch, tmp_path):
-    """Remove SCALER_ variables, use a temporary default file, and restore the logging afterwards."""
-    for variable in [name for name in os.environ if name.startswith("SCALER_")]:
-        monkeypatch.delenv(variable)
-    command = dataclasses.replace(config.COMMAND, default_file=str(tmp_path / "default.toml"))
-    monkeypatch.setattr(config, "COMMAND", command)
-    monkeypatch.setattr(cli, "COMMAND", command)
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    root.handlers = []  # the set-up under test would close pytest's handlers
-    yield
-    for handler in root.handlers:
-        handler.close()
-    root.handlers = handlers
-    root.setLevel(level)
+    with clean_settings(monkeypatch, tmp_path, config, cli):
+        yield
 
 
 @pytest.fixture
 def toml(tmp_path):
-    def write(text, name="scheduler.toml"):
-        path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
-        return str(path)
-
-    return write
+    return toml_writer(tmp_path, "scheduler.toml")
 
 
 def load(*argv, **environ):
@@ -57,11 +41,7 @@ def load(*argv, **environ):
 
 
 def complaint(*argv, **environ):
-    with pytest.raises(options.OptionError) as caught:
-        load(*argv, **environ)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
+    return complaint_of(options.OptionError, load, *argv, **environ)
 
 
 def test_defaults():
@@ -447,6 +427,13 @@ def test_check_config(toml, capsys):
     ]
     assert cli.main(["--check-config", "/no/such"]) == 2
     assert capsys.readouterr().err == "cannot read /no/such: No such file or directory\n"
+
+
+def test_check_config_names_variables_that_override_the_file(toml, capsys, monkeypatch):
+    monkeypatch.setenv("SCALER_KEYS", "client-keys")
+    path = toml("keys = ''\n")
+    assert cli.main(["--check-config", path]) == 0
+    assert capsys.readouterr().out == f"{path}: OK; the environment overrides it here: SCALER_KEYS\n"
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
-"""The core between its events and its effects. Runs under PyPy and CPython.
+"""A test harness for the core: events in, effects out. Runs under PyPy and CPython.
 
-All tables are recounted after every event. Effects are compared as plain tuples. A test fails at its end if effects are
-left that it has not taken.
+All tables are recounted after every event. Effects are compared as plain tuples. A test fails at its end if it has not
+taken all effects.
 """
 
 from __future__ import annotations
 
 from array import array
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from scaler_scheduler.core import effects, events, invariants
 from scaler_scheduler.core.limits import Limits
@@ -20,10 +21,10 @@ EPOCH = 1 << 40
 MILLISECOND = 1_000_000
 SECOND = 1000 * MILLISECOND
 
-Sent = Tuple[Any, ...]
+Sent = tuple[Any, ...]
 """The effect's name, its route, its fields; of batches the rows."""
 
-Row = Tuple[int, int, int]
+Row = tuple[int, int, int]
 """Of a dispatched task: client's incarnation, id, attempt."""
 
 C, C2, W, W2, A = b"client", b"client 2", b"worker", b"worker 2", b"agent"
@@ -33,7 +34,7 @@ VALUE, EXCEPTION, RETRYABLE = effects.OUTCOME_VALUE, effects.OUTCOME_EXCEPTION, 
 WORKER_DIED, CANCELLED, TIMED_OUT = effects.OUTCOME_WORKER_DIED, effects.OUTCOME_CANCELLED, effects.OUTCOME_TIMED_OUT
 
 
-def payloads(rows: effects.Rows) -> List[bytes]:
+def payloads(rows: effects.Rows) -> list[bytes]:
     """Each row's payload, as on the wire."""
     large = dict(zip(rows.large_rows, rows.large_frames))
     joined = b"".join(rows.parts)
@@ -86,6 +87,8 @@ def plain(effect: Any) -> Sent:
         return ("object", route, effect.client, effect.id, list(effect.frames))
     if effect.kind == effects.FORGET_OBJECTS:
         return ("forget objects", route, list(zip(effect.clients, effect.ids)))
+    if effect.kind == effects.INPUTS:
+        return ("inputs", route, list(zip(effect.clients, effect.ids, effect.values)))
     if effect.kind == effects.OUTPUT:
         texts = zip(effect.labels, effect.sizes, effect.texts)
         assert all(len(text) == size for _, size, text in texts)
@@ -106,7 +109,7 @@ def plain(effect: Any) -> Sent:
     return ("error", route, effect.text)
 
 
-def warnings_of(core: "Core") -> List[str]:
+def warnings_of(core: Core) -> list[str]:
     """The operator log's warnings since the last call."""
     return [text for is_warning, text in core.scheduler.operator_log.drain() if is_warning]
 
@@ -122,21 +125,22 @@ def submit_event(
 
 
 class Core:
-    """A scheduler, its clock, and what it has sent."""
+    """A scheduler, its clock, and the effects that it has sent."""
 
-    def __init__(self, limits: Optional[Limits] = None) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
         self.now = 100.0
         self.scheduler = Scheduler(limits or Limits(), VERSION, self.now, incarnation=EPOCH)
-        self.welcomes: Dict[bytes, effects.Welcome] = {}
+        self.scheduler.outbox.kept_seconds = 0.0  # so that tests see each answer at once
+        self.welcomes: dict[bytes, effects.Welcome] = {}
         """The last one to each connection."""
-        self.errors: List[effects.Error] = []
+        self.errors: list[effects.Error] = []
         """All that were sent."""
-        self.notices: List[Tuple[bytes, str]] = []
-        """What clients were told of their tasks, each on its connection."""
-        self._sent: List[Sent] = []
-        self.probes: List[bytes] = []
+        self.notices: list[tuple[bytes, str]] = []
+        """The answers that clients got for their tasks, each on its connection."""
+        self._sent: list[Sent] = []
+        self.probes: list[bytes] = []
         """Connections of workers that were quiet, as all are in tests, and had to show that they are there."""
-        self.gone: Set[bytes] = set()
+        self.gone: set[bytes] = set()
         """Connections that are lost, which the core learns when it sends something there."""
 
     def feed(self, *fed: events.Event) -> None:
@@ -179,7 +183,7 @@ class Core:
             self._collect()
         invariants.check_collected(self.scheduler)
 
-    def take(self) -> List[Sent]:
+    def take(self) -> list[Sent]:
         """The effects since the last call."""
         sent, self._sent = self._sent, []
         return sent
@@ -189,9 +193,9 @@ class Core:
         assert expected in self._sent
         self._sent.remove(expected)
 
-    def take_dispatched(self, route: bytes) -> List[Row]:
+    def take_dispatched(self, route: bytes) -> list[Row]:
         """The rows that went to this worker. There must be no other effects except functions."""
-        rows: List[Row] = []
+        rows: list[Row] = []
         for sent in self.take():
             assert sent[0] in ("dispatch", "function"), sent
             assert sent[1] == route, sent
@@ -209,7 +213,7 @@ class Core:
         agent: int = 0,
         version: int = VERSION,
         worker: int = 0,
-        capabilities: Iterable[Tuple[str, int]] = (),
+        capabilities: Iterable[tuple[str, int]] = (),
         running: Sequence[Row] = (),
         user: str = "",
         kinds: Iterable[str] = (),
@@ -222,7 +226,7 @@ class Core:
         self.feed(event)
 
     def client(self, route: bytes, incarnation: int, worker: int = 0, scheduler: int = 0) -> int:
-        """A client joins that this scheduler has welcomed last. Returns its incarnation."""
+        """Let a client join whose last welcome came from this scheduler. Returns its incarnation."""
         self.hello(route, events.CLIENT, incarnation, worker=worker, scheduler=scheduler)
         return self._welcomed(route, incarnation)
 
@@ -231,7 +235,7 @@ class Core:
         route: bytes,
         incarnation: int,
         agent: int = 0,
-        capabilities: Iterable[Tuple[str, int]] = (),
+        capabilities: Iterable[tuple[str, int]] = (),
         running: Sequence[Row] = (),
         kinds: Iterable[str] = (),
     ) -> int:
@@ -297,7 +301,7 @@ class Core:
     def cancel(self, route: bytes, *ids: int, force: bool = False) -> None:
         self.feed(events.Cancel(route, array("q", ids), force))
 
-    def died(self, route: bytes, incarnation: int, running: Optional[Row] = None, peak_bytes: int = 0) -> None:
+    def died(self, route: bytes, incarnation: int, running: Row | None = None, peak_bytes: int = 0) -> None:
         client, task_id, attempt = running or (0, 0, 0)
         cause = "signal 9 (SIGKILL)"
         self.feed(events.WorkerDied(route, incarnation, 4711, cause, peak_bytes, client, task_id, attempt))
@@ -306,13 +310,13 @@ class Core:
         self.feed(events.Goodbye(route, "done"))
 
     def heartbeat(self, route: bytes, *workers: int) -> None:
-        """A heartbeat whose echo is taken."""
+        """Send a heartbeat and remove its echo from the sent effects."""
         self.feed(events.Heartbeat(route, 77, list(workers)))
         self.take_one("echo", route, 77)
 
     # ---------------------------------------------------------------------------------------------------------- states
 
-    def tables(self) -> Dict[str, int]:
+    def tables(self) -> dict[str, int]:
         """The sizes of all containers that must be empty when all peers have left."""
         scheduler = self.scheduler
         return {
@@ -358,20 +362,20 @@ def running(core: Core, task_id: int = 1, **options: Any) -> Row:
 
 
 def resolved(*ids: int, outcome: int = VALUE, body: bytes = b"", route: bytes = C) -> Sent:
-    """The effects that a client is sent when these tasks end alike."""
+    """The effects for a client when these tasks end with the same outcome."""
     return ("resolved", route, [(task_id, outcome, body) for task_id in ids])
 
 
-def dispatched(core: Core) -> Dict[bytes, int]:
+def dispatched(core: Core) -> dict[bytes, int]:
     """How many tasks went to each worker. Takes all effects."""
-    counts: Dict[bytes, int] = {}
+    counts: dict[bytes, int] = {}
     for sent in core.take():
         if sent[0] == "dispatch":
             counts[sent[1]] = counts.get(sent[1], 0) + len(sent[2])
     return counts
 
 
-def rows_of(core: Core) -> List[Row]:
+def rows_of(core: Core) -> list[Row]:
     """The names of all dispatched tasks. Takes all effects."""
     return [row[:3] for sent in core.take() if sent[0] == "dispatch" for row in sent[2]]
 

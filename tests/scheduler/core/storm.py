@@ -1,10 +1,11 @@
-"""Peers that mostly do what is right, and now and then what is wrong. A seed determines everything."""
+"""Peers that mostly follow the protocol, and sometimes violate it. A seed determines everything."""
 
 from __future__ import annotations
 
 import random
 from array import array
-from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from tests.scheduler.core.harness import MILLISECOND, VALUE, Core, Row, Sent, results_event, submit_event
 
@@ -29,7 +30,7 @@ INCARNATIONS = {
 DURATIONS = [*[1000] * 200, *[0, MILLISECOND, 10 * MILLISECOND] * 20, 1000 * MILLISECOND, (1 << 63) - 1]
 CAPABILITIES = [frozenset(), frozenset([("gpu", 1)]), frozenset([("gpu", 2), ("linux", 1)])]
 KINDS = [frozenset(), frozenset(), frozenset(["plain"]), frozenset(["other"]), frozenset(["plain", "other"])]
-OPTIONS: Dict[str, Sequence[Any]] = {
+OPTIONS: dict[str, Sequence[Any]] = {
     "priority": (0, 0, 1, -1),
     "depth": (0, 0, 1, 2),
     "retries": (-1, 0, 2),
@@ -38,12 +39,13 @@ OPTIONS: Dict[str, Sequence[Any]] = {
     "name": ("", "mine"),
     "stream_output": (False, True),
     "capabilities": CAPABILITIES,
+    "calls": (0, 1, 7, 1000),
 }
 
 Step = Callable[[bytes], events.Event]
 
 
-def columns(rows: Sequence[Row]) -> Tuple[array[int], array[int], array[int]]:
+def columns(rows: Sequence[Row]) -> tuple[array[int], array[int], array[int]]:
     clients, ids, attempts = zip(*rows)
     return array("q", clients), array("q", ids), array("I", attempts)
 
@@ -55,29 +57,29 @@ class Storm:
             client_timeout_seconds=30, worker_timeout_seconds=30, queue_size=20, task_retries=1, memory_limit_bytes=0
         )
         self.core = Core(limits)
-        self.held: Dict[bytes, List[Row]] = {}
+        self.held: dict[bytes, list[Row]] = {}
         """What went to each worker's connection and has not come back."""
-        self.asked: Dict[bytes, List[Row]] = {}
+        self.asked: dict[bytes, list[Row]] = {}
         """Of that what a retract names and has not been answered."""
-        self.endings: List[Tuple[int, Row]] = []
+        self.endings: list[tuple[int, Row]] = []
         """Workers that agents were asked to end, and the task."""
-        self.named: Dict[bytes, Set[Row]] = {}
+        self.named: dict[bytes, set[Row]] = {}
         """All that went to each worker's connection, or that it said to run."""
         self.next_id = 0
-        self.wanted: List[bytes] = []
+        self.wanted: list[bytes] = []
         """Connections that were asked for a hello."""
-        self.functions: List[events.Function] = []
+        self.functions: list[events.Function] = []
         """What clients that were just welcomed are about to send."""
-        self.known: Dict[bytes, Set[int]] = {}
+        self.known: dict[bytes, set[int]] = {}
         """What each worker's connection was sent of functions."""
-        self.workers: Dict[bytes, int] = {}
+        self.workers: dict[bytes, int] = {}
         """Which worker each connection is."""
-        self.hellos: Dict[bytes, events.Hello] = {}
+        self.hellos: dict[bytes, events.Hello] = {}
         """The last one on each connection; at most one a turn."""
-        self.transcript: List[Sent] = []
-        self.kinds: Dict[str, int] = {}
+        self.transcript: list[Sent] = []
+        self.kinds: dict[str, int] = {}
         """How many effects of each kind there were."""
-        self.steps: Dict[int, Sequence[Step]] = {
+        self.steps: dict[int, Sequence[Step]] = {
             events.CLIENT: (self.function, self.function, *[self.submit] * 3, self.cancel, self.forget, self.received),
             events.WORKER: (*[self.results] * 3, self.started, self.retracted, self.output),
             events.AGENT: (self.died, self.beat),
@@ -98,8 +100,8 @@ class Storm:
 
     def feed(self, *fed: events.Event) -> None:
         """In one turn, except for the first hello of a connection."""
-        turn: List[events.Event] = []
-        said: Set[bytes] = set()
+        turn: list[events.Event] = []
+        said: set[bytes] = set()
         for event in fed:
             if isinstance(event, events.Hello):
                 if event.route in said:
@@ -130,8 +132,8 @@ class Storm:
             return self.beat(route)
         return chance.choice(self.steps[role])(route)
 
-    def some(self, rows: List[Row], limit: int = 3) -> List[Row]:
-        """A few of these names, and now and then an invalid one."""
+    def some(self, rows: list[Row], limit: int = 3) -> list[Row]:
+        """A few of these names, and sometimes an invalid name."""
         taken = self.chance.sample(rows, min(len(rows), self.chance.randrange(limit + 1)))
         if not taken or self.chance.random() < 0.05:
             taken.append((self.chance.randrange(10, 45), self.chance.randrange(self.next_id + 1), 1))
@@ -163,7 +165,7 @@ class Storm:
                 event.running = [*event.running, *event.running]
         return event
 
-    def routes_of(self, worker: int) -> List[bytes]:
+    def routes_of(self, worker: int) -> list[bytes]:
         """The connections by which this worker has joined."""
         return [route for route, incarnation in self.workers.items() if incarnation == worker]
 
@@ -201,7 +203,7 @@ class Storm:
 
     @staticmethod
     def body(task_id: int) -> bytes:
-        """A payload of each task's own, so that a mixed-up payload shows."""
+        """A payload that is different for each task, so that a swapped payload is detected."""
         return b"%d" % task_id * (task_id % 3)
 
     def cancel(self, route: bytes) -> events.Event:
@@ -214,7 +216,7 @@ class Storm:
     def received(self, route: bytes) -> events.Event:
         return events.Received(route, self.chance.randrange(1 << self.chance.randrange(10, 22)))
 
-    def of_worker(self, route: bytes) -> List[Row]:
+    def of_worker(self, route: bytes) -> list[Row]:
         """The tasks that the worker of the nested client on this connection holds."""
         client = self.core.scheduler.tables.clients.by_route.get(route)
         return [] if client is None else [row for other in self.routes_of(client.worker) for row in self.held[other]]
@@ -240,6 +242,8 @@ class Storm:
         event = results_event(route, taken, self.chance.choice(DURATIONS), outcome, body)
         if self.chance.random() < 0.3:
             event.cpu_times = event.peaks = array("q", range(len(taken)))
+        if self.chance.random() < 0.5:
+            event.calls = array("I", [self.chance.choice((0, 1, 5, 7, 1 << 20)) for _ in taken])
         return event
 
     def started(self, route: bytes) -> events.Event:
@@ -313,7 +317,7 @@ class Storm:
                 self.endings.append((sent[2], sent[3]))
 
     def dispatched(self, route: bytes, sent: Sent) -> None:
-        rows: List[Tuple[Any, ...]] = sent[2]
+        rows: list[tuple[Any, ...]] = sent[2]
         for client, task_id, attempt, function, payload in rows:
             assert payload == self.body(task_id)
             assert function in self.known[route]

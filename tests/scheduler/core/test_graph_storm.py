@@ -1,4 +1,4 @@
-"""Graphs whose results stay on hosts, from seeds: workers, agents and clients come, go and contradict one another.
+"""Graphs whose results stay on hosts, from seeds. Workers, agents and clients join, leave and contradict one another.
 
 The tables are recounted after each event. Runs under PyPy and CPython. A failing seed is named by its test.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 from array import array
-from typing import Any, Dict, List, Sequence, Set, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from tests.scheduler.core.harness import MILLISECOND, SECOND, Core, results_event, submit_event
@@ -21,24 +22,25 @@ CLIENTS = {b"client 1": 11, b"client 2": 12}
 AGENTS = {b"agent 1": 31, b"agent 2": 32}
 WORKERS = {b"worker 1": (21, 31), b"worker 2": (22, 31), b"worker 3": (23, 32), b"worker 4": (24, 0)}
 GPU = frozenset([("gpu", 1)])
+CALLS = events.Options(calls=7)
 FRAMES = [b"pickle", b"b" * LARGE_BYTES]
 
-Name = Tuple[int, int]
+Name = tuple[int, int]
 
 
 class GraphStorm:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.core = Core(Limits(client_timeout_seconds=30, worker_timeout_seconds=30, queue_size=5))
-        self.rows: Dict[bytes, Dict[int, Tuple[List[int], int, events.Options]]] = {route: {} for route in CLIENTS}
+        self.rows: dict[bytes, dict[int, tuple[list[int], int, events.Options]]] = {route: {} for route in CLIENTS}
         """What each client has submitted: inputs, keep, options by id."""
-        self.open: Dict[bytes, Set[int]] = {route: set() for route in CLIENTS}
-        self.held: Dict[bytes, List[Tuple[int, int, int]]] = {}
-        self.wanted: Dict[bytes, List[Name]] = {}
+        self.open: dict[bytes, set[int]] = {route: set() for route in CLIENTS}
+        self.held: dict[bytes, list[tuple[int, int, int]]] = {}
+        self.wanted: dict[bytes, list[Name]] = {}
         """What each agent was asked for."""
-        self.here: Set[bytes] = set()
+        self.here: set[bytes] = set()
         self.next_id = 1
-        self.kinds: Dict[str, int] = {}
+        self.kinds: dict[str, int] = {}
         self.lost = 0
 
     def step(self) -> None:
@@ -108,6 +110,8 @@ class GraphStorm:
             inputs = [self.chance.choice(kept) for _ in range(self.chance.randrange(4))] if kept else []
             keep = self.chance.choice((events.KEEP_YES, events.KEEP_YES, events.KEEP_BOTH, events.KEEP_NO))
             options = events.Options(capabilities=GPU) if self.chance.random() < 0.2 else events.DEFAULT_OPTIONS
+            if keep == events.KEEP_NO and self.chance.random() < 0.5:
+                options = CALLS
             self.rows[route][task_id] = inputs, keep, options
         self.open[route].update(ids)
         self.again(route, ids)
@@ -115,7 +119,7 @@ class GraphStorm:
 
     def again(self, route: bytes, ids: Any) -> None:
         """Submit these tasks and their inputs again, and release the kept results."""
-        needed: Set[int] = set()
+        needed: set[int] = set()
         stack = list(ids)
         while stack:
             task_id = stack.pop()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Set
-
 import pytest
 from tests.wire.vectors import ALL
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
+from scaler_scheduler.daemon.client_files import ClientFiles
 from scaler_scheduler.daemon.message_pump import BLOCKED_MESSAGES, DRAIN_MESSAGES, MessagePump
 from scaler_scheduler.daemon.throttle import BLOCK_SECONDS, BURST_SECONDS, Throttle
 from scaler_scheduler.publish.snapshots import Traffic
@@ -32,26 +31,26 @@ class Port:
     """A router for the pump: messages that wait, and messages that were sent."""
 
     def __init__(self) -> None:
-        self.waiting: List[List[bytes]] = []
-        self.sent: List[List[bytes]] = []
-        self.full: Set[bytes] = set()
+        self.waiting: list[list[bytes]] = []
+        self.sent: list[list[bytes]] = []
+        self.full: set[bytes] = set()
         """Connections with a full queue."""
-        self.stuck: Set[bytes] = set()
+        self.stuck: set[bytes] = set()
 
-    def receive(self) -> Optional[List[bytes]]:
+    def receive(self) -> list[bytes] | None:
         return self.waiting.pop(0) if self.waiting else None
 
     def user(self, route: bytes) -> str:
         return ""
 
-    def send(self, route: bytes, frames: List[bytes]) -> bool:
+    def send(self, route: bytes, frames: list[bytes]) -> bool:
         if route in self.full:
             self.stuck.add(route)
             return False
         self.sent.append([route, *frames])
         return True
 
-    def pop_stuck(self) -> Set[bytes]:
+    def pop_stuck(self) -> set[bytes]:
         stuck, self.stuck = self.stuck, set()
         return stuck
 
@@ -71,6 +70,7 @@ class Rig:
             self.traffic,
             identity=identity,
             throttle=self.throttle,
+            files=ClientFiles(self.core, None),
             clock=self.clock,
         )
 
@@ -90,7 +90,7 @@ class Rig:
         self.clock.now += seconds
         self.pump.release_blocked(self.clock.now)
 
-    def answers(self, route: bytes) -> List[int]:
+    def answers(self, route: bytes) -> list[int]:
         """The kinds of messages that were sent to a connection since the last call."""
         kinds = [Message.loads(frames[1]).__which__() for frames in self.port.sent if frames[0] == route]
         self.port.sent = [frames for frames in self.port.sent if frames[0] != route]
@@ -196,7 +196,7 @@ def test_repeated_flood_is_blocked_sooner(rig: Rig) -> None:
     assert len(rig.answers(BAD)) < first / 10
 
 
-def test_gone_connections_are_forgotten(rig: Rig) -> None:
+def test_ended_connections_are_forgotten(rig: Rig) -> None:
     rig.say(GOOD, "heartbeat", times=11_000)
     rig.pass_time(BLOCK_SECONDS)
     assert rig.throttle.awaiting_hello == {GOOD}

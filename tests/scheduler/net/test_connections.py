@@ -6,7 +6,8 @@ import os
 import select
 import socket
 import sys
-from typing import Any, Dict, Iterator, List
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from scaler_scheduler.net.connections import (
     connections_within_files,
 )
 
-LIMITS: Dict[str, Any] = {"total": 100, "per_address": 100, "per_second": 100, "idle_timeout_seconds": 60.0}
+LIMITS: dict[str, Any] = {"total": 100, "per_address": 100, "per_second": 100, "idle_timeout_seconds": 60.0}
 
 
 class Scene:
@@ -32,7 +33,7 @@ class Scene:
         self.family = family
         self.listener = Listener(is_for_peers=True)
         self.connections.on_listening(self.listener, self.bound.fileno())
-        self.accepted: List[socket.socket] = []
+        self.accepted: list[socket.socket] = []
 
     def connect(self, now: float = 0.0, source: str = "", seconds: float = 5.0) -> socket.socket:
         client = socket.socket(self.family)
@@ -54,14 +55,14 @@ class Scene:
 
 
 @pytest.fixture
-def scenes() -> Iterator[List[Scene]]:
-    made: List[Scene] = []
+def scenes() -> Iterator[list[Scene]]:
+    made: list[Scene] = []
     yield made
     for scene in made:
         scene.close()
 
 
-def tcp(scenes: List[Scene], **limits: Any) -> Scene:
+def tcp(scenes: list[Scene], **limits: Any) -> Scene:
     scenes.append(Scene(socket.AF_INET, ("127.0.0.1", 0), **limits))
     return scenes[-1]
 
@@ -77,7 +78,7 @@ def is_cut(client: socket.socket) -> bool:
         return False
 
 
-def test_connection_beyond_the_limit_is_cut(scenes: List[Scene]) -> None:
+def test_connection_beyond_the_limit_is_cut(scenes: list[Scene]) -> None:
     scene = tcp(scenes, total=2)
     with scene.connect() as first, scene.connect() as second, scene.connect() as third:
         assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
@@ -90,7 +91,7 @@ def test_connection_beyond_the_limit_is_cut(scenes: List[Scene]) -> None:
             assert not is_cut(fourth)
 
 
-def test_limit_of_one_address_does_not_affect_others(scenes: List[Scene]) -> None:
+def test_limit_of_one_address_does_not_affect_others(scenes: list[Scene]) -> None:
     scene = tcp(scenes, per_address=1)
     with scene.connect(source="127.0.0.2") as first, scene.connect(source="127.0.0.2") as second:
         with scene.connect(source="127.0.0.3") as other:
@@ -99,7 +100,7 @@ def test_limit_of_one_address_does_not_affect_others(scenes: List[Scene]) -> Non
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere they are cut")
-def test_address_that_connects_too_often_is_held(scenes: List[Scene]) -> None:
+def test_address_that_connects_too_often_is_held(scenes: list[Scene]) -> None:
     scene = tcp(scenes, per_second=2)
     begun = [scene.connect(10.0, "127.0.0.2") for _ in range(3)]
     assert not any(map(is_cut, begun)), "accepted connections are not cut"
@@ -121,7 +122,7 @@ def test_address_that_connects_too_often_is_held(scenes: List[Scene]) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere they are cut")
-def test_connections_that_end_at_once_are_counted_for_the_busiest_address(scenes: List[Scene]) -> None:
+def test_connections_that_end_at_once_are_counted_for_the_busiest_address(scenes: list[Scene]) -> None:
     scene = tcp(scenes, per_second=5)
     nothing = os.dup(scene.bound.fileno())
     os.close(nothing)
@@ -133,7 +134,7 @@ def test_connections_that_end_at_once_are_counted_for_the_busiest_address(scenes
         scene.connect(1.1, "127.0.0.3").close()
 
 
-def test_ipv6_limits_apply_to_networks(scenes: List[Scene]) -> None:
+def test_ipv6_limits_apply_to_networks(scenes: list[Scene]) -> None:
     try:
         scenes.append(Scene(socket.AF_INET6, ("::1", 0), per_second=1, per_address=2))
     except OSError:
@@ -150,14 +151,14 @@ def test_ipv6_limits_apply_to_networks(scenes: List[Scene]) -> None:
     second.close()
 
 
-def test_ipc_connections_count_only_in_the_total(scenes: List[Scene], tmp_path: Any) -> None:
+def test_ipc_connections_count_only_in_the_total(scenes: list[Scene], tmp_path: Any) -> None:
     scene = Scene(socket.AF_UNIX, str(tmp_path / "socket"), total=2, per_address=1, per_second=1)
     scenes.append(scene)
     with scene.connect(1.0) as first, scene.connect(1.0) as second, scene.connect(1.0) as third:
         assert [is_cut(each) for each in (first, second, third)] == [False, False, True]
 
 
-def test_ipc_monitor_can_connect_when_the_limit_is_reached(scenes: List[Scene], tmp_path: Any) -> None:
+def test_ipc_monitor_can_connect_when_the_limit_is_reached(scenes: list[Scene], tmp_path: Any) -> None:
     scene = Scene(socket.AF_UNIX, str(tmp_path / "monitor"), total=0)
     scenes.append(scene)
     scene.listener.is_for_peers = False
@@ -168,7 +169,7 @@ def test_ipc_monitor_can_connect_when_the_limit_is_reached(scenes: List[Scene], 
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="the system does not tell")
-def test_silent_connection_is_cut(scenes: List[Scene]) -> None:
+def test_silent_connection_is_cut(scenes: list[Scene]) -> None:
     scene = tcp(scenes, idle_timeout_seconds=0.3)
     with scene.connect(0.0) as silent, scene.connect(0.0) as speaking:
         let_pass(0.35)
@@ -188,14 +189,14 @@ def let_pass(seconds: float) -> None:
             silent.recv(1)
 
 
-def test_reused_descriptor_is_left_alone(scenes: List[Scene]) -> None:
+def test_reused_descriptor_is_left_alone(scenes: list[Scene]) -> None:
     scene, other = tcp(scenes, total=0), tcp(scenes)
     with other.connect() as client:
         scene.connections.on_accepted(scene.listener, other.accepted[0].fileno(), 0.0)
         assert not is_cut(client) and scene.connections.cut_count == 0
 
 
-def test_sockets_stay_non_blocking(scenes: List[Scene]) -> None:
+def test_sockets_stay_non_blocking(scenes: list[Scene]) -> None:
     """A blocking socket would stop ZeroMQ's thread. PyPy's socket objects make a socket blocking."""
     scene = tcp(scenes, per_second=1, idle_timeout_seconds=0.01)
     scene.bound.setblocking(False)
@@ -214,7 +215,7 @@ def test_sockets_stay_non_blocking(scenes: List[Scene]) -> None:
         client.close()
 
 
-def test_closed_listener_removes_its_connections(scenes: List[Scene]) -> None:
+def test_closed_listener_removes_its_connections(scenes: list[Scene]) -> None:
     scene = tcp(scenes)
     with scene.connect(), scene.connect():
         assert len(scene.connections) == 2

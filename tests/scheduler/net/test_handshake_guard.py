@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import socket
 import sys
-from typing import Any, Iterator, List, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.waiting import wait_until
 
 from scaler_scheduler.net.connections import ConnectionLimits, Connections, Listener
-from scaler_scheduler.net.handshake_guard import HANDSHAKE_SECONDS, MOST_BYTES, HandshakeGuard
+from scaler_scheduler.net.handshake_guard import HANDSHAKE_SECONDS, MAX_HANDSHAKE_BYTES, HandshakeGuard
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system has no such filter")
 
 GREETING = bytes(64)
 READY = bytes(43)
-MOST_PACKET = 64 << 10
+MAX_PACKET_BYTES = 64 << 10
 ALL = 4 << 20
 
 
@@ -28,9 +29,9 @@ class Scene:
         self.bound.listen(100)
         self.listener = Listener(is_for_peers=True, handshakes=HandshakeGuard(has_keys))
         self.connections.on_listening(self.listener, self.bound.fileno())
-        self.sockets: List[socket.socket] = [self.bound]
+        self.sockets: list[socket.socket] = [self.bound]
 
-    def connect(self, now: float = 0.0) -> Tuple[socket.socket, socket.socket]:
+    def connect(self, now: float = 0.0) -> tuple[socket.socket, socket.socket]:
         """Both ends of a connection. The accepted end is the second."""
         client = socket.socket(self.bound.family)
         self.sockets.append(client)
@@ -48,8 +49,8 @@ class Scene:
 
 
 @pytest.fixture
-def scenes() -> Iterator[List[Scene]]:
-    made: List[Scene] = []
+def scenes() -> Iterator[list[Scene]]:
+    made: list[Scene] = []
     yield made
     for scene in made:
         scene.close()
@@ -58,7 +59,7 @@ def scenes() -> Iterator[List[Scene]]:
 class Flow:
     """A stream of bytes that one end sends and the other end reads."""
 
-    def __init__(self, ends: Tuple[socket.socket, socket.socket]) -> None:
+    def __init__(self, ends: tuple[socket.socket, socket.socket]) -> None:
         self.client, self.accepted = ends
         self.sent = self.received = 0
 
@@ -81,7 +82,7 @@ class Flow:
         for _ in range(5):
             if self.advance():
                 return False
-        return 0 < self.received < MOST_BYTES + MOST_PACKET
+        return 0 < self.received < MAX_HANDSHAKE_BYTES + MAX_PACKET_BYTES
 
     def all_comes(self) -> None:
         wait_until(self.advance, 30)
@@ -90,7 +91,7 @@ class Flow:
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6], ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize("has_keys, sent", [(False, 108), (True, 301)])
 def test_filter_is_removed_after_more_bytes_than_a_handshake(
-    scenes: List[Scene], has_keys: bool, sent: int, family: Any
+    scenes: list[Scene], has_keys: bool, sent: int, family: Any
 ) -> None:
     try:
         scene = Scene(has_keys, family)
@@ -107,7 +108,7 @@ def test_filter_is_removed_after_more_bytes_than_a_handshake(
     assert len(scene.listener.handshakes) == 0
 
 
-def test_filters_are_removed_when_all_handshakes_have_succeeded(scenes: List[Scene]) -> None:
+def test_filters_are_removed_when_all_handshakes_have_succeeded(scenes: list[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     silent, _ = scene.connect()
@@ -122,7 +123,7 @@ def test_filters_are_removed_when_all_handshakes_have_succeeded(scenes: List[Sce
     assert len(scene.listener.handshakes) == 1
 
 
-def test_ambiguous_success_removes_no_filter(scenes: List[Scene]) -> None:
+def test_ambiguous_success_removes_no_filter(scenes: list[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     one, other = Flow(scene.connect()), Flow(scene.connect())
@@ -139,7 +140,7 @@ def test_ambiguous_success_removes_no_filter(scenes: List[Scene]) -> None:
     assert other.is_held()
 
 
-def test_success_of_an_ended_connection_removes_no_filter(scenes: List[Scene]) -> None:
+def test_success_of_an_ended_connection_removes_no_filter(scenes: list[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     flow = Flow(scene.connect())
@@ -157,7 +158,7 @@ def test_success_of_an_ended_connection_removes_no_filter(scenes: List[Scene]) -
     assert flow.is_held()
 
 
-def test_late_event_does_not_release_the_next_connection(scenes: List[Scene]) -> None:
+def test_late_event_does_not_release_the_next_connection(scenes: list[Scene]) -> None:
     scene = Scene(True)
     scenes.append(scene)
     flow = Flow(scene.connect())
@@ -166,7 +167,7 @@ def test_late_event_does_not_release_the_next_connection(scenes: List[Scene]) ->
     assert flow.is_held()
 
 
-def test_old_connections_are_released_or_cut(scenes: List[Scene]) -> None:
+def test_old_connections_are_released_or_cut(scenes: list[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     slow, old = Flow(scene.connect()), Flow(scene.connect())
@@ -183,7 +184,7 @@ def test_old_connections_are_released_or_cut(scenes: List[Scene]) -> None:
     assert "127.0.0.1 does not speak ZMTP 3, and was cut" in scene.connections.pop_log_lines()[0]
 
 
-def test_listener_filter_lets_a_hello_through(scenes: List[Scene]) -> None:
+def test_listener_filter_lets_a_hello_through(scenes: list[Scene]) -> None:
     scene = Scene(False)
     scenes.append(scene)
     client, accepted = scene.connect()

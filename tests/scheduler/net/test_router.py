@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-import typing
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 import pytest
 import zmq
@@ -18,20 +18,20 @@ from scaler_scheduler.net.router import Router, ZmqContext
 from scaler_scheduler.net.zap import new_key_pair
 
 SECONDS = 30
-ARGUMENTS: Dict[str, Tuple[int, ...]] = {"wait_up_to": (1,)}
+ARGUMENTS: dict[str, tuple[int, ...]] = {"wait_up_to": (1,)}
 """The arguments of methods, by name."""
 
 
-def receiving_methods() -> List[str]:
+def receiving_methods() -> list[str]:
     """The public methods of the router that return a message."""
     methods = inspect.getmembers(Router, lambda each: callable(each) or isinstance(each, property))
-    wanted = (List[bytes], Optional[List[bytes]])
+    wanted = ("list[bytes]", "list[bytes] | None")
     return [
         name
         for name, method in methods
         if not name.startswith("_")
         and not isinstance(method, property)
-        and typing.get_type_hints(method).get("return") in wanted
+        and inspect.signature(method).return_annotation in wanted
     ]
 
 
@@ -40,7 +40,7 @@ class Access:
 
     def __init__(self) -> None:
         self.public, self.secret = new_key_pair()
-        self.allowed: typing.FrozenSet[bytes] = frozenset()
+        self.allowed: frozenset[bytes] = frozenset()
 
     def user(self, domain: bytes, key: bytes) -> bytes:
         return key.hex().encode()
@@ -53,7 +53,7 @@ class Scene:
         self.router = self._context.bind_router(parse_bind_address("tcp://127.0.0.1:*"), 1 << 20)
         self._peers: Any = zmq.Context()
 
-    def peer(self) -> Tuple[Any, bytes]:
+    def peer(self) -> tuple[Any, bytes]:
         """A connected socket and its user."""
         peer = self._peers.socket(zmq.DEALER)
         public, secret = new_key_pair()
@@ -62,10 +62,10 @@ class Scene:
         peer.connect(str(self.router.address))
         return peer, public.hex().encode()
 
-    def next(self, way: str) -> List[bytes]:
+    def next(self, way: str) -> list[bytes]:
         """The next message that this method returns."""
         for _ in range(SECONDS * 1000):
-            frames: Optional[List[bytes]] = getattr(self.router, way)(*ARGUMENTS.get(way, ()))
+            frames: list[bytes] | None = getattr(self.router, way)(*ARGUMENTS.get(way, ()))
             if frames is not None:
                 return frames
             self.router._socket.poll(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from typing import List
 
 import pytest
 
@@ -19,7 +18,7 @@ def network(address: str) -> bytes:
     return packed if len(packed) == 4 else packed[:8]
 
 
-def passes(networks: List[bytes], source: str, flags: int) -> bool:
+def passes(networks: list[bytes], source: str, flags: int) -> bool:
     """Whether a TCP packet with these flags passes. Interprets the instructions of classic BPF that the filters use."""
     address = ipaddress.ip_address(source)
     if address.version == 4:
@@ -30,7 +29,7 @@ def passes(networks: List[bytes], source: str, flags: int) -> bool:
     return lets_through(syn_filter._hold_program(networks), header, segment)
 
 
-def lets_through(program: List[syn_filter.Instruction], header: bytes, segment: bytes) -> bool:
+def lets_through(program: list[syn_filter.Instruction], header: bytes, segment: bytes) -> bool:
     """Run the program on a packet: IP header and TCP segment."""
     assert len(program) <= 4096, "the system accepts no longer programs"
     position = accumulator = index = 0
@@ -86,9 +85,9 @@ def test_first_packets_of_held_networks_are_dropped(source: str, is_held: bool) 
 
 
 def test_too_many_networks_hold_all() -> None:
-    most = [network(f"10.0.{number}.1") for number in range(syn_filter.MOST_NETWORKS)]
+    most = [network(f"10.0.{number}.1") for number in range(syn_filter.MAX_NETWORKS)]
     assert not passes(most, "10.0.63.1", SYN) and passes(most, "10.0.64.1", SYN) and passes(most, "::1", SYN)
-    ipv6_rules = [network(f"2001:db8:{number}::") for number in range(syn_filter.MOST_NETWORKS)]
+    ipv6_rules = [network(f"2001:db8:{number}::") for number in range(syn_filter.MAX_NETWORKS)]
     assert not passes(ipv6_rules, "2001:db8:63::1", SYN) and passes(ipv6_rules, "10.0.0.1", SYN)
     assert not passes([*most, network("10.1.0.1")], "10.2.0.1", SYN)
 

@@ -6,12 +6,12 @@ import itertools
 from dataclasses import replace
 from typing import TypeVar
 
-from scaler_client.protocol.messages import HeartbeatEcho, Hello, Message, Role, TaskName, Welcome
+from scaler_client.commands.object_files import ObjectName
+from scaler_client.protocol.messages import HeartbeatEcho, Hello, Message, Role, TaskAttempt, Welcome
 from scaler_worker.agent.effects import Effect, Exit, Log, Send, SendHeartbeat, StartWorker
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import ProcessEnded
 from scaler_worker.fork_server.state_page import WorkerState
-from scaler_worker.task_rows import ObjectName
 
 HELLO = Hello(Role.AGENT, 77, "3.12.1", "0.1.0", "host", 1234, "host-1234")
 AGAIN = replace(HELLO, scheduler=5000)
@@ -20,7 +20,7 @@ WELCOME = Welcome(1, "0.9", 5000, 60.0)
 IDLE = WorkerState(ready=True)
 UNREADY = WorkerState()
 BUSY = WorkerState(4, 55, 2, ready=True)
-TASK: TaskName = (4, 55, 2)
+TASK: TaskAttempt = (4, 55, 2)
 MIB = 1 << 20
 T = TypeVar("T")
 

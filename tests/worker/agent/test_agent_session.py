@@ -19,7 +19,7 @@ from scaler_client.protocol.messages import (
     Welcome,
     WorkerDied,
 )
-from scaler_worker.agent.effects import Effect, EndWorker, Exit, Log, Send, SendHeartbeat, StartWorker
+from scaler_worker.agent.effects import Effect, Exit, Log, Send, SendHeartbeat, SignalWorker, StartWorker
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import DAMAGED, DAMAGED_STATUS, SCHEDULER_LOST_STATUS
 from scaler_worker.fork_server.state_page import WorkerState
@@ -45,7 +45,7 @@ def test_a_rejected_agent_logs_it_once_and_logs_its_acceptance() -> None:
     line = "the scheduler does not accept this agent yet; the agent keeps trying: there are 2 peers already"
     assert lines(host.receive(error), logging.WARNING) == [line]
     assert lines(host.receive(error), logging.WARNING) == []
-    assert lines(host.receive(WELCOME), logging.WARNING) == [], "that it is welcome is said anyway"
+    assert lines(host.receive(WELCOME), logging.WARNING) == [], "the welcome is logged anyway, but not as a warning"
     host.receive(HelloWanted())
     assert lines(host.receive(error), logging.WARNING) == [line]
     assert lines(host.receive(WELCOME), logging.WARNING) == ["the scheduler at tcp://s:1 accepts this agent now"]
@@ -84,7 +84,7 @@ def test_hello_wanted_is_answered_at_once_and_only_once() -> None:
 def test_the_agent_continues_with_a_new_scheduler() -> None:
     host = Host()
     effects = host.receive(Welcome(1, "0.9", 6000, 60.0))
-    assert sent(effects) == [] and only(StartWorker, effects) == [] and only(EndWorker, effects) == []
+    assert sent(effects) == [] and only(StartWorker, effects) == [] and only(SignalWorker, effects) == []
     assert "new one" in lines(effects, logging.WARNING)[0]
 
 
@@ -167,7 +167,7 @@ def test_a_worker_killed_in_its_first_second_after_it_was_ready_did_not_fail_to_
         assert only(StartWorker, host.ends(incarnation, status=-9, state=IDLE))
 
 
-def test_a_process_that_cannot_be_made_is_repeated_and_not_reported() -> None:
+def test_a_failed_start_of_a_process_is_repeated_and_not_reported() -> None:
     host = Host(workers=1)
     error = "could not be started: [Errno 11] Resource temporarily unavailable"
     effects = host.ends(101, error=error)
@@ -187,7 +187,7 @@ def test_a_worker_that_lost_the_scheduler_is_no_death() -> None:
 def test_stop_ends_workers_then_says_goodbye_then_exits() -> None:
     host = Host(workers=2)
     effects = host.session.stop("SIGTERM", host.now)
-    assert only(EndWorker, effects) == [EndWorker(101, kill=False), EndWorker(102, kill=False)]
+    assert only(SignalWorker, effects) == [SignalWorker(101, kill=False), SignalWorker(102, kill=False)]
     assert only(SendHeartbeat, effects) == [SendHeartbeat(1, ((101, 1010), (102, 1020)), is_retiring=True)]
     assert host.echo() == host.ends(101) == []
     effects = host.ends(102, status=-15)
@@ -198,8 +198,8 @@ def test_stop_ends_workers_then_says_goodbye_then_exits() -> None:
 def test_stop_kills_after_the_grace_and_then_leaves() -> None:
     host = Host(workers=1)
     host.session.stop("SIGTERM", host.now)
-    assert only(EndWorker, host.at(1.99)) == []
-    assert only(EndWorker, host.at(2.0)) == [EndWorker(101, kill=True)]
+    assert only(SignalWorker, host.at(1.99)) == []
+    assert only(SignalWorker, host.at(2.0)) == [SignalWorker(101, kill=True)]
     effects = host.at(5.0)
     assert host.now - 1000.0 < 4.0
     assert effects[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]
@@ -208,7 +208,7 @@ def test_stop_kills_after_the_grace_and_then_leaves() -> None:
 def test_a_second_signal_kills_at_once() -> None:
     host = Host(workers=1)
     host.session.stop("SIGINT", host.now)
-    assert host.session.stop("SIGINT", host.now) == [EndWorker(101, kill=True)]
+    assert host.session.stop("SIGINT", host.now) == [SignalWorker(101, kill=True)]
     assert host.ends(101, status=-9) == []
     assert host.echo()[-1] == Exit(0)
 
@@ -223,10 +223,10 @@ def test_stop_while_a_worker_waits_to_be_started_again() -> None:
 def test_no_scheduler_for_the_death_timeout() -> None:
     host = Host(workers=1, death_timeout=30.0, welcomed=False)
     effects = host.at(29.9)
-    assert len(lines(effects, logging.WARNING)) == 1, "silence is told once"
+    assert len(lines(effects, logging.WARNING)) == 1, "silence is logged once"
     effects = host.at(30.0)
     assert lines(effects, logging.ERROR) == ["no scheduler answered at tcp://s:1 for 30 s: giving up"]
-    assert only(EndWorker, effects) == [EndWorker(101, kill=False)]
+    assert only(SignalWorker, effects) == [SignalWorker(101, kill=False)]
     assert host.ends(101)[-1] == Exit(1)
 
 
@@ -243,7 +243,7 @@ def test_time_while_the_agent_was_stopped_is_no_silence() -> None:
     host = Host(workers=1, death_timeout=30.0)
     host.with_echoes_until(10.0)
     host.now += 600.0
-    assert only(EndWorker, host.session.tick(host.now)) == []
+    assert only(SignalWorker, host.session.tick(host.now)) == []
     assert len(lines(host.at(641.0), logging.ERROR)) == 1, "but silence after it is"
 
 
@@ -258,7 +258,7 @@ def test_refused_names_both_versions_and_exits_with_status_1() -> None:
 def test_after_the_schedulers_goodbye_the_agent_waits_for_another() -> None:
     host = Host(workers=1)
     effects = host.receive(Goodbye("SIGTERM"))
-    assert only(EndWorker, effects) == []
+    assert only(SignalWorker, effects) == []
     assert "SIGTERM" in lines(effects, logging.WARNING)[0]
     assert sent(host.at(2.5)) == [AGAIN]
 

@@ -8,15 +8,15 @@ import pytest
 from tests.worker.agent.agent_host import AGAIN, BUSY, HELLO, IDLE, MIB, TASK, UNREADY, Host, lines, only, sent
 
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskName, Welcome, WorkerDied
+from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, HelloWanted, TaskAttempt, Welcome, WorkerDied
 from scaler_worker.agent.effects import (
     Effect,
-    EndWorker,
     Exit,
     MeasureMemory,
     Send,
     SendHeartbeat,
     SendObjects,
+    SignalWorker,
     StartWorker,
 )
 from scaler_worker.fork_server.process_events import PRELOAD_FAILED_STATUS
@@ -27,7 +27,7 @@ from scaler_worker.fork_server.state_page import WorkerState
 
 def test_the_cause_of_a_failed_start_is_logged_once_in_one_line() -> None:
     host = Host(workers=1)
-    state = WorkerState(last_words="ValueError: no (/x.py:3)")
+    state = WorkerState(start_error="ValueError: no (/x.py:3)")
     effects = host.ends(101, status=1, state=state)
     line = "worker w0 (process 1010) failed to start: ValueError: no (/x.py:3); trying again, at most 5 s apart"
     assert lines(effects, logging.ERROR) == [line]
@@ -38,12 +38,12 @@ def test_the_cause_of_a_failed_start_is_logged_once_in_one_line() -> None:
 def test_a_start_that_fails_late_is_a_failed_start() -> None:
     host = Host(workers=1)
     host.with_echoes_until(60.0)
-    assert lines(host.ends(101, status=1, state=WorkerState(last_words="E")), logging.ERROR)
-    assert only(StartWorker, host.ends(102, status=1, state=WorkerState(last_words="E"))) == []
+    assert lines(host.ends(101, status=1, state=WorkerState(start_error="E")), logging.ERROR)
+    assert only(StartWorker, host.ends(102, status=1, state=WorkerState(start_error="E"))) == []
 
 
 def preload_fails(host: Host, incarnation: int) -> list[Effect]:
-    state = WorkerState(last_words="--preload a:b: ValueError: no (/x.py:3)")
+    state = WorkerState(start_error="--preload a:b: ValueError: no (/x.py:3)")
     return host.ends(incarnation, status=PRELOAD_FAILED_STATUS, state=state)
 
 
@@ -53,7 +53,7 @@ def test_a_preload_that_fails_in_the_first_worker_ends_the_agent() -> None:
     effects = preload_fails(host, 101)
     line = "the first worker could not be prepared: --preload a:b: ValueError: no (/x.py:3): giving up"
     assert lines(effects, logging.ERROR) == [line]
-    assert only(EndWorker, effects) == [EndWorker(102, kill=False)]
+    assert only(SignalWorker, effects) == [SignalWorker(102, kill=False)]
     effects = preload_fails(host, 102) + host.echo()
     assert sent(effects) == [Goodbye("preload failed")]
     assert only(Exit, effects) == [Exit(1)]
@@ -77,19 +77,19 @@ def test_a_preload_that_has_worked_before_is_repeated() -> None:
 # --------------------------------------------------------------------------------------------------- tasks to be ended
 
 
-def end_worker(incarnation: int, task: TaskName = TASK) -> messages.EndWorker:
+def end_worker(incarnation: int, task: TaskAttempt = TASK) -> messages.EndWorker:
     return messages.EndWorker(incarnation, task, "cancelled")
 
 
 def test_a_worker_that_runs_the_task_is_killed_with_the_reason() -> None:
     host = Host()
     host.states[1] = BUSY
-    assert host.receive(end_worker(102)) == [EndWorker(102, kill=True)]
+    assert host.receive(end_worker(102)) == [SignalWorker(102, kill=True)]
     effects = host.ends(102, status=-9, state=BUSY, peak=5 * MIB)
     assert sent(effects) == [WorkerDied(102, 1020, "stopped: cancelled", 5 * MIB, *TASK)]
     assert "died: stopped: cancelled, peak memory 5 MiB" in lines(effects, logging.INFO)[0]
     assert only(StartWorker, effects) == [StartWorker(1, "w1", 103)]
-    assert sent(host.ends(103, status=-9)) == [WorkerDied(103, 1030, "signal 9 (SIGKILL)")], "the next one anew"
+    assert sent(host.ends(103, status=-9)) == [WorkerDied(103, 1030, "signal 9 (SIGKILL)")], "a new death"
 
 
 @pytest.mark.parametrize("state", [IDLE, UNREADY, WorkerState(5, 55, 2), WorkerState(4, 56, 2), WorkerState(4, 55, 3)])
@@ -120,7 +120,7 @@ def test_a_repeated_order_to_end_a_worker_changes_nothing() -> None:
     host = Host()
     host.states[0] = BUSY
     for _ in range(2):
-        assert host.receive(end_worker(101)) == [EndWorker(101, kill=True)]
+        assert host.receive(end_worker(101)) == [SignalWorker(101, kill=True)]
     assert len(sent(host.ends(101, status=-9, state=BUSY))) == 1
 
 
@@ -138,7 +138,7 @@ def test_a_worker_above_the_memory_limit_is_killed() -> None:
     host = Host(memory_limit=512 * MIB)
     host.states[0] = BUSY
     effects = host.measure((101, 600 * MIB), (102, 512 * MIB))
-    assert effects == [EndWorker(101, kill=True)]
+    assert effects == [SignalWorker(101, kill=True)]
     assert host.measure((101, 700 * MIB)) == [], "one kill is enough"
     effects = host.ends(101, status=-9, state=BUSY, peak=700 * MIB)
     cause = "memory limit of 512 MiB exceeded: 600 MiB"
@@ -149,7 +149,7 @@ def test_a_worker_above_the_memory_limit_is_killed() -> None:
 def test_a_task_that_began_after_the_measurement_is_not_blamed() -> None:
     host = Host(memory_limit=512 * MIB)
     host.with_echoes_until(5.0)
-    assert host.measure((101, 600 * MIB)) == [EndWorker(101, kill=True)]
+    assert host.measure((101, 600 * MIB)) == [SignalWorker(101, kill=True)]
     effects = host.ends(101, status=-9, state=BUSY)
     assert sent(effects) == [WorkerDied(101, 1010, "memory limit of 512 MiB exceeded: 600 MiB")]
     assert only(StartWorker, effects) and lines(effects, logging.ERROR) == []
@@ -199,10 +199,13 @@ def test_a_new_connection_without_a_welcome_gets_one_hello() -> None:
 
 
 def busy_host() -> Host:
-    """An agent that was told to end while a worker ran a task."""
+    """An agent that was ended while a worker ran a task."""
     host = Host(workers=2)
     host.states[0] = BUSY
-    assert only(EndWorker, host.session.stop("SIGTERM", host.now)) == [EndWorker(101, False), EndWorker(102, False)]
+    assert only(SignalWorker, host.session.stop("SIGTERM", host.now)) == [
+        SignalWorker(101, False),
+        SignalWorker(102, False),
+    ]
     host.at(0.5)
     assert host.ends(102) == []
     return host
@@ -251,7 +254,7 @@ def test_an_ending_agent_renews_leases_until_the_end() -> None:
 
 def test_the_goodbye_covers_workers_that_were_killed() -> None:
     host = busy_host()
-    assert EndWorker(101, kill=True) in host.at(2.0)
+    assert SignalWorker(101, kill=True) in host.at(2.0)
     assert host.ends(101, status=-9, state=BUSY) == [], "no death: the task counts none"
     host.at(2.1)
     assert host.echo()[-2:] == [Send(Goodbye("SIGTERM")), Exit(0)]

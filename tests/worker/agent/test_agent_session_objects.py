@@ -20,7 +20,6 @@ from scaler_client.protocol.messages import (
 )
 from scaler_worker.agent.effects import (
     Effect,
-    EndWorker,
     Exit,
     Log,
     MarkObjectLost,
@@ -28,6 +27,7 @@ from scaler_worker.agent.effects import (
     Send,
     SendHeartbeat,
     SendObjects,
+    SignalWorker,
     WriteObject,
 )
 
@@ -50,6 +50,17 @@ def test_an_object_is_written_once() -> None:
     assert host.receive(an_object(7)) == [], "as it comes again after a lost connection"
     assert host.receive(an_object(7, ANOTHER)) == [WriteObject((ANOTHER, 7), FRAMES)]
     assert host.session.object_written((CLIENT, 7)) == []
+
+
+def test_a_file_of_the_scheduler_is_linked() -> None:
+    host = Host()
+    sent = Object(7, (), CLIENT, "name", file_bytes=1_000_000)
+    [write] = host.receive(sent)
+    assert write == WriteObject((CLIENT, 7), (), scheduler=write.scheduler) and write.scheduler
+    assert host.session.object_bytes == 1_000_000
+    assert host.receive(sent) == [], "as it comes again after a lost connection"
+    assert host.receive(forget(7)) == [RemoveObjects(((CLIENT, 7),))]
+    assert host.session.object_bytes == 0
 
 
 def test_an_object_is_removed_when_it_is_forgotten() -> None:
@@ -135,7 +146,7 @@ def test_objects_are_still_written_while_the_agent_ends() -> None:
 def test_a_shutdown_by_a_client_ends_the_agent() -> None:
     host = Host(workers=2)
     effects = host.receive(Shutdown())
-    assert only(EndWorker, effects) == [EndWorker(101, kill=False), EndWorker(102, kill=False)]
+    assert only(SignalWorker, effects) == [SignalWorker(101, kill=False), SignalWorker(102, kill=False)]
     assert host.receive(Shutdown()) == [], "no order to hurry"
     host.receive(Goodbye("shut down by a client"))
     assert host.ends(101) == []

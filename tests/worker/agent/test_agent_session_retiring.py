@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, Welcome
-from scaler_worker.agent.effects import EndWorker, Exit, Send, SendHeartbeat, StartWorker
+from scaler_worker.agent.effects import Exit, Send, SendHeartbeat, SignalWorker, StartWorker
 
 from .agent_host import BUSY, Host, only, sent
 
@@ -24,10 +24,10 @@ def leave(host: Host) -> None:
 def test_workers_end_when_the_scheduler_reports_them_drained() -> None:
     host = retiring()
     assert host.receive(HeartbeatEcho(1)) == []
-    assert only(EndWorker, host.with_echoes_until(10.0)) == []
-    assert only(EndWorker, host.receive(HeartbeatEcho(99, is_drained=True))) == [
-        EndWorker(101, kill=False),
-        EndWorker(102, kill=False),
+    assert only(SignalWorker, host.with_echoes_until(10.0)) == []
+    assert only(SignalWorker, host.receive(HeartbeatEcho(99, is_drained=True))) == [
+        SignalWorker(101, kill=False),
+        SignalWorker(102, kill=False),
     ]
     leave(host)
 
@@ -41,19 +41,19 @@ def test_heartbeats_of_a_retiring_agent_are_more_frequent() -> None:
 def test_tasks_may_run_for_the_retire_time_only() -> None:
     host = retiring(seconds=5.0)
     host.states[0] = BUSY
-    assert only(EndWorker, host.at(4.9)) == []
-    assert len(only(EndWorker, host.at(5.1))) == 2
+    assert only(SignalWorker, host.at(4.9)) == []
+    assert len(only(SignalWorker, host.at(5.1))) == 2
 
 
 def test_a_second_signal_ends_a_retiring_agent_at_once() -> None:
     host = retiring()
-    assert len(only(EndWorker, host.session.retire("SIGTERM", host.now))) == 2
+    assert len(only(SignalWorker, host.session.retire("SIGTERM", host.now))) == 2
     leave(host)
 
 
 def test_without_a_retire_time_the_agent_ends_at_once() -> None:
     host = Host(workers=2)
-    assert len(only(EndWorker, host.session.retire("SIGTERM", host.now))) == 2
+    assert len(only(SignalWorker, host.session.retire("SIGTERM", host.now))) == 2
     leave(host)
 
 
@@ -87,4 +87,4 @@ def test_a_retiring_agent_ends_with_its_last_worker() -> None:
 def test_a_retiring_agent_gives_up_a_lost_scheduler() -> None:
     host = retiring(seconds=1000.0, death_timeout=30.0)
     effects = host.at(31.0)
-    assert len(only(EndWorker, effects)) == 2
+    assert len(only(SignalWorker, effects)) == 2

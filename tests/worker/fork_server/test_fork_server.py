@@ -154,7 +154,7 @@ PRELOAD = "import importlib; importlib.import_module('no_such_module')"
 
 
 @pytest.mark.parametrize(
-    "does, last_words",
+    "does, start_error",
     [
         ("raise ValueError('two\\nlines')", r"ValueError: two lines \(<string>:1\)"),
         ("\n" + PRELOAD, r"ModuleNotFoundError: No module named 'no_such_module' \(<string>:2\)"),
@@ -165,17 +165,17 @@ PRELOAD = "import importlib; importlib.import_module('no_such_module')"
     ],
 )
 def test_the_reason_of_a_failed_start_is_in_the_slot(
-    page: StatePage, capfd: pytest.CaptureFixture[str], does: str, last_words: str
+    page: StatePage, capfd: pytest.CaptureFixture[str], does: str, start_error: str
 ) -> None:
     fork_server = ForkServer(stand_in, page)
     try:
         fork_server.start(2, worker(1, does))
-        assert Events(fork_server).ended(1).cause() == f"exit code {3 if not last_words else 1}"
+        assert Events(fork_server).ended(1).cause() == f"exit code {3 if not start_error else 1}"
     finally:
         fork_server.close()
     state = page.read(2)
-    assert re.fullmatch(last_words, state.last_words), state
-    assert state == WorkerState(last_words=state.last_words)
+    assert re.fullmatch(start_error, state.start_error), state
+    assert state == WorkerState(start_error=state.start_error)
     page.clear(2)
     assert page.read(2) == WorkerState()
     assert capfd.readouterr().err == ""
@@ -186,7 +186,7 @@ def test_a_failed_preload_has_a_status_of_its_own(fork_server: ForkServer, event
         0, worker(1, "from scaler_worker.fork_server.preload import preload\npreload('no_such_module:load')")
     )
     assert events.ended(1).status == PRELOAD_FAILED_STATUS
-    assert page.read(0).last_words.startswith("--preload no_such_module:load: ModuleNotFoundError: No module named")
+    assert page.read(0).start_error.startswith("--preload no_such_module:load: ModuleNotFoundError: No module named")
 
 
 def test_the_task_of_a_killed_worker_is_in_its_slot(fork_server: ForkServer, events: Events, page: StatePage) -> None:
@@ -207,11 +207,11 @@ def test_the_task_of_a_killed_worker_is_in_its_slot(fork_server: ForkServer, eve
     assert list(page.slot(1)) == [0] * state_page.SLOT_WORDS
 
 
-def test_last_words_of_any_length_and_kind(page: StatePage) -> None:
-    page.write_last_words(3, "." + 1000 * "é")
-    assert page.read(3).last_words == "." + 255 * "é" + "\ufffd"
-    page.write_last_words(2, "\udcff")
-    assert (page.read(2).last_words, page.read(1).last_words) == ("?", "")
+def test_start_errors_of_any_length_and_kind(page: StatePage) -> None:
+    page.write_start_error(3, "." + 1000 * "é")
+    assert page.read(3).start_error == "." + 255 * "é" + "\ufffd"
+    page.write_start_error(2, "\udcff")
+    assert (page.read(2).start_error, page.read(1).start_error) == ("?", "")
 
 
 class Changing:

@@ -139,14 +139,14 @@ def test_a_worker_writes_results_that_the_scheduler_asks_for(scheduler: FakeSche
         answers = scheduler.answers(3)
         assert [answers[number][0] for number in (10, 11, 12)] == [Outcome.STORED, Outcome.VALUE, Outcome.VALUE]
         assert files(tmp_path) == [f"{CLIENT:016x}-{10:016x}"] and answers[10][1] > size
-        scheduler.dispatch(4, (13, Ref()), inputs=[10], inputCounts=[1], shared=[2])
+        scheduler.dispatch(4, (13, Ref()), inputs=[10], inputCounts=[1], inputSources=[2])
         assert scheduler.answers(1) == {13: (Outcome.VALUE, (size, "memoryview", True))}
         scheduler.dispatch(3, (14, size), flags=[FLAG_MAY_STORE | FLAG_PROFILE])
         results = scheduler.receive("results")
         assert results["outcomes"] == [Outcome.STORED] and results["peaks"][0] > 0
-        scheduler.dispatch(4, (15, Ref()), inputs=[99], inputCounts=[1], shared=[2])
+        scheduler.dispatch(4, (15, Ref()), inputs=[99], inputCounts=[1], inputSources=[2])
         outcome, text = scheduler.answers(1)[15]
-        assert outcome == Outcome.INPUT_LOST and "is gone" in text
+        assert outcome == Outcome.INPUT_LOST and "was removed" in text
 
 
 def test_a_process_forked_by_a_task_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from tests.waiting import wait_until
 
+from scaler_client.commands.object_files import mark_lost, write_object
 from scaler_client.pickling import input_lookup
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
 from scaler_worker.objects import cache
 from scaler_worker.objects.cache import InputLostError, Inputs, ObjectCache
-from scaler_worker.objects.files import mark_lost, write_object
 from scaler_worker.objects.table import ABSENT, ObjectTable
 from scaler_worker.worker.executor import Executor
 
@@ -202,7 +202,7 @@ def test_a_forgotten_file_is_unmapped(store: Store) -> None:
     store.table.release()
     gc.collect()
     assert goes() is None
-    assert "no reference to it is left" in text_of(values)
+    assert "its last reference was deleted" in text_of(values)
 
 
 # ------------------------------------------------------------------------------------------------------ what is missing
@@ -238,7 +238,7 @@ def test_a_task_does_not_wait_for_a_missing_file_of_a_worker(store: Store) -> No
     store.table.expect_file((CLIENT, 7), has_file=True)
     assert store.inputs(7)(0) == [1]
     store.table.expect_file((CLIENT, 8), has_file=True)
-    assert "a worker has made its file, and the file is gone" in text_of(store.inputs(8))
+    assert "a worker has written its file, and the file was removed" in text_of(store.inputs(8))
 
 
 def test_a_file_that_never_comes_is_lost_after_a_while(store: Store, impatient: None) -> None:
@@ -270,7 +270,7 @@ def test_bytes_may_come_in_place_of_the_file(store: Store, waiting: Waiting) -> 
 
 def test_an_object_forgotten_during_the_wait_is_lost(store: Store, waiting: Waiting) -> None:
     store.table.forget([(CLIENT, 7)])
-    assert "no reference to it is left" in str(waiting.end())
+    assert "its last reference was deleted" in str(waiting.end())
 
 
 def test_a_missing_file_is_lost_when_the_worker_joins_again(store: Store, waiting: Waiting) -> None:

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from scaler_worker.objects.directory import ObjectDirectory, make_directory
-from scaler_worker.objects.files import write_object
+from scaler_client.commands.object_directory import ObjectDirectory, make_directory
+from scaler_client.commands.object_files import write_object
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no locks on directories")
 NAME = "scaler-000000000000004d"
 OWNER = """
 import sys
-from scaler_worker.objects.directory import make_directory
-from scaler_worker.objects.files import write_object
+from scaler_client.commands.object_directory import make_directory
+from scaler_client.commands.object_files import write_object
 directory = make_directory(int(sys.argv[2]), [sys.argv[1]])
 write_object(directory.path, (1, 2), [b"frame"])
 print(directory.path, flush=True)

@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from scaler_worker.objects.files import (
+from scaler_client.commands.object_files import (
     ALIGNMENT,
-    LONGEST_REASON,
-    ObjectLostError,
+    MAX_REASON_LENGTH,
     bytes_in,
+    link_object,
     mark_lost,
     objects_in,
-    read_object,
     remove_all,
     remove_files,
     remove_object,
     remove_unfinished,
     write_object,
 )
+from scaler_worker.objects.files import ObjectLostError, read_object
 
 NAME = (1 << 62, 7)
 FILE = "4000000000000000-0000000000000007"
@@ -48,6 +48,20 @@ def no_file_above(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_link_outlives_the_file(tmp_path: Path) -> None:
+    for folder in ("theirs", "ours"):
+        (tmp_path / folder).mkdir()
+    write_object(str(tmp_path / "theirs"), NAME, [b"p", b"q"])
+    write_object(str(tmp_path / "ours"), NAME, [b"an older one"])
+    link_object(str(tmp_path / "theirs"), str(tmp_path / "ours"), NAME)
+    remove_object(str(tmp_path / "theirs"), NAME)
+    assert read(tmp_path / "ours") == [b"p", b"q"]
+    with pytest.raises(FileNotFoundError):
+        link_object(str(tmp_path / "theirs"), str(tmp_path / "ours"), NAME)
+    assert read(tmp_path / "ours") == [b"p", b"q"]
+    assert os.listdir(tmp_path / "ours") == [FILE]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +137,7 @@ def test_the_reason_stands_in_the_place_of_a_missing_file(tmp_path: Path) -> Non
         read(tmp_path)
     remove_object(str(tmp_path), NAME)
     mark_lost(str(tmp_path), NAME, "x" * 1000)
-    with pytest.raises(ObjectLostError, match=f"^x{{{LONGEST_REASON}}}$"):
+    with pytest.raises(ObjectLostError, match=f"^x{{{MAX_REASON_LENGTH}}}$"):
         read(tmp_path)
 
 

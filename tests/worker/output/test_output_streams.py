@@ -105,7 +105,7 @@ def test_the_end_restores_the_streams(noted: Any, monkeypatch: pytest.MonkeyPatc
 
 
 class Pipe:
-    """A log that goes to a pipe; nobody reads it unless the test does."""
+    """A log that goes to a pipe. Only the test may read it."""
 
     def __init__(self) -> None:
         self.reader, writer = os.pipe()
@@ -154,7 +154,7 @@ def test_output_is_logged_at_any_level_of_the_worker(pipe: Pipe) -> None:
 
 
 def test_a_log_without_a_reader_blocks_no_task(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scaler_worker.output.log.MOST_WAITING", 100_000)
+    monkeypatch.setattr("scaler_worker.output.log.MAX_WAITING_CHARACTERS", 100_000)
     log = OutputLog()
     log.start()
     line = "x" * 1000

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import STANDARD_ERROR, STANDARD_OUTPUT, Output, TaskName
+from scaler_client.protocol.messages import STANDARD_ERROR, STANDARD_OUTPUT, Output, TaskAttempt
 from scaler_worker.fork_server.state_page import private_slot
 from scaler_worker.output import task_output
 from scaler_worker.output.task_output import OutputOrigin, TaskOutput
@@ -28,7 +28,7 @@ class FakeOrigins:
     def __init__(self) -> None:
         self.no_task = OutputOrigin(None, "host/1", False)
         self.now = origin(1)
-        self.over: set[TaskName | None] = set()
+        self.over: set[TaskAttempt | None] = set()
 
     def current(self) -> OutputOrigin:
         return self.now
@@ -100,7 +100,7 @@ def test_lines_go_to_the_log_and_to_the_client(bench: Bench) -> None:
     assert bench.sent() == []
 
 
-def test_output_is_not_sent_to_a_client_that_does_not_want_it(bench: Bench) -> None:
+def test_output_is_not_sent_to_a_client_that_does_not_show_it(bench: Bench) -> None:
     bench.origins.now = origin(1, is_streamed=False)
     bench.write("one\n")
     bench.origins.now = bench.origins.no_task
@@ -142,7 +142,7 @@ def test_a_redrawn_line_is_logged_once(bench: Bench) -> None:
 def test_an_endless_progress_bar_keeps_its_last_drawing(bench: Bench) -> None:
     for number in range(10_000):
         bench.write(f"\r{number} of 10000")
-    assert sum(map(len, bench.output._partial.values())) <= task_output.LONGEST_LINE
+    assert sum(map(len, bench.output._partial.values())) <= task_output.MAX_LINE_LENGTH
     bench.write("\n")
     assert bench.log.lines == ["f#1: 9999 of 10000"]
 
@@ -168,8 +168,8 @@ def test_endless_output_is_cut_off_and_reported(bench: Bench) -> None:
     for _ in range(20_000):
         bench.write(line)
     written = sum(map(len, bench.log.lines))
-    assert task_output.RESERVE <= written < task_output.RESERVE * 1.1
-    bench.now += task_output.RESUME / task_output.CHARACTERS_A_SECOND + 0.1
+    assert task_output.BURST_CHARACTERS <= written < task_output.BURST_CHARACTERS * 1.1
+    bench.now += task_output.RESUME_CHARACTERS / task_output.CHARACTERS_PER_SECOND + 0.1
     bench.write("again\n")
     *_, told, again = bench.log.lines
     kept = sum(line.endswith("x" * 1000) for line in bench.log.lines)
@@ -181,10 +181,10 @@ def test_dropped_output_is_reported_without_further_output(bench: Bench) -> None
     bench.write("z" * 50_000_000)
     assert bench.output.wants_ticks()
     bench.output.tick()
-    assert bench.log.lines[-1] == f"f#1! ... {50_000_000 - task_output.MOST_AT_ONCE} characters " + (
+    assert bench.log.lines[-1] == f"f#1! ... {50_000_000 - task_output.MAX_WRITE_CHARACTERS} characters " + (
         "of output were dropped: too much at once"
     )
-    assert len(bench.log.lines) == task_output.MOST_AT_ONCE // task_output.LONGEST_LINE + 1
+    assert len(bench.log.lines) == task_output.MAX_WRITE_CHARACTERS // task_output.MAX_LINE_LENGTH + 1
 
 
 def test_after_a_drop_all_output_is_dropped_and_counted_by_task(bench: Bench) -> None:
@@ -196,20 +196,22 @@ def test_after_a_drop_all_output_is_dropped_and_counted_by_task(bench: Bench) ->
     bench.output.tick()
     told = bench.log.lines[1:]
     assert told[0] == "f#1! ... 6 characters of output were dropped: too much at once"
-    assert len(told) == task_output.MOST_DROPPERS + 1
-    assert told[-1] == f"host/1! ... {6 * (299 - task_output.MOST_DROPPERS)} characters of output were dropped: " + (
+    assert len(told) == task_output.MAX_DROPPED_ORIGINS + 1
+    assert told[
+        -1
+    ] == f"host/1! ... {6 * (299 - task_output.MAX_DROPPED_ORIGINS)} characters of output were dropped: " + (
         "too much at once"
     )
 
 
 def test_unsent_output_beyond_the_limit_is_dropped(bench: Bench) -> None:
     line = "x" * 999 + "\n"
-    count = 2 * task_output.MOST_UNSENT_BYTES // 1000
+    count = 2 * task_output.MAX_UNSENT_BYTES // 1000
     for _ in range(count):
         bench.write(line)
     first, told = bench.sent()
     sent = first[3].count("\n") + 1
-    assert task_output.MOST_UNSENT_BYTES <= sent * 1000 < task_output.MOST_UNSENT_BYTES + 1000
+    assert task_output.MAX_UNSENT_BYTES <= sent * 1000 < task_output.MAX_UNSENT_BYTES + 1000
     assert told == (1, 1, "f#1", f"... {(count - sent) * 1000} bytes of output were not sent: too much at once")
     bench.write("again\n")
     assert bench.sent() == [(1, 0, "f#1", "again")]

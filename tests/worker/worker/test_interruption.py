@@ -17,7 +17,7 @@ from scaler_client.pickling import serializer
 from scaler_client.protocol.messages import Outcome
 from scaler_worker.fork_server.state_page import private_slot
 from scaler_worker.fork_server.worker_settings import WorkerSettings
-from scaler_worker.task_rows import Answer, name_of
+from scaler_worker.task_rows import Answer, attempt_of
 from scaler_worker.worker.process import Worker
 
 TASKS = 10_000
@@ -83,7 +83,7 @@ class Stopper:
             with self._worker.slot.connection.lock:
                 row = self._worker.session.running
                 if row is not None:
-                    self._worker.interruption.stop([name_of(row)])
+                    self._worker.interruption.stop([attempt_of(row)])
 
 
 def check(worker: Worker, answers: list[Answer]) -> None:

@@ -15,7 +15,7 @@ from scaler_worker.worker.connection import SocketConnection
 
 
 class Socket:
-    """Keeps what is sent."""
+    """Keeps the sent messages."""
 
     def __init__(self) -> None:
         self.sent: list[list[Any]] = []
@@ -35,7 +35,7 @@ class Session:
     def __init__(self, *outgoing: messages.Message) -> None:
         self._outgoing = outgoing
 
-    def take_outgoing(self) -> tuple[messages.Message, ...]:
+    def pop_outgoing(self) -> tuple[messages.Message, ...]:
         return self._outgoing
 
 

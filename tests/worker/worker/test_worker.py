@@ -161,7 +161,7 @@ def test_queued_tasks_are_retracted_during_a_long_task(scheduler: FakeScheduler,
     scheduler.dispatch(1, (12, 2), (13, 3), (14, 4))
     scheduler.retract(11, 12, 14)
     retracted = scheduler.receive("retracted")
-    assert (retracted["ids"], retracted["given"]) == ([11, 12, 14], [0, 1, 1])
+    assert (retracted["ids"], retracted["returned"]) == ([11, 12, 14], [0, 1, 1])
     GATES["open"].set()
     assert scheduler.answers(2) == {11: (0, "open"), 13: (0, 9)}
 
@@ -180,7 +180,7 @@ def test_a_task_with_the_flag_is_reported_as_it_starts(scheduler: FakeScheduler,
 
 
 def test_a_scheduler_restarted_during_a_long_task(scheduler: FakeScheduler, running: Running) -> None:
-    """Function numbers have new meanings. The running task goes on under its name; queued tasks are dropped."""
+    """Function numbers have new meanings. The running task continues under its name; queued tasks are dropped."""
     GATES["open"] = threading.Event()
     scheduler.welcome()
     scheduler.send_function(1, wait_at)

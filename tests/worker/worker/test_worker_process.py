@@ -20,6 +20,7 @@ from tests.worker.worker_process import (
     CHAIN,
     child,
     child_that_takes_long,
+    count_forks_that_survive_sigterm,
     fork_a_child_that,
     fork_a_child_that_waits,
     grow,
@@ -43,7 +44,7 @@ from tests.worker.worker_process import (
 )
 
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.protocol.messages import FLAG_PROFILE, Outcome
+from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_REPORT_START, Outcome
 from scaler_worker.fork_server.process_events import DAMAGED_STATUS
 
 
@@ -255,7 +256,7 @@ def test_many_parents_wait_at_once(scheduler: FakeScheduler, process: Any) -> No
 
 
 def test_sigterm_lets_the_running_task_finish(scheduler: FakeScheduler, process: subprocess.Popen[bytes]) -> None:
-    scheduler.dispatch(2, (10, 0.2), (11, 60.0))
+    scheduler.dispatch(2, (10, 2.0), (11, 60.0), flags=[FLAG_REPORT_START, 0])
     scheduler.await_start(10)
     process.terminate()
     assert scheduler.answers(1) == {10: (0, None)}
@@ -325,6 +326,13 @@ def test_a_forked_child_that_returns_from_its_task_ends(
     assert re.search(r"a child that task \S*fork_a_child_that has forked, returned from it: .* with status 0", told)
     assert "raised ValueError in it: it ends with status 1" in told and "ValueError: in the child" in told
     assert "the child is over" in told
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_sigterm_ends_a_process_that_a_task_has_just_forked(scheduler: FakeScheduler, process: Any) -> None:
+    scheduler.send_function(3, count_forks_that_survive_sigterm)
+    scheduler.dispatch(3, (10, 300))
+    assert scheduler.answers(1) == {10: (0, 0)}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

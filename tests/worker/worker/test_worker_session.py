@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_REPORT_START, TaskName
-from scaler_worker.task_rows import name_of
+from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_REPORT_START, TaskAttempt
+from scaler_worker.task_rows import attempt_of
 from scaler_worker.worker.session import WorkerSession
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1, agent=5)
@@ -23,7 +23,7 @@ def dispatch(*ids: int, client: int = 2) -> messages.Dispatch:
     return messages.Dispatch([client] * rows, list(ids), [1] * rows, [4] * rows, [b"payload"] * rows)
 
 
-def task(number: int, client: int = 2) -> TaskName:
+def task(number: int, client: int = 2) -> TaskAttempt:
     return client, number, 1
 
 
@@ -35,14 +35,14 @@ def queued(session: WorkerSession) -> list[int]:
 def session() -> WorkerSession:
     """A session that has joined."""
     session = WorkerSession(HELLO, 2.0, 0.0)
-    assert session.take_outgoing() == [HELLO]
+    assert session.pop_outgoing() == [HELLO]
     session.handle(WELCOME)
     return session
 
 
 def sent_by(session: WorkerSession) -> messages.Message:
     """The only outgoing message."""
-    (message,) = session.take_outgoing()
+    (message,) = session.pop_outgoing()
     return message
 
 
@@ -68,7 +68,7 @@ def test_only_rows_with_special_fields_are_longer(session: WorkerSession) -> Non
     assert [row[5:] for row in session.queue] == [
         (), (FLAG_PROFILE, 0, 0, (), ""), (), (), (0, 3, 0, (), ""), (0, 0, -2, (), ""), (), (0, 0, 0, (), "fit"),
     ]  # fmt: skip
-    assert [name_of(row) for row in session.queue] == [task(number) for number in range(10, 18)]
+    assert [attempt_of(row) for row in session.queue] == [task(number) for number in range(10, 18)]
 
 
 def test_a_task_from_queue_to_answer(session: WorkerSession) -> None:
@@ -86,7 +86,7 @@ def test_answers_go_out_as_one_batch(session: WorkerSession) -> None:
     session.answers.append((2, 10, 1, 0, 500, b"a"))
     session.answers.append((3, 5, 2, 1, 700, b"bb"))
     assert sent_by(session) == messages.Results([2, 3], [10, 5], [1, 2], [0, 1], [500, 700], [b"a", b"bb"])
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
 
 
 def test_costs_are_columns_of_batches_with_profiled_tasks(session: WorkerSession) -> None:
@@ -112,16 +112,16 @@ def test_started_is_sent_once_and_before_later_answers(session: WorkerSession) -
     session.started(row)
     session.started(row)
     session.finish(0, b"a", 500)
-    started, results = session.take_outgoing()
+    started, results = session.pop_outgoing()
     assert started == messages.Started([10], [2], [1]) and isinstance(results, messages.Results)
 
 
 def test_heartbeats(session: WorkerSession) -> None:
     session.tick(1.9)
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
     session.tick(2.0)
     session.tick(2.1)
-    assert session.take_outgoing() == [messages.Heartbeat(1)]
+    assert session.pop_outgoing() == [messages.Heartbeat(1)]
     assert session.next_deadline == 4.0
 
 
@@ -149,7 +149,7 @@ def test_tasks_that_have_begun_are_not_retracted(session: WorkerSession) -> None
     session.suspend()
     session.take()
     done, suspended, running, waiting, unknown = (task(number) for number in (10, 11, 12, 13, 99))
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(messages.Retract([done, suspended, running, waiting, unknown]))
     assert sent_by(session) == messages.Retracted([done, suspended, running, waiting, unknown], [0, 0, 0, 1, 0])
     assert session.running is not None and not session.queue
@@ -159,7 +159,7 @@ def test_a_task_is_retracted_once(session: WorkerSession) -> None:
     session.handle(dispatch(10))
     session.handle(messages.Retract([task(10)]))
     session.handle(messages.Retract([task(10)]))
-    assert session.take_outgoing() == [messages.Retracted([task(10)], [1]), messages.Retracted([task(10)], [0])]
+    assert session.pop_outgoing() == [messages.Retracted([task(10)], [1]), messages.Retracted([task(10)], [0])]
 
 
 def test_a_retract_of_another_attempt_or_client_does_not_count(session: WorkerSession) -> None:
@@ -211,7 +211,7 @@ def test_a_resumed_task_is_not_reported_as_started_again(session: WorkerSession)
     session.suspend()
     session.resume(task(10))
     session.started(parent)
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
 
 
 # ---------------------------------------------------------------------------------------------------- joining once more
@@ -220,19 +220,19 @@ def test_a_resumed_task_is_not_reported_as_started_again(session: WorkerSession)
 def test_one_hello_answers_many_requests(session: WorkerSession) -> None:
     session.handle(messages.HelloWanted())
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     session.handle(WELCOME)
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
 
 
 def test_a_lost_hello_is_repeated(session: WorkerSession) -> None:
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     session.tick(2.0)
     assert sent_by(session) == messages.Heartbeat(1)
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
 
 
 def test_a_new_connection_gets_a_heartbeat_at_once(session: WorkerSession) -> None:
@@ -248,7 +248,7 @@ def test_a_new_scheduler_gets_no_answers_to_the_old_ones_tasks(session: WorkerSe
     queue, answers = session.queue, session.answers  # as the running thread holds them
     answers.append((2, 10, 1, 0, 500, b"old"))
     session.handle(messages.HelloWanted())
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     answers.append((2, 11, 1, 0, 500, b"old, begun just before the hello and not named there"))
     session.handle(WELCOME)
     session.handle(messages.Function(4, "g", "cloudpickle", b"other code"))
@@ -280,9 +280,9 @@ def test_tasks_named_in_a_hello_are_answered_after_the_welcome(session: WorkerSe
     session.suspend()
     session.take()
     session.handle(messages.HelloWanted())
-    session.take_outgoing()
+    session.pop_outgoing()
     session.finish(0, b"ended before the welcome", 500)
-    assert session.take_outgoing() == [], "nobody there knows this worker yet"
+    assert session.pop_outgoing() == [], "that scheduler does not know this worker yet"
     session.handle(WELCOME)
     session.resume(task(10))
     session.finish(0, b"ended after it", 700)
@@ -296,7 +296,7 @@ def test_an_answer_in_an_old_deque_is_kept_if_its_task_was_named(session: Worker
     answers = session.answers  # as the running thread holds it
     session.take()
     session.handle(messages.HelloWanted())
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(WELCOME)
     session.running = None
     session.costs[task(10)] = (1, 2)
@@ -311,7 +311,7 @@ def test_answers_from_before_the_hello_are_dropped(session: WorkerSession) -> No
     session.finish(0, b"", 500, cost=(1, 2))
     session.handle(messages.HelloWanted())
     session.handle(WELCOME)
-    assert session.take_outgoing() == [AGAIN] and not session.costs
+    assert session.pop_outgoing() == [AGAIN] and not session.costs
 
 
 def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
@@ -324,7 +324,7 @@ def test_the_second_of_two_hellos_counts(session: WorkerSession) -> None:
     session.handle(WELCOME)
     session.handle(dispatch(11))
     session.handle(WELCOME)
-    assert session.take_outgoing() == [AGAIN]
+    assert session.pop_outgoing() == [AGAIN]
     assert not session.queue, "the second hello has taken it back"
 
 
@@ -333,12 +333,12 @@ def test_a_task_stopped_for_an_earlier_scheduler_is_not_answered(session: Worker
     session.take()
     session.handle(messages.Stop([task(10)]))
     session.handle(messages.HelloWanted())
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(WELCOME)
     session.finish(1, b"stopped", 500)
     session.handle(dispatch(12))
     session.take()
-    assert session.take_outgoing() == [replace(AGAIN, running=[task(12)])]
+    assert session.pop_outgoing() == [replace(AGAIN, running=[task(12)])]
     session.handle(WELCOME)
     session.finish(1, b"raised", 500)
     results = sent_by(session)
@@ -352,7 +352,7 @@ def test_a_task_stopped_for_an_earlier_scheduler_is_answered(session: WorkerSess
     session.take()
     session.handle(messages.Stop([task(10)]))
     session.handle(messages.HelloWanted())
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(WELCOME)
     if stopped_again:
         session.handle(messages.Stop([task(10)]))
@@ -365,10 +365,10 @@ def test_messages_before_the_welcome_are_ignored(session: WorkerSession) -> None
     session.handle(dispatch(10))
     session.take()
     session.handle(messages.HelloWanted())
-    session.take_outgoing()
+    session.pop_outgoing()
     for message in (FUNCTION, dispatch(11), messages.Retract([task(10)]), messages.Stop([task(10)])):
         session.handle(message)
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
     assert not session.queue and not session.functions and not session.pop_stops()
 
 
@@ -393,7 +393,7 @@ def test_a_refusal_is_kept(session: WorkerSession) -> None:
 def test_an_error_is_logged(session: WorkerSession, caplog: pytest.LogCaptureFixture) -> None:
     session.handle(messages.Error("you again"))
     assert "the scheduler refused a message: you again" in caplog.text
-    assert session.take_outgoing() == []
+    assert session.pop_outgoing() == []
 
 
 def test_a_rejected_worker_logs_it_once_and_logs_its_acceptance(caplog: pytest.LogCaptureFixture) -> None:
@@ -411,4 +411,4 @@ def test_a_rejected_worker_logs_it_once_and_logs_its_acceptance(caplog: pytest.L
 def test_close_sends_the_answers_and_then_the_goodbye(session: WorkerSession) -> None:
     session.answers.append((2, 10, 1, 0, 500, b"a"))
     session.close()
-    assert [type(message) for message in session.take_outgoing()] == [messages.Results, messages.Goodbye]
+    assert [type(message) for message in session.pop_outgoing()] == [messages.Results, messages.Goodbye]

@@ -27,13 +27,13 @@ class Value:
 def session() -> WorkerSession:
     """A session that has joined."""
     session = WorkerSession(HELLO, 2.0, 0.0)
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(WELCOME)
     return session
 
 
-def reading(*ids: int, counts: Sequence[int], inputs: Sequence[int], shared: Sequence[int]) -> messages.Dispatch:
-    return replace(dispatch(*ids), inputs=list(inputs), input_counts=list(counts), shared=list(shared))
+def reading(*ids: int, counts: Sequence[int], inputs: Sequence[int], sources: Sequence[int]) -> messages.Dispatch:
+    return replace(dispatch(*ids), inputs=list(inputs), input_counts=list(counts), input_sources=list(sources))
 
 
 def known(session: WorkerSession, number: int, client: int = CLIENT) -> KnownObject:
@@ -43,7 +43,7 @@ def known(session: WorkerSession, number: int, client: int = CLIENT) -> KnownObj
 
 
 def test_rows_have_their_inputs(session: WorkerSession) -> None:
-    message = reading(10, 11, 12, counts=[2, 0, 1], inputs=[7, 8, 7], shared=[0, 0, 0])
+    message = reading(10, 11, 12, counts=[2, 0, 1], inputs=[7, 8, 7], sources=[0, 0, 0])
     session.handle(message)
     session.handle(replace(message, flags=[0, FLAG_PROFILE, 0], depths=[3, 0, 0], priorities=[0, 0, -2]))
     assert [row[5:9] for row in session.queue] == [
@@ -59,14 +59,14 @@ def test_rows_have_their_inputs(session: WorkerSession) -> None:
     assert list(map(priority_of, session.queue)) == [0, 0, 0, 0, 0, -2]
 
 
-def test_inlined_inputs_are_cut_off_the_payload(session: WorkerSession) -> None:
-    message = reading(10, 11, 12, counts=[2, 0, 2], inputs=[7, 8, 7, 9], shared=[0, 0, 0, 0])
-    message = replace(message, payloads=[b"argsseven", b"args", b"argsnine"], inlined=[6, 0, 0, 5])
+def test_inline_inputs_are_cut_off_the_payload(session: WorkerSession) -> None:
+    message = reading(10, 11, 12, counts=[2, 0, 2], inputs=[7, 8, 7, 9], sources=[0, 0, 0, 0])
+    message = replace(message, payloads=[b"argsseven", b"args", b"argsnine"], inline_sizes=[6, 0, 0, 5])
     session.handle(message)
     assert [(row[4], *row[8:9]) for row in session.queue] == [
-        (b"args", [b"seven", 8]),
+        (b"args", (b"seven", 8)),
         (b"args",),
-        (b"args", [7, b"nine"]),
+        (b"args", (7, b"nine")),
     ]
 
 
@@ -79,15 +79,15 @@ def test_an_object_is_known_by_client_and_id(session: WorkerSession) -> None:
 
 def test_files_are_known_since_the_dispatch(session: WorkerSession) -> None:
     session.handle(messages.Object(7, [b"a"], CLIENT))
-    session.handle(reading(10, counts=[3], inputs=[7, 8, 9], shared=[1, 1, 0]))
+    session.handle(reading(10, counts=[3], inputs=[7, 8, 9], sources=[1, 1, 0]))
     assert known(session, 7).frames == [b"a"], "what was sent is no file"
     assert known(session, 8).frames is None
     assert session.objects.find((CLIENT, 9)) is None
 
 
 def test_bytes_may_replace_a_file(session: WorkerSession) -> None:
-    """The scheduler sends them if the host agent is lost. A task that waits for the file goes on with the bytes."""
-    session.handle(reading(10, counts=[1], inputs=[8], shared=[1]))
+    """The scheduler sends them if the host agent is lost. A task that waits for the file continues with the bytes."""
+    session.handle(reading(10, counts=[1], inputs=[8], sources=[1]))
     waited_for = known(session, 8)
     session.handle(messages.Object(8, [b"a"], CLIENT))
     assert known(session, 8) is waited_for and waited_for.frames == [b"a"]
@@ -127,7 +127,7 @@ def test_an_object_forgotten_while_its_value_is_made_is_not_kept(session: Worker
 
 def test_a_welcome_removes_all_objects_but_inputs_of_running_tasks(session: WorkerSession) -> None:
     session.handle(messages.Object(7, [b"a"], CLIENT))
-    session.handle(reading(10, counts=[1], inputs=[8], shared=[1]))
+    session.handle(reading(10, counts=[1], inputs=[8], sources=[1]))
     read_by_a_task = known(session, 7)
     session.handle(messages.HelloWanted())
     session.handle(messages.Object(9, [b"a"], CLIENT))
@@ -146,9 +146,9 @@ def results(sent: Sequence[messages.Message]) -> list[tuple[int, int, int, int]]
 def join_again(session: WorkerSession) -> list[tuple[int, int, int, int]]:
     """The answers that the session sends first."""
     session.handle(messages.HelloWanted())
-    session.take_outgoing()
+    session.pop_outgoing()
     session.handle(WELCOME)
-    return results(session.take_outgoing())
+    return results(session.pop_outgoing())
 
 
 def test_unconfirmed_files_are_reported_again(session: WorkerSession) -> None:
@@ -157,7 +157,7 @@ def test_unconfirmed_files_are_reported_again(session: WorkerSession) -> None:
         session.take()
         session.stored.append((CLIENT, number))
         session.finish(messages.Outcome.STORED, b"12345678", 1)
-    assert len(results(session.take_outgoing())) == 2
+    assert len(results(session.pop_outgoing())) == 2
     session.stored.append((CLIENT, 12))  # without an answer: the task was stopped, or still runs
     told = [(CLIENT, number, 0, messages.Outcome.STORED) for number in (10, 11, 12)]
     assert join_again(session) == told

@@ -62,7 +62,7 @@ def test_right_after_submit(core, force):
     assert core.tables()["waiting"] == core.tables()["ranks"] == 0
 
 
-def test_twice_in_one_message(core):
+def test_a_task_named_twice_in_one_cancel(core):
     joined(core)
     core.submit(C, [1, 2])
     core.take()
@@ -93,7 +93,7 @@ def test_unknown_and_finished_tasks(core):
     assert core.take() == []
 
 
-def test_many_in_all_states_at_once(core):
+def test_one_cancel_names_tasks_in_all_states(core):
     joined(core)
     core.submit(C, [1, 2, 3, 4, 5, 6], large=[2], body=b"x")
     assert core.take_dispatched(W) == [ROW]
@@ -199,7 +199,7 @@ def test_the_result_crosses_the_retract(core, outcome, given):
 
 @pytest.mark.parametrize("retries", [0, 1])
 def test_a_retryable_result_crosses_the_retract(core, retries):
-    """The task would wait for a retry. It is cancelled as a waiting task."""
+    """Without the cancel, the task would wait for a retry. It is cancelled like a waiting task."""
     joined(core)
     core.submit(C, [1], retries=retries)
     core.take()
@@ -265,7 +265,7 @@ def test_a_thousand_at_once(core):
 
 
 def test_cancel_during_a_retract_for_balance(core):
-    """Balance has retracted the task already. One answer serves both."""
+    """Work stealing has retracted the task already. One answer serves both."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3], 2)
@@ -316,7 +316,8 @@ def test_one_answer_for_tasks_of_several_clients(core):
 
 
 def test_a_worker_gives_back_a_task_that_it_reported_as_running(core):
-    """The scheduler believes the answer: the worker will not run the task. It must not end the scheduler."""
+    """The scheduler accepts the answer, because the worker will not run the task. The contradiction must not end the
+    scheduler."""
     queued(core)
     core.cancel(C, 1)
     core.started(W, ROW)

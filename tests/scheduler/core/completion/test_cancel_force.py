@@ -270,7 +270,7 @@ def test_the_worker_is_lost_while_it_is_stopped(core):
     assert core.tables()["timers"] == 0
 
 
-def test_a_worker_that_left_is_not_told_to_stop(core):
+def test_a_worker_that_has_left_gets_no_stop(core):
     joined(core)
     running(core)
     core.feed(events.Cancel(C, array("q", [1]), True), events.Goodbye(W, ""))
@@ -278,7 +278,7 @@ def test_a_worker_that_left_is_not_told_to_stop(core):
 
 
 def test_the_connection_is_lost_and_the_task_runs_on(core):
-    """The stop may be lost with the connection. Without a second one, the task would hold its worker for ever."""
+    """The stop may be lost with the connection. Without a second stop, the task would occupy its worker for ever."""
     joined(core)
     running(core)
     core.cancel(C, 1, force=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from typing import Tuple
 
 import pytest
 from tests.scheduler.core.harness import C2, W2, A, C, W, joined, resolved, results_event, running
@@ -24,7 +23,7 @@ def core(make_core):
     return core
 
 
-def output(*rows: Tuple[int, int, bytes], route: bytes = W, stream: int = 0) -> events.Output:
+def output(*rows: tuple[int, int, bytes], route: bytes = W, stream: int = 0) -> events.Output:
     """Rows of client, id and lines."""
     clients, ids, texts = zip(*rows)
     count = len(rows)
@@ -35,8 +34,8 @@ def output(*rows: Tuple[int, int, bytes], route: bytes = W, stream: int = 0) -> 
     )  # fmt: skip
 
 
-def printed(*rows: Tuple[int, bytes], route: bytes = C, stream: int = 0, dropped: int = 0) -> Tuple[object, ...]:
-    """The output that a client is sent: rows of id and lines."""
+def printed(*rows: tuple[int, bytes], route: bytes = C, stream: int = 0, dropped: int = 0) -> tuple[object, ...]:
+    """The output that was sent to a client: rows of id and lines."""
     return ("output", route, [(task_id, stream, LABEL, text) for task_id, text in rows], dropped)
 
 
@@ -72,7 +71,7 @@ def test_rows_that_stream_output_have_a_flag_and_their_names(core):
     assert core.take()[-1][3:] == ({0: "Wurzel", 1: "Wurzel"},)
 
 
-def test_unknown_and_gone_clients(core):
+def test_output_for_unknown_clients_and_clients_that_have_left(core):
     core.client(C2, 12)
     core.goodbye(C2)
     core.feed(output((99, 1, b"one"), (12, 1, b"two")))
@@ -87,7 +86,7 @@ def test_only_workers_may_send_output(core):
     assert core.take() == [("hello wanted", W2)]
 
 
-def test_a_client_that_acknowledges_nothing_is_sent_half_a_window(core):
+def test_a_client_that_acknowledges_nothing_gets_half_a_window_of_output(core):
     line = bytes(HALF // 4 - len(LABEL))
     for _ in range(4):
         core.feed(output((11, 1, line)))
@@ -109,7 +108,7 @@ def test_unread_output_does_not_stop_results(core):
     assert not core.scheduler.tables.clients.find(11).pause_reasons
 
 
-def test_the_next_output_tells_the_dropped_bytes(core):
+def test_the_next_output_has_the_number_of_dropped_bytes(core):
     core.feed(output((11, 1, bytes(HALF - len(LABEL)))))
     core.feed(output((11, 1, b"lost")))
     core.take()

@@ -53,7 +53,7 @@ def test_a_failed_task_is_measured_too(core):
 
 
 def test_only_profiled_rows_have_measurements(core):
-    """One message has results for two clients. The rows of each client are numbered anew."""
+    """One message has results for two clients. The rows of each client are numbered from 0."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.client(C2, 12)

@@ -223,7 +223,7 @@ def test_a_poison_task_costs_other_tasks_nothing(core):
 
 
 def test_the_oldest_task_of_a_silent_worker_counts_the_attempt(make_core):
-    """The lease ran out without a report of a running task. The first task of the worker's queue ran, not the one that
+    """The lease ran out without a report of a running task. The first task of the worker's queue ran, not the task that
     was submitted first."""
     core = make_core(task_retries=0, worker_timeout_seconds=10, client_timeout_seconds=1000)
     joined(core)

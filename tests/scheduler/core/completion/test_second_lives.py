@@ -1,5 +1,5 @@
-"""Tasks that are submitted again after their end, because their answers were lost. Late messages about the first life
-do not count for the second one. Runs under PyPy and CPython."""
+"""Tasks that are submitted again after their end, because their answers were lost. Late messages about the first
+submission do not count for the second. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def rejoin(core):
 
 
 def test_a_retract_that_was_not_answered_yet(core):
-    """If its answer counted for the second life, the task would stay for ever with a worker that has given it back."""
+    """If its answer counted for the second submission, the task would stay for ever on a worker that has given it
+    back."""
     joined(core)
     core.submit(C, [1])
     assert rows_of(core) == [ROW]
@@ -115,7 +116,7 @@ def test_a_copy_that_was_given_up_before_its_client_came(make_core):
 
 
 def test_a_row_whose_result_is_kept(core):
-    """Its first life had several attempts."""
+    """Its first submission had several attempts."""
     joined(core)
     submit_kept(core)
     for incarnation in (22, 23):

@@ -39,7 +39,8 @@ def test_the_slot_is_free_while_the_parent_waits(core):
 
 
 def test_the_children_are_known_before_the_slot_is_free(core):
-    """Both messages come by one connection, in this order. A task of another client must not get in between."""
+    """Both messages come by one connection, in this order. A task of another client must not take the slot in
+    between."""
     nested(core)
     core.submit(C, [2, 3])
     names = array("q", [11]), array("q", [1]), array("I", [1])
@@ -212,7 +213,7 @@ def test_a_suspended_task_fails(core):
 
 
 def test_the_worker_of_suspended_parents_dies(core):
-    """The children go with their parents: waiting ones are dropped, running ones stopped."""
+    """The children are removed with their parents: waiting children are dropped, and running children are stopped."""
     parent_waits(core, 1, 2, 3)
     core.worker(W2, 23)
     assert sorted(rows_of(core)) == [child(1), child(2)]
@@ -262,7 +263,8 @@ def test_the_connection_of_the_worker_is_replaced_by_another_worker(core):
 
 
 def test_the_nested_client_leaves(core):
-    """Its worker lives on. Its tasks are ended, because nobody waits for them. The parent stays with the worker."""
+    """Its worker stays connected. Its tasks are ended, because no client waits for them. The parent stays on the
+    worker."""
     parent_waits(core, 1, 2)
     assert core.take_dispatched(W) == [child(1)]
     core.goodbye(N)

@@ -1,4 +1,5 @@
-"""Tasks that workers run and no client has submitted, or that other workers run too. Runs under PyPy and CPython."""
+"""Tasks that run on a worker although no client has submitted them, or although other workers run them too. Runs under
+PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ def test_a_cancelled_row_is_not_attached(core):
 
 
 def test_repeated_and_invalid_names_in_a_hello(core):
-    """A peer's mistakes must not bring the tables out of step."""
+    """A peer's mistakes must not make the tables inconsistent."""
     client(core)
     core.submit(C, [1, 2])
     core.worker(W, 22, running=[ROW, ROW, (11, 1, 2), (11, 2, 0), (11, 2, (1 << 32) - 1), (98, 1, 1), (98, 1, 1)])
@@ -101,7 +102,7 @@ def test_repeated_and_invalid_names_in_a_hello(core):
 
 
 def test_a_client_that_does_not_come(make_core):
-    """It died together with the scheduler. Its running tasks end when its lease would have run out."""
+    """The client died together with the scheduler. Its running tasks end when its lease would have run out."""
     core = make_core(client_timeout_seconds=10)
     core.worker(W, 22, running=[ROW])
     core.wait(9)
@@ -116,7 +117,7 @@ def test_a_client_that_does_not_come(make_core):
 
 
 def test_a_client_that_comes_too_late(make_core):
-    """Its task is being stopped, so it runs anew."""
+    """Its task is being stopped, so it runs again."""
     core = make_core(client_timeout_seconds=10)
     core.worker(W, 22, running=[ROW])
     core.wait(11)
@@ -163,7 +164,7 @@ def test_a_returned_host_is_free_for_other_tasks(make_core):
     assert core.take() == [resolved(1)]
 
 
-def test_a_late_answer_of_a_worker_given_up(core):
+def test_a_late_answer_of_a_lost_worker(core):
     given_up(core)
     core.worker(W, 22, agent=33, running=[ROW])
     core.results(W, [ROW], body=b"late")
@@ -193,7 +194,7 @@ def test_the_task_was_cancelled_while_its_worker_was_away(core):
     assert core.take() == [("stop", W2, [ROW])]
 
 
-def test_the_client_of_the_task_is_gone(core):
+def test_the_client_of_the_task_has_left(core):
     joined(core)
     core.submit(C, [1])
     assert core.take_dispatched(W) == [ROW]
@@ -243,7 +244,7 @@ def restarted(core):
     assert core.take() == [STOP]
 
 
-def test_two_copies_of_one_name(core):
+def test_two_workers_run_copies_of_one_task(core):
     """The connection of a message tells the copies apart."""
     restarted(core)
     core.results(W, [ROW], body=b"late")
@@ -281,7 +282,7 @@ def test_the_copy_is_suspended(core):
     assert held(core) == core.tables()["unclaimed"] == 0
 
 
-def test_the_worker_is_told_once_to_stop_the_copy(make_core):
+def test_the_worker_gets_one_stop_for_the_copy(make_core):
     core = make_core(client_timeout_seconds=10)
     restarted(core)
     for _ in range(3):

@@ -9,6 +9,7 @@ from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch.input_delivery import INLINE_BYTES, SHARED_BYTES, SMALL_BYTES
+from scaler_scheduler.core.dispatch.outbox import KEPT_SECONDS
 
 C, W, V, A = b"client", b"worker 1", b"worker 2", b"agent"
 NAME = 11
@@ -74,6 +75,30 @@ def test_a_chain_runs_in_order_and_its_results_stay_in_the_scheduler(core):
     run(core, W, 3, b"three")
     assert core.take() == [resolved((3, 0, b"three"))]
     assert core.tables()["objects"] == 0
+
+
+def test_the_answer_of_a_kept_result_waits_for_another_answer(core):
+    core.scheduler.outbox.kept_seconds = KEPT_SECONDS
+    joined(core, W)
+    submit(core, [(1, [], KEEP), (2, [1], KEEP), (3, [2], NO)])
+    run(core, W, 1, b"one")
+    run(core, W, 2, b"two")
+    assert dispatched(core) == [(W, 1), (W, 2), (W, 3)]
+    run(core, W, 3, b"three")
+    assert core.take() == [resolved((1, KEPT, b""), (2, KEPT, b""), (3, 0, b"three"))]
+
+
+def test_the_answer_of_a_kept_result_waits_for_a_short_time_only(core):
+    core.scheduler.outbox.kept_seconds = KEPT_SECONDS
+    joined(core, W)
+    submit(core, [(1, [], KEEP)])
+    run(core, W, 1, b"one")
+    assert dispatched(core) == [(W, 1)]
+    assert core.scheduler.next_deadline == core.now + KEPT_SECONDS
+    core.wait(KEPT_SECONDS)
+    assert core.take() == [resolved((1, KEPT, b""))]
+    assert core.scheduler.next_deadline > core.now + KEPT_SECONDS
+    forget(core, 1)
 
 
 def test_a_target_that_others_read_is_answered_and_kept(core):
@@ -176,7 +201,7 @@ def test_large_objects_go_once_to_the_agent_of_a_host(core):
     assert sorted(forgotten) == [b"agent again", W, V]
 
 
-def test_an_agent_that_comes_back_is_sent_the_files_of_its_workers(core):
+def test_a_returned_agent_gets_the_files_of_its_workers(core):
     core.client(C, NAME)
     core.function(C, 1, b"f")
     core.agent(A, 31)
@@ -256,7 +281,7 @@ def test_submitted_again_after_a_lost_connection(core):
 
 
 @pytest.mark.parametrize("is_plain_first", [True, False])
-def test_a_resubmitted_row_is_known_whatever_it_is_submitted_with(core, is_plain_first):
+def test_a_known_row_is_recognized_in_any_batch(core, is_plain_first):
     joined(core)
     submits = [lambda: core.submit(C, [2], 1), lambda: submit(core, [(1, [], KEEP), (2, [], NO)])]
     for each in submits if is_plain_first else submits[::-1]:
@@ -379,7 +404,7 @@ def test_an_abandoned_task_waits_for_its_input_that_is_made_again(core):
 
 @pytest.mark.parametrize("is_made", [True, False], ids=["made", "being made"])
 def test_an_input_made_again_stays_until_its_held_reader_is_over(core, is_made):
-    """Its client no longer refers to it, and the worker is lost then."""
+    """Its client no longer needs the input, and then the worker is lost."""
     joined(core, W)
     submit(core, [(1, [], KEEP), (2, [1, 1], NO)])
     run(core, W, 1, b"one")
@@ -458,7 +483,7 @@ def test_a_task_prefers_the_idle_worker_that_has_its_inputs(core):
 
 
 def test_small_inputs_go_inside_the_rows_that_read_them(core):
-    """Small ones always; larger ones while few readers are left; none with several frames."""
+    """Small inputs always; larger inputs if they have few more readers; no inputs with several frames."""
     joined(core, W)
     some = b"5" * (INLINE_BYTES // 2)
     sent = {5: [b"s" * SMALL_BYTES], 6: [some], 7: [b"a", b"b"], 8: [LONG]}

@@ -48,7 +48,7 @@ def joined(core, *workers):
 
 
 def store(core, worker, task_id, size=SIZE, attempt=1):
-    """Store a result after so long that nothing is queued behind the next task."""
+    """Store a result after a run time that is so long that nothing is queued behind the next task."""
     body = size.to_bytes(8, "little")
     core.results(worker, [(NAME, task_id, attempt)], 20 * SECOND, effects.OUTCOME_STORED, body)
 
@@ -87,7 +87,7 @@ def test_a_chain_stays_on_the_host_of_its_first_result(core):
     assert core.tables()["objects"] == 0
 
 
-def test_a_dispatch_tells_who_wrote_the_file(core):
+def test_a_dispatch_says_which_peer_wrote_the_file(core):
     joined(core, W)
     big = bytes(LARGE_BYTES)
     core.feed(events.Object(C, 1, "", [big]), events.Object(C, 2, "", [big[1:]]))
@@ -96,8 +96,8 @@ def test_a_dispatch_tells_who_wrote_the_file(core):
     body = SIZE.to_bytes(8, "little")
     core.scheduler.handle(results_event(W, [(NAME, 3, 1)], 1000, effects.OUTCOME_STORED, body), core.now)
     [sent] = [effect for effect in core.scheduler.collect() if effect.kind == effects.DISPATCH]
-    assert (sent.inputs, sent.inlined) == ([3, 1, 2], [0, 0, 0])
-    assert sent.shared == [effects.FILE_OF_WORKER, effects.FILE_TO_COME, effects.IN_MESSAGE]
+    assert (sent.inputs, sent.inline_sizes) == ([3, 1, 2], [0, 0, 0])
+    assert sent.input_sources == [effects.INPUT_IN_WORKER_FILE, effects.INPUT_IN_AGENT_FILE, effects.INPUT_IN_MESSAGE]
 
 
 def test_which_rows_may_store(core):
@@ -306,7 +306,7 @@ def test_a_result_stored_without_an_agent_is_made_again(core):
 
 
 @pytest.mark.parametrize("keep", [NO, BOTH])
-def test_a_result_stored_against_the_row(core, keep):
+def test_a_result_stored_although_the_row_does_not_allow_it(core, keep):
     joined(core, W)
     submit(core, [(1, [], keep)])
     core.take()
@@ -373,7 +373,7 @@ def test_a_stored_result_that_is_not_needed(core):
     assert core.take() == [resolved((1, KEPT, b"")), ("forget objects", A, [(NAME, 1)])]
 
 
-def test_a_worker_that_can_not_read_the_file_is_sent_the_bytes(core):
+def test_a_worker_that_cannot_read_the_file_gets_the_bytes(core):
     joined(core, W)
     assert stored_one(core)[0] == dispatch(W, 2)
     run(core, W, 2, b"can't map it", LOST)
@@ -388,7 +388,7 @@ def test_a_worker_that_can_not_read_the_file_is_sent_the_bytes(core):
 
 
 def test_an_abandoned_running_task_is_wanted_again(core):
-    """A target reads a lost result and that of a running task. When it fails, it releases the latter."""
+    """A target reads a lost result and the result of a running task. When the target fails, it releases the second."""
     joined(core, W)
     stored_one(core, [(2, [], KEEP), (3, [1, 2], NO)])
     core.started(W, (NAME, 2, 1))
@@ -467,7 +467,7 @@ def test_files_that_an_agent_names_when_it_joins_again(core):
     assert ("forget objects", A, [(NAME, 1)]) in core.take()
 
 
-def test_files_that_an_agent_names_after_it_was_given_up(core):
+def test_files_that_an_agent_names_after_it_was_lost(core):
     joined(core, U, W)
     stored_one(core)
     core.feed(events.Goodbye(A, "given up"))

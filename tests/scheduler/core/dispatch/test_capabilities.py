@@ -186,7 +186,7 @@ def test_an_unschedulable_task_is_cancelled_and_dropped_like_others(core):
 
 
 def test_the_two_lanes_of_a_rank_take_turns(core):
-    """Both lanes are of one client. One requirement must not push aside another."""
+    """Both lanes belong to one client. Tasks with one requirement must not delay tasks with another."""
     core.client(C, 11)
     core.function(C, 1, b"f")
     core.submit(C, range(10), **needs(GPU))

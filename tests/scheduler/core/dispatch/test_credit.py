@@ -48,7 +48,8 @@ def outstanding(core, incarnation=11):
 
 
 def stalled(core, count=1):
-    """So many bytes are on their way to the client that none of its tasks is dispatched. This number of tasks waits."""
+    """A client has more unacknowledged bytes than its window, so none of its tasks is dispatched. `count` tasks
+    wait."""
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1], 2)
     core.results(W, core.take_dispatched(W), body=bytes(WINDOW + 1))
@@ -268,7 +269,7 @@ def test_requeued_tasks_wait_as_well(core, is_queued):
     assert core.take_dispatched(W2) == [(11, 2, 2)]
 
 
-def test_a_client_that_never_acknowledges_is_told_once(core):
+def test_a_client_that_never_acknowledges_gets_one_notice(core):
     stalled(core, 3)
     core.wait(9)
     assert core.notices == []
@@ -284,7 +285,7 @@ def test_a_client_that_never_acknowledges_is_told_once(core):
     assert len(core.notices) == 1
 
 
-def test_a_client_that_is_slow_to_read_is_not_told(core):
+def test_a_slow_reader_gets_no_notice(core):
     stalled(core, 3)
     for taken in (1, 2, 3):
         core.wait(8)

@@ -44,6 +44,14 @@ def test_a_function_that_no_worker_can_run_does_not_block_others(core):
     assert core.take() == [("dispatch", W2, [(11, 2, 1, 2, b"")]), resolved(1)]
 
 
+def test_the_notice_names_the_version_of_python(core):
+    client_with_both(core)
+    core.worker(W, 22, kinds=["cloudpickle 3.12"])
+    core.submit(C, [1], function=1)
+    core.wait(2)
+    assert warnings_of(core) == ["1 task(s) wait: no connected worker has Python 3.11, as the program has"]
+
+
 def test_the_notice_names_capabilities_and_kind(core):
     client_with_both(core)
     core.worker(W, 22, kinds=[PICKLE])
@@ -126,7 +134,7 @@ def test_tasks_are_not_retracted_for_idle_workers_that_cannot_run_them(core):
     assert retracts == [("retract", W, [rows[2], rows[1]])]
 
 
-def test_of_many_idle_workers_the_able_one_is_chosen(core):
+def test_the_only_idle_worker_that_can_run_the_task_is_chosen(core):
     core.client(C2, 12)
     core.function(C2, 1, b"", PRICE)
     for number in range(20):
@@ -138,7 +146,7 @@ def test_of_many_idle_workers_the_able_one_is_chosen(core):
 
 
 def test_two_functions_with_one_name_and_two_codecs(core):
-    """The decoder's digest tells them apart; here their bytes do."""
+    """The decoder's digest distinguishes them; in this test their bytes do."""
     core.client(C, 11)
     core.worker(W, 22, kinds=[PRICE])
     core.function(C, 1, b"by json", PRICE)

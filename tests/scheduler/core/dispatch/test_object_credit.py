@@ -1,4 +1,4 @@
-"""Objects that a client holds for long must neither keep its tasks waiting nor fill the scheduler.
+"""Objects that a client holds for long must neither delay its tasks nor fill the scheduler's memory.
 
 Runs under PyPy and CPython.
 """
@@ -54,7 +54,7 @@ def test_held_objects_leave_credit_for_tasks(core):
     assert granted(core) == 12 * WINDOW // 4
 
 
-def test_beside_tasks_a_window_of_objects_counts_nothing(core):
+def test_with_open_tasks_a_window_of_objects_does_not_count(core):
     core.submit(C, [1])
     (row,) = core.take_dispatched(W)
     for number in range(101, 109):

@@ -100,7 +100,7 @@ def test_large_payloads_do_not_pile_up_at_a_worker(core, large):
     assert {sent[0]: len(sent[2]) for sent in core.take()} == {"dispatch": 4, "resolved": 4}
 
 
-def test_a_worker_declined_for_one_function_serves_others(core):
+def test_a_worker_without_room_for_one_function_serves_others(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1], 2)

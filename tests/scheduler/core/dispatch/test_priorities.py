@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.scheduler.core.harness import C2, MILLISECOND, W2, A, C, W, joined, rows_of
 
-LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
+MIN_PRIORITY, MAX_PRIORITY = -(1 << 31), (1 << 31) - 1
 
 
 def order_of(core, count):
@@ -28,7 +28,7 @@ def lanes(core):
 def test_higher_priorities_start_first(core):
     joined(core)
     core.submit(C, [0])  # keeps the worker busy
-    priorities = [0, 5, -5, 5, LOWEST, HIGHEST, 0, -5]
+    priorities = [0, 5, -5, 5, MIN_PRIORITY, MAX_PRIORITY, 0, -5]
     for task_id, priority in enumerate(priorities, 1):
         core.submit(C, [task_id], priority=priority)
     # Tasks of equal rank run in the order of submission.

@@ -1,4 +1,4 @@
-"""Workers that do not answer while their agent's heartbeats go on: their queued tasks run elsewhere.
+"""Workers that do not answer while their agent still sends heartbeats: their queued tasks run elsewhere.
 
 Their task holds the GIL, or their process is stopped. Runs under PyPy and CPython.
 """
@@ -15,7 +15,7 @@ ROW = (11, 1, 1)
 
 
 def queued(core, *runs):
-    """One silent worker holds short tasks, another worker is idle. The agent has told which task runs."""
+    """One silent worker holds short tasks, and another worker is idle. The agent has reported which task runs."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3, 4], 2)
@@ -65,7 +65,7 @@ def test_the_running_task_stays_with_its_worker(core):
 
 
 def test_nothing_moves_if_the_running_task_is_unknown(core):
-    """Any of the tasks may keep the worker from answering."""
+    """Any of the tasks may prevent the worker from answering."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3, 4], 2)

@@ -1,4 +1,5 @@
-"""Messages that can't be sent because their connection is gone are not lost. Runs under PyPy and CPython."""
+"""The tasks of messages that cannot be sent, because their connection has ended, are not lost. Runs under PyPy and
+CPython."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def core():
 
 
 def let_live(core, seconds):
-    """The agent reports all the time that its worker lives."""
+    """The agent keeps renewing the lease of its worker."""
     for _ in range(int(seconds)):
         core.wait(1.0)
         core.heartbeat(A, 22)
@@ -90,7 +91,7 @@ def test_its_running_task_goes_on_when_it_is_back(core):
     assert resolved(1) in core.take()
 
 
-def test_the_log_reports_it_now_and_then(core):
+def test_the_log_reports_an_unreachable_worker_at_a_limited_rate(core):
     core.scheduler.operator_log.drain()
     core.submit(C, [1])
     core.worker(W2, 22, agent=33)

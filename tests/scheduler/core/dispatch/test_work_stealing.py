@@ -1,4 +1,4 @@
-"""Queued tasks are retracted from workers that turn out to be busy for long. Runs under PyPy and CPython."""
+"""Queued tasks are retracted from workers that run a long task. Runs under PyPy and CPython."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GPU = frozenset([("gpu", 1)])
 
 
 def queued(core, count, **options):
-    """So many tasks are on the one worker, which has reported that the first one runs."""
+    """One worker holds this number of tasks, and has reported that the first of them runs."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, range(1, count + 1), 2, **options)
@@ -86,7 +86,7 @@ def test_a_fair_share_of_the_end_of_the_queue_is_retracted(core):
     assert core.take() == [retract(8, 7, 6, 5)]
 
 
-def test_it_is_asked_once_until_it_has_answered(core):
+def test_a_worker_gets_one_retract_until_it_has_answered(core):
     queued(core, 8)
     core.worker(W2, 23)
     assert core.take() == [retract(8, 7, 6, 5)]

@@ -58,7 +58,7 @@ def test_hellos_that_a_key_allows(core):
 
 @pytest.mark.parametrize("role, name", [(events.CLIENT, "client"), (events.WORKER, "worker"), (events.AGENT, "agent")])
 def test_an_incarnation_belongs_to_its_first_key(core, role, name):
-    """A replayed hello takes nothing over. The owner goes on, and may join again by another connection."""
+    """A replayed hello takes nothing over. The owner continues, and may join again by another connection."""
     first, second = (ALICE, BOB) if role == events.CLIENT else (HOST, HOST2)
     join(core, b"first", role, 11, first)
     core.hello(b"second", role, 11, user=second)
@@ -67,7 +67,7 @@ def test_an_incarnation_belongs_to_its_first_key(core, role, name):
     join(core, b"third", role, 11, first)
 
 
-def test_a_gone_client_still_belongs_to_its_key(core):
+def test_a_client_that_has_left_still_belongs_to_its_key(core):
     """Its running tasks are its own. No other key resumes it."""
     join(core, C, events.CLIENT, 11, ALICE)
     join(core, W, events.WORKER, 22, HOST)

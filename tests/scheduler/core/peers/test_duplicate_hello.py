@@ -6,7 +6,6 @@ Runs under PyPy and CPython.
 from __future__ import annotations
 
 import random
-from typing import Set
 
 import pytest
 from tests.scheduler.core.harness import A, C, Core, W, joined
@@ -20,11 +19,11 @@ TEXT = "incarnation 11 is already connected by another connection"
 
 
 class Connected(Core):
-    """A core that is told which connections exist."""
+    """A core whose test decides which connections exist."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.connections: Set[bytes] = {C, W, A, NEW, OTHER}
+        self.connections: set[bytes] = {C, W, A, NEW, OTHER}
         self.scheduler = Scheduler(Limits(), 1, self.now, self.connections.__contains__)
         joined(self)
         self.take()
@@ -72,7 +71,7 @@ def test_a_hello_is_accepted_after_some_seconds_of_silence(core: Connected) -> N
     assert core.take() == [("welcome", NEW)] and core.at() == NEW
 
 
-def test_a_hello_is_accepted_as_soon_as_the_old_connection_is_gone(core: Connected) -> None:
+def test_a_hello_is_accepted_as_soon_as_the_old_connection_has_ended(core: Connected) -> None:
     core.hello(NEW, events.CLIENT, 11)
     core.wait(1)
     core.connections.discard(C)
@@ -95,7 +94,7 @@ def test_a_goodbye_of_the_old_connection_frees_the_incarnation(core: Connected) 
     assert core.take() == [("welcome", NEW)]
 
 
-def test_of_two_duplicate_hellos_one_waits(core: Connected) -> None:
+def test_only_one_of_two_duplicate_hellos_waits(core: Connected) -> None:
     core.hello(NEW, events.CLIENT, 11)
     core.hello(OTHER, events.CLIENT, 11)
     core.hello(NEW, events.CLIENT, 11)

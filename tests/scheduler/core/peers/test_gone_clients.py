@@ -101,7 +101,7 @@ def test_late_answers(core, outcome, is_running):
 def test_a_running_task_is_stopped_and_then_its_process_is_ended(core):
     left(core, True)
     core.wait(2 * GRACE_SECONDS)
-    end = ("end worker", A, 22, ROW, "its client is gone")
+    end = ("end worker", A, 22, ROW, "its client has left")
     assert core.take() == [end, end]
     core.died(A, 22, ROW)
     assert is_empty(core)
@@ -161,7 +161,7 @@ def test_the_task_has_an_intent_already(core, intent):
     core.goodbye(C)
     assert core.take() == []
     core.wait(GRACE_SECONDS)
-    assert core.take() == [("end worker", A, 22, ROW, "its client is gone")]
+    assert core.take() == [("end worker", A, 22, ROW, "its client has left")]
     core.results(W, [ROW], outcome=EXCEPTION)
     assert core.take() == [("forget", W, [1])]
     assert is_empty(core)
@@ -170,7 +170,7 @@ def test_the_task_has_an_intent_already(core, intent):
 # ------------------------------------------------------------------------------------------------------- it comes back
 
 
-def test_it_comes_back_and_the_task_runs_again(core):
+def test_the_client_returns_and_the_task_runs_again(core):
     left(core, False)
     came_back(core)
     core.submit(C2, [1])
@@ -182,7 +182,7 @@ def test_it_comes_back_and_the_task_runs_again(core):
     assert core.tables()["timers"] == 0
 
 
-def test_it_comes_back_while_the_task_is_stopped(core):
+def test_the_client_returns_while_the_task_is_stopped(core):
     left(core, True)
     came_back(core)
     core.submit(C2, [1])
@@ -192,7 +192,7 @@ def test_it_comes_back_while_the_task_is_stopped(core):
     assert core.take() == [resolved(1, route=C2)]
 
 
-def test_it_comes_back_and_the_value_comes_before_the_stop(core):
+def test_the_client_returns_and_the_value_comes_before_the_stop(core):
     left(core, True)
     came_back(core)
     core.results(W, [ROW], body=b"v")
@@ -214,14 +214,14 @@ def test_a_requested_death_does_not_count(make_core):
     left(core, True)
     came_back(core)
     core.wait(GRACE_SECONDS)
-    assert core.take() == [("end worker", A, 22, ROW, "its client was gone")]
+    assert core.take() == [("end worker", A, 22, ROW, "its client had left")]
     core.died(A, 22, ROW)
     core.worker(W, 23)
     assert core.take_dispatched(W) == [(11, 1, 2)]
 
 
-def test_gone_and_back_and_gone_again(core):
-    """The task must not run for a client that is gone."""
+def test_a_client_leaves_returns_and_leaves_again(core):
+    """The task must not run for a client that has left."""
     left(core, True)
     came_back(core)
     core.submit(C2, [1])
@@ -231,7 +231,7 @@ def test_gone_and_back_and_gone_again(core):
     assert is_empty(core)
 
 
-def test_gone_and_back_many_times(core):
+def test_a_client_leaves_and_returns_many_times(core):
     left(core, False)
     for number in range(5):
         core.client(b"client %d" % number, 11)
@@ -243,7 +243,7 @@ def test_gone_and_back_many_times(core):
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_back_and_cancelled(core, force):
+def test_a_returned_client_cancels_its_task(core, force):
     left(core, True)
     came_back(core)
     core.cancel(C2, 1, force=force)
@@ -253,7 +253,7 @@ def test_back_and_cancelled(core, force):
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_back_and_cancelled_while_it_is_retracted(core, force):
+def test_a_returned_client_cancels_its_task_during_the_retract(core, force):
     left(core, False)
     came_back(core)
     core.cancel(C2, 1, force=force)
@@ -261,7 +261,7 @@ def test_back_and_cancelled_while_it_is_retracted(core, force):
     assert core.take() == [resolved(1, outcome=CANCELLED, route=C2)]
 
 
-def test_back_and_a_start_is_reported(core):
+def test_a_start_is_reported_after_the_client_returns(core):
     left(core, False)
     core.started(W, ROW)
     assert core.take() == []
@@ -270,7 +270,7 @@ def test_back_and_a_start_is_reported(core):
     assert core.take() == [("started", C2, [1])]
 
 
-def test_back_and_its_worker_is_lost(core):
+def test_the_worker_is_lost_after_the_client_returns(core):
     left(core, True)
     came_back(core)
     core.goodbye(W)
@@ -291,7 +291,7 @@ def test_waiting_tasks_are_submitted_again(core):
     assert core.take()[:2] == [RETRACT, ("dispatch", W, [(11, 1, 2, 1, b"x")])]
 
 
-def test_the_worker_joins_again_with_a_task_of_a_client_that_is_gone(core):
+def test_the_worker_joins_again_with_a_task_of_a_client_that_has_left(core):
     """The task is stopped on the new connection too, and no attempt is counted."""
     left(core, True)
     core.worker(W2, 22, agent=33, running=[ROW])
@@ -302,7 +302,7 @@ def test_the_worker_joins_again_with_a_task_of_a_client_that_is_gone(core):
     assert core.tables()["ranks"] == core.tables()["unclaimed"] == 0
 
 
-def test_it_comes_back_and_the_worker_joins_again(core):
+def test_the_client_returns_and_the_worker_joins_again(core):
     left(core, True)
     came_back(core)
     core.worker(W2, 22, agent=33, running=[ROW])

@@ -21,7 +21,7 @@ def test_all_peers_join_and_leave(core):
 
 
 @pytest.mark.parametrize("role, lease", [(events.CLIENT, 5500), (events.WORKER, 2000), (events.AGENT, 2000)])
-def test_each_role_is_told_its_own_lease(make_core, role, lease):
+def test_each_welcome_has_the_lease_of_its_role(make_core, role, lease):
     core = make_core(client_timeout_seconds=5.5, worker_timeout_seconds=2)
     core.scheduler.handle(events.Hello(C, 1, role, 11, 0, "", "", "", 1, ""), core.now)
     (welcome,) = core.scheduler.collect()

@@ -1,9 +1,10 @@
-"""Quotas of one peer. Beyond a quota the peer gets one error that names the limit, and others notice nothing."""
+"""Quotas of one peer. A peer that exceeds a quota gets one error that names the limit. This has no effect on other
+peers."""
 
 from __future__ import annotations
 
 from array import array
-from typing import Any, List
+from typing import Any
 
 from tests.scheduler.core.harness import C2, A, C, Core, Sent, W, joined, submit_event
 
@@ -25,7 +26,7 @@ def the_error(core: Core, route: bytes) -> str:
     return str(text)
 
 
-def credits_of(sent: List[Sent]) -> List[int]:
+def credits_of(sent: list[Sent]) -> list[int]:
     return [each[2] for each in sent if each[0] == "credit"]
 
 

@@ -24,7 +24,7 @@ from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
 
 ROW = (11, 1, 1)
 LATER = (11, 1, 3)
-"""Of a task that had been tried twice when the scheduler was started anew."""
+"""The attempts of a task that had run twice before the scheduler was restarted."""
 
 
 def client(core):
@@ -95,7 +95,7 @@ def test_single_rows_out_of_the_middle_of_a_batch(core, is_worker_first):
 
 
 def test_a_requeued_task_is_attached(core):
-    """Its worker was given up, and comes back before the task is dispatched again."""
+    """Its worker was lost, and comes back before the task is dispatched again."""
     joined(core)
     running(core)
     core.goodbye(W)
@@ -108,7 +108,7 @@ def test_a_requeued_task_is_attached(core):
 
 
 def test_a_broken_connection(core):
-    """Running tasks go on under their names, queued ones are dispatched again."""
+    """Running tasks go on under their names, and queued tasks are dispatched again."""
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.submit(C, [1, 2, 3], 2)
@@ -156,7 +156,7 @@ def test_the_worker_is_lost_after_its_task_was_attached(make_core):
     assert b"attempt 1 on host" in sent[2][0][2]
 
 
-def test_the_next_attempt_is_one_more(core):
+def test_the_next_attempt_has_the_next_number(core):
     core.worker(W, 22, running=[LATER])
     client(core)
     core.submit(C, [1])
@@ -165,7 +165,7 @@ def test_the_next_attempt_is_one_more(core):
 
 
 def test_the_time_limit_counts_from_the_attachment(core):
-    """It is not known how long the task ran before."""
+    """The scheduler does not know how long the task ran before."""
     core.agent(A, 33)
     core.worker(W, 22, agent=33, running=[ROW])
     core.wait(20)

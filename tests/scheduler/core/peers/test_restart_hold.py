@@ -1,4 +1,5 @@
-"""After a restart: clients come back, and then a free worker before the busy one. Runs under PyPy and CPython."""
+"""After a restart, clients come back first, then an idle worker, and then the busy worker. Runs under PyPy and
+CPython."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def test_held_tasks_are_dispatched_when_the_hold_ends(core):
 
 @pytest.mark.parametrize("scheduler", [0, EPOCH])
 def test_tasks_of_new_and_known_clients_are_not_held(core, scheduler):
-    """A lost connection is no restart, even one that has outlived its lease."""
+    """A lost connection is not a restart, even if the client's lease has run out."""
     back(core, scheduler=scheduler)
     core.worker(W, 22)
     core.submit(C, [1])
@@ -86,7 +87,7 @@ def test_a_new_connection_of_a_client_that_is_known(core):
 
 
 def test_a_second_hello_behind_a_lost_welcome(core):
-    """It names the earlier scheduler once more, also after the hold has ended."""
+    """It names the earlier scheduler again, also after the hold has ended."""
     back(core)
     core.submit(C, [1])
     core.worker(W, 22)
@@ -218,7 +219,7 @@ def test_tasks_of_a_nested_client_are_held(core):
 
 
 def test_the_pause_of_a_slow_consumer_outlasts_the_hold(make_core):
-    """Only one of two reasons to wait is gone."""
+    """Only one of two reasons to wait has ended."""
     core = make_core(memory_limit_bytes=1)
     back(core)
     window = core.welcomes[C].result_window

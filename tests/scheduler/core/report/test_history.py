@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, List, Tuple
+from typing import Any
 
 import pytest
 from tests.scheduler.core.harness import W2, A, C, Core, W, joined, results_event, running, submit_event
@@ -16,12 +16,12 @@ from scaler_scheduler.core.state.history import DISPATCHED, ENDED, REATTACHED, R
 from scaler_scheduler.core.state.timers import Clock
 from scaler_scheduler.core.state.tracebacks import Tracebacks
 
-Row = Tuple[int, int, int, int, str, int, int]
+Row = tuple[int, int, int, int, str, int, int]
 """Kind, client, id, attempt, name, worker, outcome."""
 
 
-def rows_of(runs: List[history_rows.Rows]) -> List[Row]:
-    rows: List[Row] = []
+def rows_of(runs: list[history_rows.Rows]) -> list[Row]:
+    rows: list[Row] = []
     for run in runs:
         count = len(run.ids)
         for row, task_id in enumerate(run.ids):
@@ -44,7 +44,7 @@ class Reading:
         self.kept = core.scheduler.tables.history
         self.next = 0
 
-    def __call__(self) -> List[Row]:
+    def __call__(self) -> list[Row]:
         """What has happened since the last call."""
         self.core.take()
         begin, runs = self.kept.rows(self.next, 1 << 30)

@@ -36,7 +36,7 @@ def test_peers_that_leave(core):
     assert core.scheduler.operator_log.drain() == [(False, "client name has left"), (False, "agent name has left")]
 
 
-def test_peers_that_are_given_up(make_core):
+def test_peers_that_are_lost(make_core):
     limits = Limits()
     core = make_core(client_timeout_seconds=10 * limits.worker_timeout_seconds)
     core.client(C, 11)
@@ -47,7 +47,7 @@ def test_peers_that_are_given_up(make_core):
     core.take()
     core.wait(limits.worker_timeout_seconds + 2)
     assert warnings_of(core)[:2] == [
-        "agent name on host sent no heartbeat within its lease and is given up (1 worker(s))",
+        "agent name on host sent no heartbeat within its lease and is removed (1 worker(s))",
         f"{LOST}: lease ran out. It ran function 1 (task 11/1 of client name), which runs again",
     ]
     core.wait(10 * limits.worker_timeout_seconds)

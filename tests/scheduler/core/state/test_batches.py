@@ -43,7 +43,7 @@ def test_the_index_is_empty_when_the_queue_is():
     assert not queue._blocks
 
 
-def test_a_row_taken_out_of_turn_has_its_own_bytes():
+def test_a_row_from_the_middle_of_a_batch_has_its_own_bytes():
     function = Function(1, b"digest", "f", "cloudpickle", b"")
     sizes = array("I", [1, 2, 0, 3, 1])
     batch = Batch(array("q", range(5)), [function], sizes, b"abbdddE", {2: b"LARGE"}, DEFAULT_OPTIONS, 0.0)

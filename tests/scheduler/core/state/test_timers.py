@@ -8,7 +8,7 @@ from scaler_scheduler.core.state.timers import LEASE_CHECK_SECONDS, STALL_SECOND
 
 
 class Due:
-    """All that the queue needs of a task."""
+    """The attributes of a task that the queue uses."""
 
     def __init__(self, name):
         self.name = name

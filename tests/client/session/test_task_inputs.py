@@ -1,0 +1,178 @@
+"""Results of open and ended tasks as inputs of other tasks, in the client's session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.client.session.stand_ins import (
+    UNLIMITED,
+    SinkRecorder,
+    joined_session,
+    sent_without_functions,
+    submit,
+    welcome,
+)
+
+from scaler_client.pickling.references import InputFailure, ObjectRef, ResultObject, StoredObject, call_with_inputs
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Keep, Outcome
+from scaler_client.session.session import Session
+
+
+def resolved(task_id: int, body: bytes = b"", outcome: int = Outcome.VALUE) -> messages.Resolved:
+    return messages.Resolved([task_id], [outcome], [body])
+
+
+class Holder:
+    def forget_object(self, stored: StoredObject) -> None: ...
+
+
+class Sink(SinkRecorder):
+    """A future whose result other tasks may read."""
+
+    def __init__(self, *inputs: Sink, options: messages.Options | None = None) -> None:
+        payload: bytes = call_with_inputs(b"p", [each.reference for each in inputs]) if inputs else b"p"
+        super().__init__(payload=payload, options=options)
+        self.task_id = -1
+        self.stored = ResultObject("f", self, None)
+        self.reference = ObjectRef(Holder(), self.stored)
+
+    def resolve(self, task_id: int, outcome: int, answer: Any) -> None:
+        super().resolve(task_id, outcome, answer)
+        if outcome == Outcome.VALUE:
+            self.stored.set_value([answer])
+        else:
+            self.stored.set_failure("f", outcome, answer)
+
+    def fail_input(self, task_id: int, cause: InputFailure) -> None:
+        self.told.append(cause)
+        self.resolve(task_id, cause.outcome, cause.answer)
+
+
+def submitted(session: Session, *inputs: Sink, options: messages.Options | None = None) -> Sink:
+    sink = Sink(*inputs, options=options)
+    sink.task_id = submit(session, sink)
+    return sink
+
+
+def rows(outgoing: list[Any]) -> list[Any]:
+    """Return for each Submit its ids, inputs, keep, and results of earlier batches; and other messages."""
+    return [
+        (list(each.ids), list(each.inputs), list(each.keep), list(each.keep_earlier))
+        if isinstance(each, messages.Submit)
+        else each
+        for each in outgoing
+    ]
+
+
+def test_a_reader_in_the_same_batch() -> None:
+    session = joined_session()
+    first = submitted(session)
+    submitted(session, first)
+    assert rows(sent_without_functions(session)) == [([0, 1], [0], [Keep.BOTH, 0], [])]
+
+
+def test_a_reader_in_a_later_batch() -> None:
+    session = joined_session()
+    first = submitted(session)
+    sent_without_functions(session)
+    submitted(session, first)
+    submitted(session, first)
+    assert rows(sent_without_functions(session)) == [([1, 2], [0, 0], [], [0])]
+    submitted(session, first)
+    assert rows(sent_without_functions(session)) == [([3], [0], [], [])]
+
+
+def test_the_result_of_a_task_that_has_ended_is_sent() -> None:
+    session = joined_session()
+    first = submitted(session)
+    sent_without_functions(session)
+    session.handle(resolved(0, body=b"one"), 0.0)
+    submitted(session, first)
+    assert rows(sent_without_functions(session)) == [messages.Object(0, [b"one"], name="f"), ([1], [0], [], [])]
+
+
+def test_the_scheduler_asks_for_a_result() -> None:
+    session = joined_session()
+    first, second, third = submitted(session), submitted(session), submitted(session)
+    sent_without_functions(session)
+    submitted(session, first, second, third)
+    sent_without_functions(session)
+    session.handle(resolved(0, body=b"one"), 0.0)
+    session.handle(messages.FetchObjects([0, 1, 2], [77, 77, 77]), 0.0)
+    assert sent_without_functions(session) == [messages.Object(0, [b"one"], name="f")]
+    session.handle(resolved(1, body=b"two"), 0.0)
+    assert sent_without_functions(session) == [messages.Object(1, [b"two"], name="f")]
+    session.handle(resolved(2, outcome=Outcome.CANCELLED), 0.0)
+    assert sent_without_functions(session) == [messages.ForgetObjects([2])]
+
+
+def test_the_scheduler_asks_for_a_result_that_nobody_has() -> None:
+    session = joined_session()
+    session.handle(messages.FetchObjects([5], [77]), 0.0)
+    assert sent_without_functions(session) == [messages.ForgetObjects([5])]
+
+
+def test_a_reader_fails_as_its_input_has_failed() -> None:
+    """Also when its answer comes first, and when the scheduler only knows that the input is missing."""
+    session = joined_session()
+    first = submitted(session)
+    second = submitted(session, first)
+    third = submitted(session, second)
+    sent_without_functions(session)
+    answer = messages.Resolved([1, 0, 2], [1, 1, Outcome.INPUT_LOST], [b"oh", b"oh", b"lost"])
+    session.handle(answer, 0.0)
+    assert first.told == [(0, 1, b"oh")]
+    assert second.told == [InputFailure("f", 0, 1, b"oh"), (1, 1, b"oh")]
+    assert third.told == [InputFailure("f", 1, 1, b"oh"), (2, 1, b"oh")]
+
+
+def test_a_failure_of_its_own_is_no_failure_of_an_input() -> None:
+    session = joined_session()
+    first = submitted(session)
+    second = submitted(session, first)
+    sent_without_functions(session)
+    session.handle(messages.Resolved([0, 1], [0, 1], [b"one", b"oh"]), 0.0)
+    assert second.told == [(1, 1, b"oh")]
+
+
+def test_results_without_references_are_forgotten_behind_their_readers() -> None:
+    session = joined_session(credit=1)
+    first = submitted(session)
+    sent_without_functions(session)
+    submitted(session, first)
+    session.forget_object(first.stored)
+    assert not sent_without_functions(session)
+    session.handle(messages.Credit(UNLIMITED), 0.0)
+    assert rows(sent_without_functions(session)) == [([1], [0], [], [0]), messages.ForgetObjects([0])]
+
+
+def test_a_reader_is_cancelled_before_it_is_sent() -> None:
+    """The next batch has the result kept, for readers of later batches."""
+    session = joined_session(credit=1)
+    first = submitted(session)
+    sent_without_functions(session)
+    second = submitted(session, first)
+    session.cancel([second.task_id], lambda: None)
+    submitted(session, first)
+    session.handle(messages.Credit(UNLIMITED), 0.0)
+    assert rows(sent_without_functions(session)) == [([2], [0], [], [0])]
+
+
+def test_a_new_scheduler_gets_the_results_that_open_tasks_read() -> None:
+    session = joined_session()
+    first, second, unread = submitted(session), submitted(session), submitted(session)
+    submitted(session, first, second)
+    submitted(session, unread)
+    sent_without_functions(session)
+    session.handle(resolved(0, body=b"one"), 0.0)
+    session.handle(resolved(2, body=b"unread"), 0.0)
+    session.handle(resolved(4), 0.0)
+    session.handle(messages.HelloWanted(), 0.0)
+    session.pop_outgoing()
+    session.handle(welcome(incarnation=6), 0.0)
+    sent = rows(sent_without_functions(session))
+    assert (
+        messages.Object(0, [b"one"], name="f") in sent and len([each for each in sent if type(each) is not tuple]) == 1
+    )
+    assert [each for each in sent if type(each) is tuple] == [([1], [], [], []), ([3], [0, 1], [], [1])]

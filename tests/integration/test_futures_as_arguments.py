@@ -1,0 +1,172 @@
+"""Futures among the arguments of calls, with real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from pathlib import Path
+from typing import Any, NoReturn
+
+import cloudpickle
+import pytest
+from tests.integration.commands import cluster
+from tests.integration.restarts import OFTEN, restarts
+
+from scaler_client import AsyncClient, Client, SchedulerClusterCombo, named
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def combo() -> Iterator[SchedulerClusterCombo]:
+    with SchedulerClusterCombo(n_workers=2) as combo:
+        yield combo
+
+
+@pytest.fixture
+def client(combo: SchedulerClusterCombo) -> Iterator[Client]:
+    with Client(combo.address, timeout_seconds=SECONDS) as client:
+        yield client
+
+
+@dataclasses.dataclass
+class Trade:
+    price: Any
+    parts: list[Any]
+
+
+def add(*numbers: int) -> int:
+    return sum(numbers)
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+def fail(_: Any = None) -> NoReturn:
+    raise KeyError("no such trade")
+
+
+def wait_for(path: str, value: Any) -> Any:
+    """Return the value when the file is there."""
+    while not Path(path).exists():
+        threading.Event().wait(0.005)
+    return value
+
+
+def test_at_any_depth_open_and_done(client: Client, tmp_path: Path) -> None:
+    done = client.submit(add, 1, 2)
+    assert done.result(SECONDS) == 3
+    unread = client.submit(add, 2, 2)
+    client.wait([unread], SECONDS)
+    there = str(tmp_path / "there")
+    later = client.submit(wait_for, there, 5)
+    nested = client.submit(same, [done, {"k": (later, {unread})}, Trade(later, [done, 7])])
+    Path(there).touch()
+    assert nested.result(SECONDS) == [3, {"k": (5, {4})}, Trade(5, [3, 7])]
+    assert client.submit(add, later, done, unread).result(SECONDS) == 12
+
+
+def test_in_every_way_to_submit(client: Client) -> None:
+    one, two = client.submit(add, 1), client.submit(add, 2)
+    assert client.map(add, [(one, each) for each in (1, two, 3)]) == [2, 3, 4]
+    assert list(client.imap(add, [(one, two), (two, two)])) == [3, 4]
+    assert list(client.executor().map(add, [one, 5], [two, one])) == [3, 6]
+    assert client.options(priority=3, name="named").submit(add, one, y := two).result(SECONDS) == 3 and y is two
+    graph = {"a": (add, one, "b"), "b": (add, two, 1), "c": [one, {"k": two}], "d": one}
+    assert client.get(graph, ["a", "c", "d"]) == {"a": 4, "c": [1, {"k": 2}], "d": 1}
+    target = client.submit_graph({"x": (add, 4, 5), "y": (add, "x", 1)}, ["x", "y"])
+    assert client.submit(add, *target).result(SECONDS) == 19
+
+
+def test_chains_and_trees(client: Client) -> None:
+    last = client.submit(add, 0)
+    for _ in range(300):
+        last = client.submit(add, last, 1)
+    level = [client.submit(same, each) for each in range(128)]
+    while len(level) > 1:
+        level = [client.submit(add, one, two) for one, two in zip(level[::2], level[1::2])]
+    assert (last.result(SECONDS), level[0].result(SECONDS)) == (300, sum(range(128)))
+
+
+def test_readers_fail_and_are_cancelled_with_their_inputs(client: Client, tmp_path: Path) -> None:
+    origin = client.submit(fail)
+    readers = [client.submit(add, origin, 1)]
+    readers.append(client.submit(add, readers[0]))
+    assert origin.exception(SECONDS) is not None
+    readers.append(client.submit(add, origin))
+    for reader in readers:
+        error = reader.exception(SECONDS)
+        assert isinstance(error, KeyError) and error.args == ("no such trade",)
+        assert f"fail#{origin.task_id}, an argument of add#{reader.task_id}" in str(error.__cause__)
+    with pytest.raises(KeyError):
+        client.map(add, [(1,), (origin,)])
+    with pytest.raises(KeyError):
+        client.get({"a": (add, origin, 1)}, ["a"])
+    there = str(tmp_path / "there")
+    busy = [client.submit(wait_for, there, 0) for _ in range(2)]
+    waiting = client.submit(add, 1)
+    follower, other = client.submit(add, waiting), client.submit(add, waiting, 5)
+    assert follower.cancel() and not waiting.done()
+    assert waiting.cancel()
+    Path(there).touch()
+    assert client.gather(busy) == [0, 0]
+    with pytest.raises(CancelledError):
+        other.result(SECONDS)
+
+
+def test_what_cannot_be_an_argument(client: Client, combo: SchedulerClusterCombo) -> None:
+    future = client.submit(add, 1)
+    with Client(combo.address) as second, pytest.raises(ValueError, match="belongs to another client"):
+        second.submit(add, future)
+    with pytest.raises(TypeError, match=r"a future is for the arguments of .*; elsewhere pass its result\(\)"):
+        client.send_object([future])
+    with pytest.raises(TypeError, match="can't be pickled: a future is for the arguments"):
+        client.submit(lambda: future)
+    with pytest.raises(TypeError, match=r"the result of price, a function by name, can't be an argument"):
+        client.submit(add, client.submit(named("price", codec="json"), 1))
+
+
+def test_a_new_scheduler_gets_the_inputs_again(tmp_path: Path) -> None:
+    there = str(tmp_path / "there")
+    with (
+        restarts(tmp_path) as started,
+        cluster(tmp_path, started.now.address, 1, *OFTEN),
+        Client(started.now.address, timeout_seconds=SECONDS) as client,
+    ):
+        done = client.submit(add, 1)
+        assert done.result(SECONDS) == 1
+        running = client.submit(wait_for, there, 10)
+        reader = client.submit(add, running, done)
+        last = client.submit(add, reader, done)
+        started.kill()
+        started.start(started.now.address)
+        Path(there).touch()
+        assert last.result(SECONDS) == 12
+
+
+def test_futures_of_asyncio(combo: SchedulerClusterCombo) -> None:
+    async def chain() -> list[int]:
+        async with AsyncClient(combo.address) as client:
+            one = client.submit(add, 1)
+            two = client.submit(add, one, one)
+            return [await client.submit(add, two, await one), *await client.map(add, [(one, two)])]
+
+    assert asyncio.run(chain()) == [3, 3]
+
+
+def parent(address: str, number: int) -> int:
+    with Client(address) as client:
+        child = client.submit(add, number, 1)
+        return client.submit(add, child, child).result()
+
+
+def test_futures_of_a_task(client: Client, combo: SchedulerClusterCombo) -> None:
+    three = client.submit(add, 1, 2)
+    assert client.submit(parent, combo.address, three).result(SECONDS) == 8

@@ -1,0 +1,100 @@
+"""Templates of arguments: what equal payloads share, and what they must not share."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from scaler_client.pickling import call_pickles
+from scaler_client.pickling.input_lookup import with_inputs
+from scaler_client.pickling.references import NodeRef
+from scaler_client.pickling.serializer import call_dumper
+from scaler_worker.objects import argument_templates
+from scaler_worker.objects.argument_templates import ArgumentTemplates
+from scaler_worker.objects.cache import Inputs
+
+INPUTS = ([1], "two", (3,))
+
+
+def payload_of(*arguments: Any) -> bytes:
+    """The payload of a call. A NodeRef is the input of this position."""
+    numbers = iter(range(len(arguments)))
+    places: dict[int, int] = {}
+    data = call_pickles.dump_simple_call(arguments, lambda node: places.setdefault(node.row, next(numbers)))  # type: ignore[union-attr]
+    return call_dumper(None)(arguments, {}) if data is None else data
+
+
+def arguments_of(templates: ArgumentTemplates, payload: bytes, *values: Any) -> Any:
+    found = tuple(map(pickle.dumps, values))
+    inputs = Inputs(found, found, "", templates)
+    with with_inputs(inputs):
+        return inputs.arguments(payload)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (NodeRef(0),),
+        (NodeRef(0), NodeRef(1), NodeRef(2)),
+        (NodeRef(0), 5, NodeRef(1), None, "text", 1.5, b"bytes", True),
+        (NodeRef(0), NodeRef(1), NodeRef(0)),
+        (7, NodeRef(0)),
+    ],
+)
+def test_a_template_gives_the_arguments_that_pickle_gives(arguments: tuple[Any, ...]) -> None:
+    templates = ArgumentTemplates()
+    payload = payload_of(*arguments)
+    expected = tuple(INPUTS[each.row] if type(each) is NodeRef else each for each in arguments)
+    values = INPUTS[: len({each.row for each in arguments if type(each) is NodeRef})]
+    for _ in range(2):
+        assert arguments_of(templates, payload, *values) == expected
+
+
+def test_calls_with_equal_payloads_have_values_of_their_own() -> None:
+    templates = ArgumentTemplates()
+    payload = payload_of(NodeRef(0), 5)
+    first = arguments_of(templates, payload, [1])
+    first[0].append(2)
+    assert arguments_of(templates, payload, [1]) == ([1], 5)
+
+
+def test_mutable_literals_are_never_shared() -> None:
+    templates = ArgumentTemplates()
+    payload = payload_of(NodeRef(0), [5])
+    first = arguments_of(templates, payload, 1)
+    first[1].append(6)
+    assert arguments_of(templates, payload, 1) == (1, [5])
+
+
+def test_a_payload_that_looks_like_a_simple_call_may_be_anything() -> None:
+    templates = ArgumentTemplates()
+    for value in ([5], ([],), "text", 5):
+        payload = call_pickles.CALL_BEGIN + b"0" + pickle.dumps(value, 3)[2:]  # pop the mark, then push the value
+        for _ in range(2):
+            assert arguments_of(templates, payload, 1) == value
+
+
+def test_the_number_of_templates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(argument_templates, "MAX_TEMPLATES", 3)
+    templates = ArgumentTemplates()
+    for number in range(10):
+        assert arguments_of(templates, payload_of(NodeRef(0), number), "input") == ("input", number)
+        assert len(templates._templates) <= 3
+
+
+def test_an_input_that_does_not_unpickle_raises_its_error() -> None:
+    templates = ArgumentTemplates()
+    payload = payload_of(NodeRef(0), 5)
+    broken = (b"garbage",)
+    inputs = Inputs(broken, broken, "", templates)
+    with pytest.raises(pickle.UnpicklingError):
+        inputs.arguments(payload)
+    assert arguments_of(templates, payload, 1) == (1, 5)
+
+
+def test_a_payload_with_too_many_places_fails_as_with_pickle() -> None:
+    templates = ArgumentTemplates()
+    with pytest.raises(IndexError):
+        arguments_of(templates, payload_of(NodeRef(0), NodeRef(1)), "only one")
