@@ -3,7 +3,7 @@
 
 export PYTHON PYPY DESTDIR PREFIX
 
-.PHONY: help run test test-system lint bench chaos attack simulate conformance fuzz man docs install uninstall schema package package-bench clean
+.PHONY: help run test test-system lint bench bench-peers chaos attack simulate conformance fuzz man docs install uninstall schema package package-bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -12,7 +12,7 @@ run: ## parse the Python standard library on a local scheduler and cluster, and 
 	@packaging/setup.sh run
 	@packaging/within.sh python client_lib/examples/standard_library.py
 
-test: ## ruff, mypy and all tests, under CPython, PyPy and the other CPythons of this machine
+test: ## ruff, mypy and all tests, under CPython, PyPy and the oldest and newest other CPython of this machine
 	@packaging/setup.sh test
 	@packaging/within.sh tests/run.sh
 
@@ -27,6 +27,10 @@ lint: ## only ruff (rules and format) and mypy --strict
 bench: ## run all benchmarks: a table, and JSON in benchmarks/results/ (ONLY=submit,map: some; QUICK=1: small)
 	@packaging/setup.sh run
 	@packaging/within.sh python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+bench-peers: ## compare with dask, Ray, ipyparallel, opengris-scaler, HyperQueue, loky and the standard library's pools (ROWS=submit,map SYSTEMS=scaler,dask: some; QUICK=1: small)
+	@packaging/setup.sh peers
+	@packaging/within.sh python -m benchmarks.compared.run $(if $(SYSTEMS),--systems $(SYSTEMS)) $(if $(ROWS),--rows $(ROWS)) $(if $(QUICK),--quick)
 
 chaos: ## load real clusters while processes and the network fail (SECONDS=60 SEED=)
 	@packaging/setup.sh test
@@ -64,7 +68,7 @@ uninstall: ## remove the installed files except changed configurations (with the
 	@packaging/install.sh uninstall
 
 schema: ## generate the scheduler's module from the schema (needs Debian's capnproto)
-	@packaging/setup.sh test
+	@packaging/setup.sh run
 	@packaging/within.sh packaging/generate_schema.sh
 
 package: ## build the files for operators into packaging/dist/ (PARTS="one_file deb": some; packaging/README.md)

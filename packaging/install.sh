@@ -35,7 +35,7 @@ done
 PREFIX=/${PREFIX#/} DESTDIR=${DESTDIR%/}
 case $PREFIX in
     /usr | /usr/local) SYSTEMD=$PREFIX/lib/systemd/system SYSUSERS=$PREFIX/lib/sysusers.d ;;
-    *) SYSTEMD=/etc/systemd/system SYSUSERS=/etc/sysusers.d ;; # systemd looks nowhere else
+    *) SYSTEMD=/etc/systemd/system SYSUSERS=/etc/sysusers.d ;; # systemd reads no other folders
 esac
 LIB=$PREFIX/lib/scaler SHARE=$PREFIX/share/scaler ETC=/etc/scaler
 MANIFEST=$DESTDIR$LIB/manifest # the files and folders that this script made, as "f PATH" and "d PATH", in order
@@ -94,7 +94,7 @@ quietly() {
     "$@" >"$work/log" 2>&1 </dev/null || { tail -n 25 "$work/log" >&2 && return 1; }
 }
 
-sources() { # copies of the sources, because a build leaves files in its source folder and uses old ones
+sources() { # copies of the sources, because a build leaves files in its source folder and reuses them
     local name
     for name in scheduler_daemon client_lib worker_lib; do
         mkdir "$work/$name"
@@ -115,8 +115,8 @@ make_environment() { # NAME INTERPRETER DISTRIBUTION...
     sed -i "1s|.*|#!$LIB/${there##*/}/bin/python|" "$there"/bin/scaler_*
     sed -i '/^command = /d' "$there/pyvenv.cfg"
     find "$there/lib" -name __pycache__ -type d -prune -exec rm -rf {} +
-    # Compile now, because services cannot write here (without pip). Files are not compared by time, which may change when
-    # they are moved. -B: else imported modules would be compiled with the path that they have now.
+    # Compile now, because services cannot write here (without pip). The times of files may change when they are moved,
+    # so they are not compared. -B: otherwise imports would compile modules with their present path.
     "$there/bin/python" -B -m compileall -q -x '/site-packages/pip/' --invalidation-mode unchecked-hash \
         -s "${DESTDIR:-/}" -p / "$there/lib" || true
 }

@@ -1,6 +1,6 @@
-"""Writes the last part of PROTOCOL.md, a table of every field, from the schema: what it says of each is its comment.
+"""Writes the last part of PROTOCOL.md: a table of every field, with its comment in the schema as its meaning.
 
-make schema calls it; tests/wire/test_protocol_document.py compares the two.
+make schema calls it. tests/wire/test_protocol_document.py checks that the tables fit the schema.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ DEFAULT_MEANINGS = {
     "address": "the scheduler's bound address",
     "agents": "number of host agents",
     "attempt": "the attempt of the task",
-    "attempts": "the attempt of each task",
+    "attempts": "for each row, the attempt of the task",
     "bytes": "size of each object's content",
-    "clients": "the client's incarnation of each task or object",
+    "clients": "for each row, the incarnation of the client that owns the task or object",
     "ClientColumns.objects": "number of the client's objects",
     "Snapshot.clients": "number of clients",
     "cpuMilliseconds": "user and system time since the start of the process",
     "count": "count since the start of the scheduler",
-    "failed": "how many of these tasks ended without a value",
+    "failed": "how many of these results have no value",
     "GraphState.failed": "ended without a value",
     "host": "name of the host, for people",
     "id": "the task's id",
-    "ids": "the id of each task or object",
+    "ids": "for each row, the id of the task or object",
     "WorkerColumns.ids": "id of the running task",
     "incarnation": "incarnation of the worker",
     "Snapshot.incarnation": "incarnation of the scheduler",
@@ -39,7 +39,7 @@ DEFAULT_MEANINGS = {
     "numbers": "numbers of the functions",
     "objects": "number of objects",
     "outcomes": "ordinals of Outcome",
-    "payload": "payloads of the rows, joined",
+    "payload": "payloads of the rows, one after the other",
     "peaks": "in bytes",
     "cpuTimes": "in nanoseconds",
     "pid": "id of the process",
@@ -49,12 +49,12 @@ DEFAULT_MEANINGS = {
     "RefusedReason.protocolVersion": "the scheduler has another protocol version",
     "reason": "the reason, for people",
     "Refused.reason": "why the peer is refused",
-    "residentBytes": "resident memory of the process; 0: not known",
+    "residentBytes": "resident memory of the process; 0: unknown",
     "runMilliseconds": "how long the task has been running",
     "sent": "messages that the scheduler has sent, by type",
     "sequence": "the sequence of the heartbeat",
     "sizes": "size of each row's payload in bytes",
-    "suspended": "how many of these tasks are suspended",
+    "suspended": "of `held`: tasks that are suspended",
     "text": "for people and logs",
     "texts": "the texts that columns refer to by number",
     "uptimeMilliseconds": "time since the start of the scheduler",

