@@ -110,6 +110,7 @@ def main() -> int:
 
 def _show(seed: int, shows_all: bool) -> int:
     world = World(seed, keeps_all=shows_all)
+    world.scheduler.checks_messages = True
     try:
         world.run()
     except SimulationError as error:
