@@ -41,8 +41,6 @@ class Contract:
         """Open submits of each task. A task has more than one if it was answered in between and the answer is not sent
         yet."""
         self._held = HeldTasks()
-        self._missing: dict[TaskId, dict[TaskId, int]] = {}
-        """Of rows queued ahead, the missing inputs and where they come from (`inputSources`)."""
         self._objects = ObjectContract()
         self._returning = RestartCheck(incarnation)
         self._attempts: dict[TaskId, int] = {}
@@ -154,43 +152,12 @@ class Contract:
                     answer = event.large.get(row) or event.payload[ends[row] - event.sizes[row] : ends[row]]
                     self._check_calls(name, outcome, answer, event.calls[row] if event.calls else 0)
                 self._drop(name)
-                if outcome == effects.OUTCOME_VALUE:
-                    self._came(event.route, name, effects.INPUT_OF_HELD_TASK)
                 self._returned[name] = outcome
                 self._died.discard(name)
                 if outcome == effects.OUTCOME_RETRYABLE:
                     self._failures[name] += 1
                 elif outcome == effects.OUTCOME_STORED:
                     self._stored(name, event.route)
-
-    def _came(self, route: bytes, name: TaskId, source: int) -> None:
-        """Note that an input is at a worker."""
-        for reader, missing in self._missing.items():
-            if missing.get(name) == source and self._held.holder(reader) == route:
-                del missing[name]
-
-    def _inputs(self, effect: effects.Inputs) -> None:
-        self._expect_peer(effect.route, self._workers, "inputs go to no worker")
-        for name in zip(effect.clients, effect.ids):
-            self._came(effect.route, name, effects.INPUT_AWAITED)
-            self._expect(self._returned.get(name, 0) == effects.OUTCOME_VALUE, "a failed input is sent", name)
-            self._trace.count("inputs sent to rows queued ahead")
-
-    def _check_ahead(self, name: TaskId, route: bytes, inputs: list[tuple[int, int, int]]) -> None:
-        """A row is queued ahead only if workers hold the tasks that make its missing inputs."""
-        missing: dict[TaskId, int] = {}
-        for each, source, _ in inputs:
-            if source < effects.INPUT_OF_HELD_TASK:
-                continue
-            made = name[0], each
-            holder = self._held.holder(made)
-            self._expect(holder is not None, "queued ahead of an input that no worker makes", name, made)
-            is_here = source == effects.INPUT_OF_HELD_TASK
-            self._expect((holder == route) == is_here, "its input comes from another worker", name, made)
-            missing[made] = source
-        if missing:
-            self._trace.count("rows queued ahead")
-            self._missing[name] = missing
 
     def _check_calls(self, name: TaskId, outcome: int, answer: bytes, ended: int) -> None:
         """A row's answer has a value for each call that has ended, except the failed one."""
@@ -286,8 +253,6 @@ class Contract:
         for effect in [*(each for each in collected if each not in freed), *later, *freed]:
             if isinstance(effect, effects.Dispatch):
                 self._dispatched(effect)
-            elif isinstance(effect, effects.Inputs):
-                self._inputs(effect)
             elif isinstance(effect, effects.Resolved):
                 self._resolved(effect, self._seen_answers.get(effect, 0))
             elif isinstance(effect, effects.Function):
@@ -317,10 +282,6 @@ class Contract:
                 self._trace.note("scheduler refuses a message of", effect.route.decode(), effect.text)
                 self._trace.count("errors told to peers")
         self._seen_answers = {batch: len(batch.ids) for batch in later}
-        for effect in collected:
-            if isinstance(effect, effects.Dispatch):
-                for name, inputs in zip(zip(effect.clients, effect.ids), dispatched_inputs(effect)):
-                    self._check_ahead(name, effect.route, inputs)
 
     def _retracted_from(self, effect: effects.Retract) -> None:
         """A worker that does not answer loses the tasks that it is asked not to begin."""
@@ -330,11 +291,7 @@ class Contract:
             if worker is None or not self._held.is_holder(effect.route, name, attempt):
                 continue
             here = [task for task in worker.tasks.values() if (task.client.incarnation, task.id) == name]
-            is_moved = not here or here[0].attempt != attempt
-            if is_moved and self._missing.get(name):
-                self._trace.count("rows queued ahead and taken back")
-                self._drop(name)
-            elif is_moved:
+            if not here or here[0].attempt != attempt:
                 self._expect(bool(worker.running or worker.unclaimed), "taken from a worker that may run it", name)
                 self._trace.count("taken from a silent worker")
                 self._taken(name)
@@ -512,7 +469,6 @@ class Contract:
         self._functions.pop(route, None)
         self._objects.route_gone(route)
         for name in self._held.remove_all(route):
-            self._missing.pop(name, None)
             if name not in self._open:
                 self._attempts.pop(name, None)
             elif is_blamed:
@@ -537,7 +493,6 @@ class Contract:
                 self._attempts.pop(name, None)
 
     def _drop(self, name: TaskId) -> None:
-        self._missing.pop(name, None)
         if self._held.drop(name) and name not in self._open:
             self._attempts.pop(name, None)
 

@@ -47,7 +47,7 @@ def draw_plan(seed: int) -> Plan:
 
 
 def _add_nets(plan: Plan, writer: Writer, chance: random.Random) -> None:
-    """Add nets of short tasks of one function, whose rows are queued ahead of their inputs."""
+    """Add nets of short tasks of one function: stencils, whose rows become ready together."""
     _make_room(plan)
     for program in plan.clients:
         for _ in range(chance.choice((1, 2))):

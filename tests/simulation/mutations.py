@@ -29,7 +29,6 @@ from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.daemon import client_files
 from scaler_worker.agent import worker_table
-from scaler_worker.objects import rows_ahead
 from scaler_worker.worker import runner
 
 _CHANGED = ("scaler_scheduler.core.", "scaler_client.", "scaler_worker.")
@@ -333,36 +332,6 @@ MUTATIONS = (
     Mutation(
         "treat a cancel of the scheduler as a failure",
         open_graphs.GraphTasks, "record_failures", "row not in self.targets", "False",
-    ),
-    Mutation(
-        "forget the rows behind a task that was retracted or has to run again",
-        graphs.Graphs, "recall_readers", "stack = [task]", "stack = []",
-    ),
-    Mutation(
-        "hand a failure over to the rows behind it",
-        rows_ahead, "is_handed", "outcome == Outcome.VALUE and", "",
-    ),
-    Mutation(
-        "hand over the result of a lost attempt",
-        rows_ahead.RowsAhead, "add_rows",
-        "maker = (name[0], each, BY_MESSAGE) if source > INPUT_OF_HELD_TASK else makers.get((name[0], each))",
-        "maker = makers.get((name[0], each)) if source else None",
-    ),
-    Mutation(
-        "do not send inputs to rows queued ahead",
-        graphs.Graphs, "_hand_input", "self._outbox.hand_input(worker, stored, stored.frames[0])", "pass",
-    ),
-    Mutation(
-        "ignore a row that comes back unasked",
-        cancellation, "_may_come_back", "return worker.queues_ahead", "return False and worker.queues_ahead",
-    ),
-    Mutation(
-        "fail the rows behind a failed task and leave them at their worker",
-        graphs.Graphs, "fail_readers", "self._take_back(reader)", "pass",
-    ),
-    Mutation(
-        "count an attempt for a row that was only queued ahead",
-        graphs.Graphs, "_take_back", "reader.intent = NO_INTENT", "reader.intent = NO_INTENT; reader.failures += 9",
     ),
     Mutation(
         "send the last call again that a row has answered",

@@ -74,7 +74,6 @@ class Scheduler:
         self.tables = tables = core.tables
         self.outbox = core.outbox
         self.dispatcher = core.dispatcher
-        self._writer = core.writer
         self.operator_log = core.operator_log
         self._clock = tables.clock
         evacuation = Evacuation(core)
@@ -211,8 +210,6 @@ class Scheduler:
             self._cancellation.cancel_unneeded()
         if dispatcher.ranks:
             dispatcher.run()
-        if self._writer.is_ahead_due and not dispatcher.ranks and not self.tables.unclaimed:
-            dispatcher.queue_ahead()
         if dispatcher.long_running and dispatcher.idle:  # the idle workers cannot run the tasks that still wait
             self._cancellation.rebalance(work_stealing.tasks_to_steal(dispatcher))
         self._cancellation.flush()
@@ -345,7 +342,6 @@ class Scheduler:
     def _add_if_ready(self, worker: Worker) -> None:
         if wants_work(worker, self.limits.queue_size):
             self.dispatcher.add_worker(worker)
-            self._writer.is_ahead_due = len(self._writer.makers) > 0
 
     def _started(self, event: events.Started, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
@@ -375,8 +371,6 @@ class Scheduler:
     def _record_start(self, task: Task, worker: Worker, now: float) -> None:
         self.dispatcher.long_running[worker] = None
         self.tables.history.record_started(task, worker)
-        if task.keep:
-            self._graphs.recall_readers(task, beside=worker)  # these workers would wait for an unknown time
         limit = task.options.timeout_seconds
         if limit:
             if task.timer is None and task.intent < INTENT_FORCE:
@@ -437,15 +431,7 @@ class Scheduler:
             client, worker = nested
             suspend_named(event, client, worker, self.tables)
             if worker is not None:
-                self._recall_rows_behind(event, worker)
                 self._add_if_ready(worker)
-
-    def _recall_rows_behind(self, event: events.Suspended, worker: Worker) -> None:
-        """Take back the rows that were queued ahead behind suspended tasks: they would take the children's place."""
-        for name in zip(event.clients, event.ids, event.attempts):
-            task = self.tables.find_held(worker, *name)
-            if task is not None and task.keep:
-                self._graphs.recall_readers(task)
 
     def _resumed(self, event: events.Resumed, now: float) -> None:
         nested = self._nested(event.route)

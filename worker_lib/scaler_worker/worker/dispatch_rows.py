@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 
-from scaler_client.protocol.messages import INPUT_IN_WORKER_FILE, INPUT_OF_HELD_TASK, Dispatch, Payload
+from scaler_client.protocol.messages import INPUT_IN_WORKER_FILE, Dispatch, Payload
 from scaler_worker.objects.table import ObjectTable
 from scaler_worker.task_rows import Row
 
@@ -48,7 +48,7 @@ def _expect_files(message: Dispatch, objects: ObjectTable) -> None:
     object can be forgotten."""
     clients = chain.from_iterable(map(repeat, message.clients, message.input_counts))
     for client, object_id, source in zip(clients, message.inputs, message.input_sources):
-        if 0 < source < INPUT_OF_HELD_TASK:
+        if source:
             objects.expect_file((client, object_id), source == INPUT_IN_WORKER_FILE)
 
 

@@ -205,7 +205,6 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         name=settings.name,
         capabilities=settings.capabilities,
         kinds=[serializer.CLOUDPICKLE_KIND, *exported_kinds(settings.offers)],
-        queues_ahead=True,
     )
 
 

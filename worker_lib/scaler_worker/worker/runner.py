@@ -17,7 +17,6 @@ from scaler_client.pickling.input_lookup import current_inputs
 from scaler_client.protocol.messages import FLAG_CALLS, FLAG_MAY_STORE, FLAG_PROFILE, FLAG_REPORT_START, Payload
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
-from scaler_worker.objects.rows_ahead import is_handed
 from scaler_worker.task_rows import Row, attempt_of
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.executor import Executor
@@ -189,7 +188,6 @@ class Runner:
         session, task, wakeup = self._session, self._task, self._slot.wakeup
         page = task.page
         queue, answers = session.queue, session.answers
-        awaited = session.ahead.awaited
         run = self._execution.run
         now_ns = self._slot.threads.now_ns
         if not queue:
@@ -248,9 +246,6 @@ class Runner:
             ended = now_ns()
             answers.append((client, task_id, attempt, outcome, ended - begun, payload))
             begun = ended
-            if awaited and (client, task_id, attempt) in awaited and is_handed(outcome, payload):
-                with self._connection.lock:
-                    session.hand_over((client, task_id, attempt), payload)
             if ended - flushed > FLUSH_NS:
                 with self._connection.lock:
                     self._connection.exchange()

@@ -23,8 +23,7 @@ from typing import Any
 
 from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import INPUT_OF_HELD_TASK, Payload, TaskAttempt
-from scaler_worker.objects.rows_ahead import BY_MESSAGE, RowsAhead
+from scaler_client.protocol.messages import Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
 from scaler_worker.task_rows import Answer, Cost, Row, attempt_of
 from scaler_worker.worker.dispatch_rows import rows_of
@@ -39,8 +38,6 @@ class WorkerSession:
         self.queue: deque[Row] = deque()
         self.answers: deque[Answer] = deque()
         self.running: Row | None = None
-        self.ahead = RowsAhead()
-        """Rows that wait for inputs."""
         self.suspended: dict[TaskAttempt, Row] = {}
         self.costs: dict[TaskAttempt, Cost] = {}
         """The costs of profiled tasks among `answers`. A cost is put here before the answer."""
@@ -251,28 +248,7 @@ class WorkerSession:
     # -------------------------------------------------------------------------------------- messages of the scheduler
 
     def _on_dispatch(self, message: messages.Dispatch) -> None:
-        rows = rows_of(message, self.objects)
-        if max(message.input_sources, default=0) < INPUT_OF_HELD_TASK:
-            self.queue.extend(rows)
-            return
-        complete, given_back = self.ahead.add_rows(rows, message, self._held(), self.answers)
-        self.queue.extend(complete)
-        if given_back:
-            self._outgoing.append(messages.Retracted(given_back, [1] * len(given_back)))
-
-    def _held(self) -> list[TaskAttempt]:
-        """The tasks in the queue and those that have begun."""
-        running = self.running
-        begun = [*self.suspended] if running is None else [*self.suspended, attempt_of(running)]
-        return [*map(attempt_of, self.queue.copy()), *begun]
-
-    def hand_over(self, maker: TaskAttempt, value: Payload) -> None:
-        """Give the result of a task of this worker to the rows that wait for it."""
-        self.queue.extend(self.ahead.hand_over(maker, value))
-
-    def _on_inputs(self, message: messages.Inputs) -> None:
-        for client, task_id, value in zip(message.clients, message.ids, message.payloads):
-            self.hand_over((client, task_id, BY_MESSAGE), value)
+        self.queue.extend(rows_of(message, self.objects))
 
     def _on_object(self, message: messages.Object) -> None:
         self.objects.put((message.client, message.id), message.frames)
@@ -306,7 +282,6 @@ class WorkerSession:
             else:
                 kept.append(row)
         queue.extend(reversed(kept))
-        returned.update(name for name in wanted if self.ahead.remove(name))
         tasks = list(message.tasks)
         self._outgoing.append(messages.Retracted(tasks, [int(name in returned) for name in tasks]))
 
@@ -356,7 +331,6 @@ class WorkerSession:
         self.functions.clear()
         self.objects.clear()
         self.queue.clear()
-        self.ahead.clear()
         answers, self.answers = self.answers, deque()
         self.queue = deque()
         self.keep_answers(answers)
@@ -373,7 +347,6 @@ class WorkerSession:
         self._is_joined = False
         self._has_heartbeat_since_hello = False
         self.queue.clear()
-        self.ahead.clear()
         # First the answers, then the names: a task that ends between the two steps is not named, so `keep_answers`
         # drops its answer.
         self.answers.clear()
@@ -406,7 +379,6 @@ _HANDLERS_JOINED: dict[type, Callable[[WorkerSession, Any], None]] = {
     messages.Function: WorkerSession._on_function,
     messages.ForgetFunctions: WorkerSession._on_forget_functions,
     messages.Object: WorkerSession._on_object,
-    messages.Inputs: WorkerSession._on_inputs,
     messages.ForgetObjects: WorkerSession._on_forget_objects,
     messages.Retract: WorkerSession._on_retract,
     messages.Stop: WorkerSession._on_stop,

@@ -8,7 +8,6 @@ from scaler_scheduler.core.completion.task_end import (
     answer_task,
     close_task,
     deaths_text,
-    detach,
     end_with_client,
     time_limit_text,
 )
@@ -29,7 +28,6 @@ class AttemptEnd:
     """Decides whether another attempt follows an attempt without a result."""
 
     def __init__(self, core: CoreState, graphs: Graphs) -> None:
-        self._core = core
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._outbox = core.outbox
@@ -49,7 +47,11 @@ class AttemptEnd:
 
     def detach(self, task: Task) -> None:
         """Take the task from its worker. The worker's later answers about it do not count."""
-        detach(self._core, task)
+        assert task.worker is not None
+        task.worker.release(task)
+        self._tables.timers.cancel(task)
+        task.is_retracting = task.is_stopping = False
+        self._tables.counts.add_dispatched(-1, task.options.weight)
 
     def retry_or_end(
         self,
@@ -90,8 +92,6 @@ class AttemptEnd:
             task.transition(GIVE_UP)
             text = f"{task.name}: its inputs were dropped after its client had left"
             self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
-        elif task.keep:
-            self._graphs.recall_readers(task)
 
     def end_stopped(self, task: Task) -> None:
         """End a task that was stopped and has ended without a value. It has left its worker and its state is final."""

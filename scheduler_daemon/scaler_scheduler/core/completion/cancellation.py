@@ -192,8 +192,6 @@ class Cancellation:
         worker = tasks[0].worker
         assert worker is not None
         for task in tasks:
-            if task.worker is not worker:
-                continue  # it was queued behind an input that has moved
             task.is_retracting = False
             self._outbox.retract(task)
             self._attempt_end.detach(task)
@@ -274,7 +272,7 @@ class Cancellation:
         refused: dict[Client, list[int]] = {}
         for row in range(len(event.ids)):
             task = self._tables.find_held(worker, event.clients[row], event.ids[row], event.attempts[row])
-            if task is None or not (task.is_retracting or (event.returned[row] and _may_come_back(task, worker))):
+            if task is None or not task.is_retracting:
                 continue
             task.is_retracting = False
             if event.returned[row]:
@@ -317,12 +315,6 @@ class Cancellation:
         """Drop the requests for a lost worker."""
         self._outbox.remove_worker(worker)
         self._stops.pop(worker, None)
-
-
-def _may_come_back(task: Task, worker: Worker) -> bool:
-    """Whether the worker may give the task back without being asked. It does so if the row was queued ahead, and the
-    task that makes its input had left the worker before the row came."""
-    return worker.queues_ahead and task.state == DISPATCHED and len(task.inputs) > 0
 
 
 def mark_started(task: Task, now: float) -> None:

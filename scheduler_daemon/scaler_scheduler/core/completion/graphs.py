@@ -10,24 +10,21 @@ from collections.abc import Sequence
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.evacuation import Evacuation
-from scaler_scheduler.core.completion.task_end import answer_task, detach
+from scaler_scheduler.core.completion.task_end import answer_task
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.report.graph_view import ended_node
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
-from scaler_scheduler.core.state.functions import LARGE_BYTES, Function
+from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Client, StoredObject, Task, Worker
 from scaler_scheduler.core.state.tables import ENDED_NODES
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
     CANCEL,
-    DISPATCHED,
     GIVE_UP,
     INTENT_BALANCE,
     INTENT_CANCEL,
-    NO_INTENT,
     READY,
-    RETRACT,
     UNREADY,
 )
 
@@ -39,7 +36,6 @@ class Graphs:
     """The tasks with inputs or kept results, and the objects of clients."""
 
     def __init__(self, core: CoreState, evacuation: Evacuation) -> None:
-        self._core = core
         self._tables = core.tables
         self._limits = core.limits
         self._evacuation = evacuation
@@ -335,7 +331,7 @@ class Graphs:
     def complete(self, task: Task, outcome: int, payload: bytes, worker: Worker) -> bool:
         """Complete a task that left its worker with this outcome. Returns whether its client still needs an answer."""
         if outcome == effects.OUTCOME_VALUE:
-            self._store_value(task, payload, worker)
+            self._store_value(task, payload)
         elif outcome == effects.OUTCOME_STORED:
             self._keep_on_host(task, worker, int.from_bytes(payload, "little"))
         else:
@@ -346,14 +342,14 @@ class Graphs:
         self._answer(task, effects.OUTCOME_KEPT, b"")
         return False
 
-    def _store_value(self, task: Task, payload: bytes, worker: Worker) -> None:
+    def _store_value(self, task: Task, payload: bytes) -> None:
         self._record_node_end(task)
         self._release_inputs(task)
         stored = self._result_object(task)
         if stored is not None:
             task.function.observe_kept_size(len(payload))
             self._tables.objects.fill(stored, [payload])
-            self.object_available(stored, worker)
+            self.object_available(stored)
 
     def _keep_on_host(self, task: Task, worker: Worker, size: int) -> None:
         self._record_node_end(task)
@@ -375,79 +371,15 @@ class Graphs:
         stored = self._tables.objects.find(task.client, task.id) if task.keep else None
         return stored if stored is not None and stored.producer is task else None
 
-    def object_available(self, stored: StoredObject, maker: Worker | None = None) -> None:
-        """Make the readers ready for an object that has been produced, or whose bytes have been fetched.
-
-        Args:
-            stored: the object.
-            maker: the worker that has just made it; None: it was fetched.
-        """
+    def object_available(self, stored: StoredObject) -> None:
+        """Make the readers ready for an object that has been produced, or whose bytes have been fetched."""
         blocked, stored.blocked_tasks = stored.blocked_tasks, ()
         for reader in blocked:
             reader.missing_inputs -= 1
             if reader.state == BLOCKED and not reader.missing_inputs:
                 self._make_ready(reader)
-            elif reader.is_ahead:
-                self._hand_input(reader, stored, maker)
         if not stored.is_needed:
             self.drop_unneeded(stored)
-
-    # ------------------------------------------------------------------------------------------------ rows queued ahead
-
-    def _hand_input(self, reader: Task, stored: StoredObject, maker: Worker | None) -> None:
-        """Send a result to a row queued ahead, unless its worker has made it. Take the row back if the result is too
-        large to be handed over: then it must be delivered in another way."""
-        worker = reader.worker
-        assert worker is not None
-        if reader.intent > INTENT_BALANCE:
-            pass  # its worker gives it back, because the Retract comes first
-        elif stored.frames is None or stored.size >= LARGE_BYTES:
-            if self._take_back(reader):
-                self.recall_readers(reader)
-        elif worker is not maker:
-            self._outbox.hand_input(worker, stored, stored.frames[0])
-        if not reader.missing_inputs:
-            reader.is_ahead = False
-
-    def recall_readers(self, task: Task, beside: Worker | None = None) -> None:
-        """Take back the rows that were queued ahead and wait for a task, and those that wait for these in turn.
-
-        Args:
-            task: it has left its worker without a result, or it runs for long.
-            beside: the worker whose rows stay.
-        """
-        stack = [task]
-        seen = {task}  # a net has more paths than tasks
-        while stack:
-            stored = self._result_object(stack.pop())
-            for reader in () if stored is None else stored.blocked_tasks:
-                if reader in seen or not reader.is_ahead:
-                    continue
-                if reader.worker is beside or self._take_back(reader):
-                    seen.add(reader)
-                    stack.append(reader)
-
-    def _take_back(self, reader: Task) -> bool:
-        """Take back a row that cannot have begun, because an input is missing. Returns False if its worker answers
-        another request for it first."""
-        worker = reader.worker
-        if worker is None or reader.state != DISPATCHED or reader.intent > INTENT_BALANCE:
-            return False
-        if self._tables.workers.find(worker.incarnation) is not worker:
-            return False  # the worker is lost, and all of its tasks wait again soon
-        self._outbox.retract(reader)
-        detach(self._core, reader)
-        reader.intent = NO_INTENT
-        reader.transition(RETRACT)
-        self._tables.history.record_returned(reader, worker, effects.OUTCOME_VALUE, 0, "")
-        self._tables.counts.retracted += 1
-        if reader.missing_inputs:
-            reader.transition(UNREADY)
-        else:
-            self._dispatcher.requeue(reader)
-        if not worker.task_count:
-            self._dispatcher.add_worker(worker)
-        return True
 
     # --------------------------------------------------------------------------------------------------------- failures
 
@@ -462,8 +394,6 @@ class Graphs:
             if stored is None:
                 continue
             for reader in stored.blocked_tasks:
-                if reader.is_ahead:
-                    self._take_back(reader)
                 if reader.state == BLOCKED:  # not ended, and not failed by another of its inputs
                     reader.transition(GIVE_UP)
                     self._answer(reader, outcome, payload)

@@ -1,6 +1,5 @@
 """The steps that every end of a task shares, and the texts of failed tasks."""
 
-from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.effects import OUTCOME_KEPT, OUTCOME_VALUE, OUTCOME_WORKER_DIED
@@ -16,16 +15,6 @@ def close_task(tables: Tables, task: Task) -> None:
     tables.counts.payload_bytes -= task.size
     tables.remove_row(client, task.function, task.options)
     tables.clients.remove_if_done(client)
-
-
-def detach(core: CoreState, task: Task) -> None:
-    """Take the task from its worker. The worker's later answers about it do not count."""
-    assert task.worker is not None
-    task.worker.release(task)
-    core.tables.timers.cancel(task)
-    task.is_retracting = task.is_stopping = task.is_ahead = False
-    core.writer.makers.pop(task, None)
-    core.tables.counts.add_dispatched(-1, task.options.weight)
 
 
 def end_with_client(tables: Tables, task: Task) -> None:

@@ -24,16 +24,16 @@ class DispatchWriter:
         self._outbox = outbox
         self._counts = counts
         self._agents = agents
-        self.makers: dict[Task, None] = {}
-        """Tasks on workers whose results are kept. Tasks that read them may be queued behind them."""
-        self.is_ahead_due = False
-        """Whether rows may be queued ahead now: there is a new maker, or a worker has less to do."""
         self._next_serial = 1
         """The serial number of the next task record."""
 
     def dispatch(self, worker: Worker, lane: Lane, function: Function, count: int) -> int:
         """Dispatch up to `count` of the lane's next tasks, all of `function`, to the worker. Returns their number."""
-        self._send_function(worker, function)
+        if function not in worker.functions:
+            worker.functions.add(function)
+            self._outbox.add(
+                effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
+            )
         outgoing = self._outbox.dispatch_batch(worker)
         weight = lane.next_options.weight
         if lane.requeued:
@@ -44,22 +44,6 @@ class DispatchWriter:
         self._counts.add_waiting(lane, -taken, weight)
         self._counts.add_dispatched(taken, weight)
         return taken
-
-    def dispatch_ahead(self, worker: Worker, task: Task) -> None:
-        """Dispatch a blocked task to the worker, where it waits for its inputs."""
-        self._send_function(worker, task.function)
-        task.is_ahead = True
-        self._dispatch_tasks(worker, task.function, [task], self._outbox.dispatch_batch(worker))
-        weight = task.options.weight
-        worker.sent_tasks += weight
-        self._counts.add_dispatched(1, weight)
-
-    def _send_function(self, worker: Worker, function: Function) -> None:
-        if function not in worker.functions:
-            worker.functions.add(function)
-            self._outbox.add(
-                effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
-            )
 
     def _dispatch_requeued(
         self, worker: Worker, lane: Lane, function: Function, count: int, outgoing: effects.Dispatch
@@ -94,8 +78,7 @@ class DispatchWriter:
         attempt = -1
         for task in tasks:
             task.transition(DISPATCH)
-            if not task.is_ahead:
-                self._counts.dispatch_latencies.add(now - task.since)
+            self._counts.dispatch_latencies.add(now - task.since)
             task.since = now
             if task.failures:
                 self._counts.retries += 1
@@ -114,9 +97,6 @@ class DispatchWriter:
                     outgoing.row_options[row] = special
                 if options.name:
                     outgoing.names[row] = options.name
-            if task.keep:
-                self.makers[task] = None
-                self.is_ahead_due = True
             if task.inputs:
                 deliver_inputs(task, worker, row, outgoing, self._agents, self._outbox)
             elif task.is_large:

@@ -12,18 +12,12 @@ from collections.abc import Iterable, Sequence
 
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.dispatch.prefetch import (
-    GRAIN_NS,
-    delay_behind,
-    prefetch_count,
-    takes_more_ahead,
-    wants_work,
-)
+from scaler_scheduler.core.dispatch.prefetch import prefetch_count, wants_work
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Client, Copies, Lane, StoredObject, Task, Worker
 from scaler_scheduler.core.state.timers import Clock
-from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCHED, NO_INTENT, UNREADY, WAITING
+from scaler_scheduler.core.state.transitions import UNREADY, WAITING
 
 TURN_NS = 2_000_000
 """The work of one turn of a lane, about a full queue of tasks that do nothing. A lane that dispatches more, for example
@@ -189,67 +183,6 @@ class Dispatcher:
             skipped = 0
             if wants_work(worker, queue_size):
                 self.add_worker(worker)
-
-    # --------------------------------------------------------------------------------------------------- queueing ahead
-
-    def queue_ahead(self) -> None:
-        """Queue readers of tasks on workers behind these tasks, so that they begin without the scheduler.
-
-        Call it when no task waits: tasks that could begin now go first. If one worker has little to do, all get more,
-        so that rows that wait for one another go out together.
-        """
-        makers = self._writer.makers
-        waiting = list(makers)
-        for maker in waiting:  # grows in the loop
-            stored = maker.client.objects.get(maker.id)
-            for reader in stored.blocked_tasks if stored is not None and stored.producer is maker else ():
-                if reader.state != BLOCKED:
-                    continue
-                worker = self._nearest(reader)
-                if worker is None:
-                    continue  # it also waits for a task that no worker has, or an idle worker begins it earlier
-                if not takes_more_ahead(worker, self._queue_size):
-                    break
-                self._writer.dispatch_ahead(worker, reader)
-                if reader in makers:
-                    waiting.append(reader)
-            else:
-                del makers[maker]
-        self._writer.is_ahead_due = False
-
-    def _workers_ahead(self, reader: Task) -> list[Worker]:
-        """Return the workers that make the missing inputs of a blocked task. None if one is made by no worker, or at
-        an unknown time, or cannot be handed over."""
-        if reader.function.mean_ns < 0 or reader.client.pause_reasons:
-            return []
-        workers: dict[Worker, None] = {}
-        for stored in reader.inputs:
-            maker = stored.producer
-            if maker is None:
-                if stored.frames is None:
-                    return []
-                continue
-            worker = maker.worker
-            if worker is None or maker.state != DISPATCHED or maker.intent != NO_INTENT or maker.is_large_result:
-                return []
-            workers[worker] = None
-        wanted, kind = reader.options.capabilities, reader.function.kind
-        return [worker for worker in workers if worker.queues_ahead and worker.can_serve(wanted, kind)]
-
-    def _nearest(self, reader: Task) -> Worker | None:
-        """Choose the worker that has the least work behind the inputs that it makes. None if there is none, or if
-        another worker is idle and would begin the task earlier."""
-        best: Worker | None = None
-        least = 0
-        for worker in self._workers_ahead(reader):
-            delay = delay_behind(worker, reader.inputs)
-            if best is None or delay < least:
-                best, least = worker, delay
-        if best is not None and least > GRAIN_NS:
-            wanted, kind = reader.options.capabilities, reader.function.kind
-            if any(worker.can_serve(wanted, kind) for worker in self.idle):
-                return None
-        return best
 
     def _worker_with_inputs(self, lane: Lane) -> Worker | None:
         """Choose the free worker that has the most bytes of the next task's inputs, and remove it from its list."""

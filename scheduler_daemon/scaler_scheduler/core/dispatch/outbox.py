@@ -6,11 +6,10 @@ from scaler_scheduler.core.effects import (
     Effect,
     FetchObjects,
     ForgetObjects,
-    Inputs,
     Resolved,
     Retract,
 )
-from scaler_scheduler.core.state.records import Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.records import Client, Task, Worker
 
 KEPT_SECONDS = 0.05
 """How long the answer of a kept result may wait for other answers to its client.
@@ -28,7 +27,6 @@ class Outbox:
         self._last: list[Effect] = []
         self._forgotten: dict[bytes, ForgetObjects] = {}
         self._fetched: dict[bytes, FetchObjects] = {}
-        self._inputs: dict[Worker, dict[StoredObject, bytes]] = {}
         self._retracted: dict[Worker, list[tuple[int, int, int]]] = {}
         self.clients: list[Client] = []
         """Clients with a batch of answers."""
@@ -57,10 +55,6 @@ class Outbox:
         batch.clients.append(client)
         batch.ids.append(object_id)
 
-    def hand_input(self, worker: Worker, stored: StoredObject, value: bytes) -> None:
-        """Send a worker an input for which rows queued ahead there wait."""
-        self._inputs.setdefault(worker, {})[stored] = value
-
     def retract(self, task: Task) -> None:
         """Ask the worker that holds the task to give it back, unless it was asked already."""
         if task.is_retracting or task.worker is None:
@@ -69,8 +63,7 @@ class Outbox:
         self._retracted.setdefault(task.worker, []).append((task.client.incarnation, task.id, task.attempt))
 
     def remove_worker(self, worker: Worker) -> None:
-        """Drop the inputs and the retracts for a lost worker."""
-        self._inputs.pop(worker, None)
+        """Drop the retracts for a lost worker."""
         self._retracted.pop(worker, None)
 
     def add_last(self, effect: Effect) -> None:
@@ -118,14 +111,6 @@ class Outbox:
     def drain(self, now: float) -> list[Effect]:
         """Return all effects that are due, and remove them from the outbox."""
         taken = self._effects
-        for worker, values in self._inputs.items():
-            inputs = Inputs(worker.route)
-            for stored, value in values.items():
-                inputs.clients.append(stored.client.incarnation)
-                inputs.ids.append(stored.id)
-                inputs.values.append(value)
-            taken.append(inputs)
-        self._inputs = {}
         for worker in self._workers:
             if worker.outgoing is not None:
                 taken.append(worker.outgoing)

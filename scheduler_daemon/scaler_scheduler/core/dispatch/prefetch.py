@@ -5,11 +5,9 @@ So a worker gets hundreds of tasks that do nothing, one more task behind a task 
 (see decision 10).
 """
 
-from collections.abc import Sequence
-
 from scaler_scheduler.core.events import Options
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import StoredObject, Worker
+from scaler_scheduler.core.state.records import Worker
 
 TARGET_NS = 15_000_000
 """A worker with more work than this gets no more."""
@@ -65,21 +63,3 @@ def wants_work(worker: Worker, queue_size: int) -> bool:
     if worker.payload_bytes > TARGET_BYTES:
         return not held
     return held <= 1 or (held * 2 <= queue_size and worker.load_ns * 2 <= TARGET_NS)
-
-
-def takes_more_ahead(worker: Worker, queue_size: int) -> bool:
-    """Whether one more row may be queued ahead at this worker."""
-    if worker.running or worker.unclaimed or worker.is_retiring or worker.is_unreachable:
-        return False
-    return worker.load_ns <= TARGET_NS and worker.payload_bytes <= TARGET_BYTES and worker.task_count < queue_size
-
-
-def delay_behind(worker: Worker, inputs: Sequence[StoredObject]) -> int:
-    """Nanoseconds of work that was queued at the worker behind the last of these inputs that it makes."""
-    makers = {stored.producer for stored in inputs}
-    delay = 0
-    for task in reversed(worker.tasks.values()):
-        if task in makers or delay > GRAIN_NS:
-            break
-        delay += task.cost
-    return delay

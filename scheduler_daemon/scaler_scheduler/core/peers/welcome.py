@@ -102,7 +102,6 @@ class Welcomes:
             kinds=event.kinds,
             deadline=now + self._limits.worker_timeout_seconds,
             user=event.user,
-            queues_ahead=event.queues_ahead,
         )
         worker.language, worker.version = event.language, event.version
         if known is not None:

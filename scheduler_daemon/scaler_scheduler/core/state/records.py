@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options
 from scaler_scheduler.core.state.batches import BatchQueue
-from scaler_scheduler.core.state.functions import LARGE, SMALL, Function
+from scaler_scheduler.core.state.functions import SMALL, Function
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
 
 _GONE_WORKERS = 1000
@@ -31,7 +31,6 @@ class Task:
         "function",
         "id",
         "inputs",
-        "is_ahead",
         "is_large",
         "is_retracting",
         "is_stopping",
@@ -105,8 +104,6 @@ class Task:
         """Whether its worker must read some inputs from files of its host."""
         self.missing_inputs = 0
         """The number of inputs that do not exist yet. An input that it reads twice counts twice."""
-        self.is_ahead = False
-        """Whether its worker got it before all of its inputs, and some of them are missing."""
         self.keep = 0
         """Whether its result is kept: one of the KEEP_ constants of events."""
 
@@ -115,11 +112,6 @@ class Task:
         """Whether a large result may stay on its worker's host. False if the function's results are small, because the
         flag costs a column."""
         return self.keep == KEEP_YES and self.function.kept_size != SMALL
-
-    @property
-    def is_large_result(self) -> bool:
-        """Whether its result is probably large, as other results of its function."""
-        return self.function.kept_size == LARGE
 
     @property
     def is_node(self) -> bool:
@@ -482,7 +474,6 @@ class Worker:
         "objects",
         "outgoing",
         "pid",
-        "queues_ahead",
         "quiet_checks",
         "route",
         "running",
@@ -511,7 +502,6 @@ class Worker:
         kinds: Kinds,
         deadline: float,
         user: str = "",
-        queues_ahead: bool = False,
     ) -> None:
         self.incarnation = incarnation
         self.agent = agent
@@ -522,8 +512,6 @@ class Worker:
         self.capabilities = dict(capabilities)
         self.user = user
         self.kinds = kinds
-        self.queues_ahead = queues_ahead
-        """Whether it takes rows whose inputs are not there yet."""
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.tasks: dict[int, Task] = {}
