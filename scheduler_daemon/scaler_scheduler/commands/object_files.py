@@ -34,9 +34,13 @@ MAX_REASON_LENGTH = 120  # characters; a target of 128 bytes or more takes a pag
 DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe in the place of a file must not block
 FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
+USAGE_FILE, DISK_LINK, WAKE_PIPE = STORAGE_FILES = ("usage", "disk", "wake")
+"""Of a host agent's directory: the bytes in memory and on disk with their limits; a link to the directory on disk; the
+pipe that wakes the agent's spiller."""
+
 _MAGIC = b"scalerO1"
 _HEADER = struct.Struct("<8sQ")
-_FILE_NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}(\.[0-9]+\.part)?")
+_FILE_NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}(\.[0-9]+\.part|(\.[0-9]+){3})?")
 _MAX_FRAMES = 64
 
 
@@ -70,11 +74,11 @@ def write_object(directory: str, name: ObjectName, frames: Sequence[Any]) -> Non
         OSError: it can't be written. Nothing is left of it.
     """
     path = path_of(directory, name)
-    unfinished = path + _unfinished(os.getpid())
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
+    unfinished = path + unfinished_suffix(os.getpid())
+    descriptor = new_file(unfinished)
     try:
         try:
-            _write(descriptor, [memoryview(frame).cast("B") for frame in frames])
+            write_frames(descriptor, frames)
         finally:
             os.close(descriptor)
         os.replace(unfinished, path)
@@ -84,6 +88,15 @@ def write_object(directory: str, name: ObjectName, frames: Sequence[Any]) -> Non
         raise
 
 
+def new_file(path: str) -> int:
+    """Create a file that does not exist yet. Returns a descriptor to write to it.
+
+    Raises:
+        OSError: it can't be created.
+    """
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
+
+
 def link_object(source: str, directory: str, name: ObjectName) -> None:
     """Let the object's file in the directory `source` be in this directory as well. Replaces an existing one.
 
@@ -91,7 +104,7 @@ def link_object(source: str, directory: str, name: ObjectName) -> None:
         OSError: it can't be linked.
     """
     path = path_of(directory, name)
-    unfinished = path + _unfinished(os.getpid())
+    unfinished = path + unfinished_suffix(os.getpid())
     os.link(path_of(source, name), unfinished, follow_symlinks=False)
     os.replace(unfinished, path)
 
@@ -166,9 +179,10 @@ def remove_object(directory: str, name: ObjectName) -> None:
 
 
 def remove_all(directory: str) -> None:
-    """Remove all objects in the directory, and then the directory, if nothing else is in it."""
+    """Remove all objects in the directory, and then the directory, if nothing foreign is in it."""
     with suppress(OSError):
         remove_files(directory)
+        _remove(directory, STORAGE_FILES)
         os.rmdir(directory)
 
 
@@ -184,7 +198,7 @@ def remove_files(directory: str) -> None:
 def remove_unfinished(directory: str, pid: int) -> None:
     """Remove the unfinished files of a process that has ended."""
     with suppress(OSError):
-        _remove(directory, [name for name in os.listdir(directory) if name.endswith(_unfinished(pid))])
+        _remove(directory, [name for name in os.listdir(directory) if name.endswith(unfinished_suffix(pid))])
 
 
 def objects_in(directory: str, with_unfinished: bool = False) -> list[ObjectName]:
@@ -226,15 +240,27 @@ def _remove(directory: str, names: Sequence[str]) -> None:
             os.unlink(os.path.join(directory, name))
 
 
-def _unfinished(pid: int) -> str:
+def unfinished_suffix(pid: int) -> str:
+    """What follows the name of a file while this process writes it."""
     return f".{pid}.part"
 
 
-def _write(descriptor: int, frames: Sequence[memoryview]) -> None:
-    sizes = [len(frame) for frame in frames]
+def file_bytes(frames: Sequence[Any]) -> int:
+    """The size of the file with these frames, in bytes."""
+    return _layout([memoryview(frame).nbytes for frame in frames])[1]
+
+
+def write_frames(descriptor: int, frames: Sequence[Any]) -> None:
+    """Write an object with these frames into an empty file.
+
+    Raises:
+        OSError: they can't be written.
+    """
+    views = [memoryview(frame).cast("B") for frame in frames]
+    sizes = [len(frame) for frame in views]
     begins, end = _layout(sizes)
     _write_all(descriptor, memoryview(_HEADER.pack(_MAGIC, len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes)))
-    for begin, frame in zip(begins, frames):
+    for begin, frame in zip(begins, views):
         os.lseek(descriptor, begin, os.SEEK_SET)
         _write_all(descriptor, frame)
     os.ftruncate(descriptor, end)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from contextlib import suppress
 
 from scaler_client.commands.object_files import DO_NOT_WAIT, FLAGS, ObjectName, frame_places, path_of
 
+from .host_storage import HostStorage
 from .mapped_file import map_file
 
 
@@ -22,22 +25,52 @@ def read_object(directory: str, name: ObjectName) -> list[memoryview] | None:
     """
     path = path_of(directory, name)
     try:
-        descriptor = os.open(path, os.O_RDONLY | DO_NOT_WAIT | FLAGS)
+        descriptor, is_on_disk = _open(directory, name)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or not status.st_size:
                 raise ObjectLostError(f"{path} is damaged")
-            mapped = map_file(descriptor, status.st_size)
+            mapped = map_file(descriptor, status.st_size, is_on_disk)
+            if not is_on_disk:
+                with suppress(OSError):
+                    os.utime(descriptor)  # the least recently read values are spilled first
         finally:
             os.close(descriptor)
+        if is_on_disk:
+            HostStorage(directory).count_disk_read(status.st_size)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ObjectLostError(_link_at(path) or f"{path} can't be read: {error.strerror}") from None
+        reason = _link_at(path) if error.errno == errno.ELOOP else ""
+        raise ObjectLostError(reason or f"{path} can't be read: {error.strerror}") from None
     try:
         return [mapped[begin : begin + size] for begin, size in frame_places(mapped, len(mapped))]
     except ValueError:
         raise ObjectLostError(f"{path} is damaged") from None
+
+
+def _open(directory: str, name: ObjectName) -> tuple[int, bool]:
+    """Open the object's file. Returns the descriptor, and whether the file is on disk.
+
+    Raises:
+        ObjectLostError: its file on disk is gone.
+        OSError: it can't be opened.
+    """
+    flags = os.O_RDONLY | DO_NOT_WAIT | FLAGS
+    storage = HostStorage(directory)
+    before = ""
+    while True:
+        try:
+            return os.open(path_of(directory, name), flags), False
+        except OSError as error:
+            path = storage.disk_path(name) if error.errno == errno.ELOOP else ""
+            if not path:
+                raise
+        if path == before:
+            raise ObjectLostError(f"{path} is gone")
+        before = path
+        with suppress(FileNotFoundError):  # it was replaced or removed meanwhile
+            return os.open(path, flags), True
 
 
 def _link_at(path: str) -> str:

@@ -1,0 +1,363 @@
+"""The values of a host in memory and on disk: limits, bookkeeping, spilling, failing disks."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scaler_client.commands.object_files import (
+    STORAGE_FILES,
+    mark_lost,
+    objects_in,
+    path_of,
+    remove_all,
+    unfinished_suffix,
+    write_object,
+)
+from scaler_worker.objects import host_storage
+from scaler_worker.objects.files import ObjectLostError, read_object
+from scaler_worker.objects.host_storage import HostStorage, LimitReachedError, NoRoomError, Usage
+from scaler_worker.objects.spiller import SKIP_SECONDS, Spiller, SpillerThread
+
+CLIENT = 7
+KILO = 1000
+HEAD = 64
+"""The bytes of a file with one frame before this frame."""
+
+
+class Host:
+    """A host with a directory for memory and one for the disk."""
+
+    def __init__(self, path: Path, memory: int = 10 * KILO, disk: int = 100 * KILO) -> None:
+        self.memory = path / "memory"
+        self.disk = path / "disk"
+        self.memory.mkdir()
+        self.disk.mkdir()
+        self.storage = HostStorage(str(self.memory))
+        self.storage.create(memory, disk, str(self.disk) if disk else "")
+
+    def write(self, number: int, size: int = 2 * KILO) -> None:
+        """Write a value whose file has this size."""
+        self.storage.write((CLIENT, number), [bytes([number]) * (size - HEAD)])
+
+    def read(self, number: int) -> memoryview:
+        frames = read_object(str(self.memory), (CLIENT, number))
+        assert frames is not None and bytes(frames[0][:1]) == bytes([number])
+        return frames[0]
+
+    def set_read_at(self, number: int, seconds: int) -> None:
+        os.utime(path_of(str(self.memory), (CLIENT, number)), (seconds, seconds))
+
+    def is_spilled(self, number: int) -> bool:
+        return bool(self.storage.disk_path((CLIENT, number)))
+
+    @property
+    def usage(self) -> Usage:
+        usage = self.storage.usage()
+        assert usage is not None
+        return usage
+
+    def check(self) -> None:
+        """The bytes in use are those of the files, and each file on disk belongs to a value."""
+        usage = self.usage
+        found = [each for each in self.memory.iterdir() if each.name not in STORAGE_FILES]
+        assert usage.memory_bytes == sum(each.lstat().st_size for each in found if not each.is_symlink())
+        links = {os.path.basename(os.readlink(each)) for each in found if each.is_symlink()}
+        assert links == set(os.listdir(self.disk))
+        assert usage.disk_bytes == sum(each.stat().st_size for each in self.disk.iterdir())
+        counted = Usage(**vars(usage))
+        self.storage._count()
+        assert self.usage == counted
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def failing(number: int) -> Callable[..., Any]:
+    def fail(*_: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def test_without_limits_nothing_is_counted(tmp_path: Path) -> None:
+    storage = HostStorage(str(tmp_path))
+    storage.write((CLIENT, 1), [b"x" * KILO])
+    assert storage.usage() is None and not storage.is_scarce
+    assert storage.remove([(CLIENT, 1)]) == [] and os.listdir(tmp_path) == []
+    with pytest.raises(FileNotFoundError):
+        HostStorage(str(tmp_path / "gone")).write((CLIENT, 1), [b"x"])
+
+
+def test_values_beyond_the_limit_are_written_to_disk(host: Host) -> None:
+    for number in range(8):
+        host.write(number)
+    assert [host.is_spilled(number) for number in range(8)] == [False] * 5 + [True] * 3
+    assert host.usage == Usage(10 * KILO, 100 * KILO, 10 * KILO, 6 * KILO, 6 * KILO, 0)
+    assert all(len(host.read(number)) == 2 * KILO - HEAD for number in range(8))
+    assert host.usage.read_bytes == 6 * KILO
+    assert sorted(objects_in(str(host.memory))) == [(CLIENT, number) for number in range(8)]
+    host.check()
+
+
+def test_a_value_larger_than_the_limit_is_written_to_disk(host: Host) -> None:
+    host.write(1, 20 * KILO)
+    assert host.is_spilled(1) and len(host.read(1)) == 20 * KILO - HEAD
+    host.check()
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (4, 2), (2, 12), (12, 2), (12, 14)])
+def test_a_value_is_replaced(host: Host, sizes: tuple[int, int]) -> None:
+    for size in sizes:
+        host.write(1, size * KILO)
+        assert len(host.read(1)) == size * KILO - HEAD
+        host.check()
+    assert host.usage.memory_bytes + host.usage.disk_bytes == sizes[1] * KILO
+
+
+def test_a_value_goes_to_disk_if_the_file_system_in_memory_is_full(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = host_storage.write_frames
+
+    def write_if_on_disk(descriptor: int, frames: Any) -> None:
+        if os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(host.memory)):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(descriptor, frames)
+
+    monkeypatch.setattr(host_storage, "write_frames", write_if_on_disk)
+    host.write(1)
+    assert host.is_spilled(1) and host.usage.memory_bytes == 0
+    host.check()
+
+
+def test_a_value_that_fits_nowhere_is_an_error_with_both_limits(host: Host) -> None:
+    host.write(1, 9 * KILO)
+    with pytest.raises(NoRoomError) as caught:
+        host.write(2, 101 * KILO)
+    assert str(caught.value) == (
+        "101,000 bytes fit neither into memory nor onto disk: --object-memory is 10,000 bytes, of which 9,000 are in "
+        "use; --spill-limit is 100,000 bytes, of which 0 are in use"
+    )
+    host.check()
+
+
+def test_without_a_disk_the_error_says_so(tmp_path: Path) -> None:
+    host = Host(tmp_path, disk=0)
+    with pytest.raises(NoRoomError, match="--object-memory is 10,000 bytes.* there is no --spill-directory$"):
+        host.write(2, 11 * KILO)
+    host.check()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
+@pytest.mark.parametrize("function", ["new_file", "write_frames"])
+def test_a_failing_disk_is_an_error_of_one_value(
+    host: Host, number: int, function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(host_storage, function, failing(number))
+        with pytest.raises(NoRoomError) as caught:
+            host.write(1, 20 * KILO)
+    assert f"({host.disk}: {os.strerror(number)})" in str(caught.value)
+    host.check()
+    host.write(1, 20 * KILO)
+    host.check()
+
+
+def test_an_agent_that_has_ended_is_another_error(host: Host) -> None:
+    for size in (KILO, 20 * KILO):
+        with pytest.raises(OSError):
+            remove_all(str(host.memory))
+            host.write(1, size)
+
+
+def test_threads_keep_the_limit(host: Host) -> None:
+    def write(first: int) -> None:
+        for number in range(first, first + 20):
+            host.write(number)
+
+    threads = [threading.Thread(target=write, args=(first,)) for first in (0, 20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert host.usage.memory_bytes == 10 * KILO and host.usage.disk_bytes == 70 * KILO
+    host.check()
+
+
+# ------------------------------------------------------------------------------------------------------------ removing
+
+
+def test_removed_values_leave_room(host: Host) -> None:
+    for number in range(8):
+        host.write(number)
+    left = host.storage.remove([(CLIENT, 0), (CLIENT, 7), (CLIENT, 99)])
+    assert len(left) == 1
+    os.unlink(left[0])
+    host.check()
+    assert host.usage.memory_bytes == 8 * KILO and host.usage.disk_bytes == 4 * KILO
+    for each in host.storage.remove_all():
+        os.unlink(each)
+    host.check()
+    assert host.usage.memory_bytes == host.usage.disk_bytes == 0
+
+
+def test_marks_of_lost_objects_need_no_room(host: Host) -> None:
+    mark_lost(str(host.memory), (CLIENT, 1), "/dev/shm/No space left on device")
+    with pytest.raises(ObjectLostError, match="No space"):
+        read_object(str(host.memory), (CLIENT, 1))
+    assert host.storage.remove([(CLIENT, 1)]) == []
+    host.check()
+
+
+def test_linked_files_count_and_stay_in_memory(host: Host, tmp_path: Path) -> None:
+    source = tmp_path / "scheduler"
+    source.mkdir()
+    write_object(str(source), (CLIENT, 1), [b"\1" * (9 * KILO - HEAD)])
+    host.storage.link(str(source), (CLIENT, 1))
+    assert host.usage.memory_bytes == 9 * KILO
+    assert host.storage.in_memory() == [] and host.storage.spill((CLIENT, 1)) == 0
+    host.read(1)
+    host.check()
+
+
+@pytest.mark.parametrize("size", [2 * KILO, 20 * KILO])
+def test_a_killed_writer_leaves_nothing(host: Host, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = os.fork()
+    if not pid:
+        host_storage.write_frames = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        host.write(1, size)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    assert host.usage.memory_bytes + host.usage.disk_bytes == size
+    assert any(each.name.endswith(unfinished_suffix(pid)) for each in host.memory.iterdir())
+    for each in host.storage.process_ended(pid):
+        os.unlink(each)
+    assert host.usage.memory_bytes == host.usage.disk_bytes == 0
+    host.check()
+
+
+def test_both_directories_can_be_removed(host: Host) -> None:
+    host.write(1)
+    host.write(2, 20 * KILO)
+    remove_all(str(host.disk))
+    assert not host.disk.exists()
+    with pytest.raises(ObjectLostError, match="is gone"):
+        host.read(2)
+    remove_all(str(host.memory))
+    assert not host.memory.exists()
+
+
+# ------------------------------------------------------------------------------------------------------------ spilling
+
+
+def test_the_least_recently_read_values_are_spilled(host: Host) -> None:
+    for number in range(5):
+        host.write(number)
+        host.set_read_at(number, 1000 + number)
+    host.read(0).release()
+    assert Spiller(host.storage).spill()
+    assert [host.is_spilled(number) for number in range(5)] == [False, True, True, False, False]
+    assert all(len(host.read(number)) == 2 * KILO - HEAD for number in range(5))
+    host.check()
+
+
+def test_below_the_limit_nothing_is_spilled(host: Host) -> None:
+    for number in range(4):
+        host.write(number)
+    assert Spiller(host.storage).spill() and host.usage.disk_bytes == 0
+
+
+def test_mapped_values_stay_in_memory(host: Host) -> None:
+    for number in range(5):
+        host.write(number)
+        host.set_read_at(number, 1000 + number)
+    view = host.read(0)
+    host.set_read_at(0, 1000)
+    Spiller(host.storage).spill()
+    assert [host.is_spilled(number) for number in range(5)] == [False, True, True, False, False]
+    del view
+    assert host.storage.spill((CLIENT, 0)) == 2 * KILO
+    host.check()
+
+
+def test_a_value_that_is_removed_or_replaced_while_it_is_spilled(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = host_storage._copy
+    for change in (lambda: host.storage.remove([(CLIENT, 1)]), lambda: host.write(1, 3 * KILO)):
+        host.write(1)
+
+        def copy_and_change(*arguments: Any, change: Callable[[], Any] = change) -> None:
+            copy(*arguments)
+            change()
+
+        monkeypatch.setattr(host_storage, "_copy", copy_and_change)
+        assert host.storage.spill((CLIENT, 1)) == 0
+        assert not host.is_spilled(1)
+        host.check()
+    assert len(host.read(1)) == 3 * KILO - HEAD
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_failed_spill_leaves_the_value_in_memory(
+    host: Host, number: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = 1000.0
+    spiller = Spiller(host.storage, lambda: now)
+    for each in range(5):
+        host.write(each)
+    with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
+        patch.setattr(os, "sendfile", failing(number))
+        assert not spiller.spill() and not spiller.spill()
+    assert len(caplog.records) == 1 and os.strerror(number) in caplog.text  # one line a minute
+    assert host.usage.disk_bytes == 0 and host.usage.memory_bytes == 10 * KILO
+    host.check()
+    assert not spiller.spill()  # the values are left alone for a while
+    now += SKIP_SECONDS
+    assert spiller.spill()
+    host.check()
+
+
+def test_the_limit_on_disk_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    host = Host(tmp_path, disk=3 * KILO)
+    for number in range(5):
+        host.write(number)
+    with caplog.at_level(logging.ERROR):
+        assert not Spiller(host.storage).spill()
+    assert host.usage.disk_bytes == 2 * KILO and "--spill-limit is reached" in caplog.text
+    with pytest.raises(LimitReachedError):
+        host.storage.spill((CLIENT, 4))
+    host.check()
+
+
+def test_writers_wake_the_spiller(host: Host) -> None:
+    thread = SpillerThread(host.storage)
+    try:
+        for number in range(40):
+            host.write(number)
+        while host.usage.memory_bytes > 8 * KILO:
+            os.sched_yield()
+    finally:
+        thread.close()
+    assert all(len(host.read(number)) == 2 * KILO - HEAD for number in range(40))
+    host.check()
+
+
+def test_a_disk_that_fails_while_a_value_is_read_is_an_error_of_this_value(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.write(1, 20 * KILO)
+    status = os.stat_result((0o100600, 0, 0, 1, 0, 0, 1 << 20, 0, 0, 0))
+    monkeypatch.setattr(os, "fstat", lambda _: status)  # reading beyond the file's end fails like a failing disk
+    with pytest.raises(ObjectLostError, match=os.strerror(errno.EIO)):
+        host.read(1)
