@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from . import (
+    chains,
     data,
     encryption,
     graph_analysis,
@@ -52,6 +53,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "start": start_up.measure,
     "large": large_argument.measure,
     "graph": graph_rate.measure,
+    "chains": chains.measure,
     "stencil": stencil.measure,
     "analysis": graph_analysis.measure,
     "data": data.measure,

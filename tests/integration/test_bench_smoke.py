@@ -54,6 +54,8 @@ FIGURES = {
         "graph.client_memory",
         "graph.scheduler_memory",
     },
+    "chains": {"chains.plain", "chains.plain_processor"}
+    | {f"chains.{shape}{what}" for shape in ("chain", "tree") for what in ("", "_ratio", "_processor_ratio")},
     "stencil": {f"stencil.{width}{what}" for width in (2, 8) for what in ("", "_pool", "_ratio")},
     "analysis": {"analysis.tree.999.python", "analysis.levels.1000.python"},
     "data": {
@@ -120,6 +122,7 @@ BARS = {
     "graph.levels_ratio": ("at most", 2),
     "graph.client_memory": ("at most", 4000),
     "graph.scheduler_memory": ("at most", 1000),
+    **{f"chains.{each}_ratio": ("at most", 2) for each in ("chain", "tree", "chain_processor", "tree_processor")},
     "stencil.2_ratio": ("at most", 1),
     "stencil.8_ratio": ("at most", 1),
     **dict.fromkeys(FIGURES["hostile"] - {"hostile.spinning", "hostile.competing"}, ("at least", 0.8)),

@@ -15,6 +15,7 @@ import cloudpickle
 import pytest
 from tests.integration.commands import cluster
 from tests.integration.restarts import OFTEN, restarts
+from tests.waiting import wait_until
 
 from scaler_client import AsyncClient, Client, SchedulerClusterCombo, named
 
@@ -111,6 +112,7 @@ def test_readers_fail_and_are_cancelled_with_their_inputs(client: Client, tmp_pa
         client.get({"a": (add, origin, 1)}, ["a"])
     there = str(tmp_path / "there")
     busy = [client.submit(wait_for, there, 0) for _ in range(2)]
+    wait_until(lambda: all(each.running() for each in busy), what="running tasks")  # a task that is read goes first
     waiting = client.submit(add, 1)
     follower, other = client.submit(add, waiting), client.submit(add, waiting, 5)
     assert follower.cancel() and not waiting.done()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ClientClosedError
 from ..futures.profiling import NOT_DONE, ProfilingInfo
-from ..futures.result_references import reference_to
+from ..futures.result_references import stand_in
 from ..nested import slot_await, task_host
 from ..pickling.references import STAND_INS, reduced
 from .event_loop import call_in_loop
@@ -129,4 +129,4 @@ class AsyncTaskFuture(asyncio.Future[T]):
             self.set_exception(error)
 
 
-STAND_INS[AsyncTaskFuture] = lambda future: reference_to(future._task)
+STAND_INS[AsyncTaskFuture] = lambda future, io_thread: stand_in(future._task, io_thread)

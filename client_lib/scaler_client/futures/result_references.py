@@ -1,6 +1,7 @@
 """Futures as arguments: the reference that stands for a future's result while another call is pickled.
 
-A result that no task reads is not kept: its bytes are dropped when the application reads it.
+A result that no task reads is not kept: its bytes are dropped when the application reads it. A small result that the
+client has goes into the arguments themselves: an object of its own would cost a message, and more bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from ..pickling.object_frames import pickle_object
 from ..pickling.references import STAND_INS, InputFailure, ObjectRef, ResultObject
 from ..pickling.serializer import dump_exception
 from ..protocol.messages import Outcome, Payload, TaskAttempt
+
+SMALL_BYTES = 256
+"""Results up to this size go inside the arguments, if the client has them."""
 
 
 class ReadFuture(Protocol):
@@ -34,6 +38,28 @@ class ReadFuture(Protocol):
     def watch(self, watcher: Any) -> None: ...
 
     def _task_name(self) -> str: ...
+
+
+def stand_in(future: ReadFuture, io_thread: object) -> ObjectRef | bytes:
+    """Return what stands for a future in arguments: the pickle of its result if the client has it and it is small, else
+    a reference.
+
+    Args:
+        future: the future.
+        io_thread: the I/O thread of the client that calls.
+
+    Raises:
+        TypeError: as `reference_to`.
+    """
+    answer, function = future._answer, future._function
+    is_readable = function is None or function.named_function is None
+    if answer is None or future._outcome != Outcome.VALUE or not is_readable or future._io_thread is not io_thread:
+        reference = reference_to(future)
+        frames = reference.stored.frames
+        if len(frames) != 1 or future._io_thread is not io_thread:
+            return reference
+        answer = frames[0]
+    return bytes(answer) if len(answer) <= SMALL_BYTES else reference_to(future)
 
 
 def reference_to(future: ReadFuture) -> ObjectRef:
@@ -95,4 +121,4 @@ def input_place(cause: InputFailure, reader: str) -> str:
 
 def register(kind: type) -> None:
     """Let futures of this type stand in arguments."""
-    STAND_INS[kind] = reference_to
+    STAND_INS[kind] = stand_in

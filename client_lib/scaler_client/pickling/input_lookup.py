@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import pickle
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,11 @@ def load_input(position: int) -> Any:
     return current_inputs.values(position)
 
 
+def load_value(data: bytes) -> Any:
+    """Return the value of a future that was done, from its pickle. The unpickling of a task's arguments calls this."""
+    return pickle.loads(data)
+
+
 @contextmanager
 def with_inputs(values: Callable[[int], Any]) -> Iterator[None]:
     """Set the inputs for unpickling by the calling thread in this block.
@@ -43,5 +49,7 @@ def with_inputs(values: Callable[[int], Any]) -> Iterator[None]:
 
 
 LOAD_INPUT_CODE = 0x5CA1E501
+LOAD_VALUE_CODE = LOAD_INPUT_CODE + 1
 copyreg.add_extension(__name__, "load_input", LOAD_INPUT_CODE)
-"""Pickles refer to `load_input` by this number. Finding it by name would take longer than the rest of a small call."""
+copyreg.add_extension(__name__, "load_value", LOAD_VALUE_CODE)
+"""Pickles refer to these by number. Finding one by name would take longer than the rest of a small call."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..errors import ObjectNotFoundError
 from ..protocol.messages import Outcome, Payload, TaskAttempt
-from .input_lookup import load_input
+from .input_lookup import load_input, load_value
 
 MAX_INPUTS = 1 << 20
 """The most inputs of a call, by the protocol."""
@@ -200,8 +200,9 @@ class NodeRef:
 
 Reference = ObjectRef | NodeRef
 REFERENCES = frozenset({ObjectRef, NodeRef})
-STAND_INS: dict[type, Callable[[Any], ObjectRef]] = {}
-"""Types whose values stand for an object in arguments, with the function that returns the reference: futures."""
+STAND_INS: dict[type, Callable[[Any, object], ObjectRef | bytes]] = {}
+"""Types whose values stand for a result in arguments: futures. The function returns the reference to the result, or its
+pickle if the client has it and it is small. Its second argument is the I/O thread of the client that calls."""
 
 
 class CallWithInputs(bytes):
@@ -272,6 +273,25 @@ class InputCollector:
             self.inputs.append(reference)
         return position
 
+    def place(self, value: Any) -> int | bytes:
+        """Return what stands for a reference or a future in the pickle: the number of its input, or the pickle of its
+        value.
+
+        Raises:
+            ObjectNotFoundError: the object is not kept any more.
+            TypeError: the future's result can't be an argument.
+            ValueError: the reference belongs to another client, or there are too many inputs.
+        """
+        stand_in = STAND_INS.get(type(value))
+        if stand_in is None:
+            return self.position(value)
+        try:
+            found = stand_in(value, self._io_thread)
+        except Exception as error:
+            self.problem = error
+            raise
+        return found if type(found) is bytes else self.position(found)  # type: ignore[arg-type]
+
     def payload(self, data: bytes) -> bytes:
         """Return the payload of the call.
 
@@ -323,5 +343,5 @@ def reduced(value: Any) -> Any:
         what, instead = ("a future", "; elsewhere pass its result()") if is_future else ("a reference", "")
         where = "the arguments of submit, map and graphs"
         raise TypeError(f"{value!r} can't be pickled: {what} is for {where}{instead}")
-    stand_in = STAND_INS.get(type(value))
-    return load_input, (collector.position(value if stand_in is None else stand_in(value)),)
+    place = collector.place(value)
+    return load_value if type(place) is bytes else load_input, (place,)

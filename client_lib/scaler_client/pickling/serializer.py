@@ -133,7 +133,7 @@ dump_call = call_dumper(None)
 
 def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: InputCollector) -> bytes:
     if not kwargs:
-        data = dump_simple_call(args, collector.position)
+        data = dump_simple_call(args, collector)
         if data is not None:
             return data
     try:

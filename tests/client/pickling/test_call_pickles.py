@@ -28,7 +28,7 @@ def test_a_simple_call_has_the_bytes_of_pickle(args: list[Any]) -> None:
     by_row = {each.row: each for each in args if isinstance(each, NodeRef)}  # one reference for each row
     args = [by_row[each.row] if isinstance(each, NodeRef) else each for each in args]
     collector = InputCollector(None)
-    payload = dump_simple_call(args, collector.position)
+    payload = dump_simple_call(args, collector)
     assert payload is not None
     values = [f"value {each.row}" for each in collector.inputs if isinstance(each, NodeRef)]
     expected = tuple(f"value {each.row}" if isinstance(each, NodeRef) else each for each in args)
@@ -38,10 +38,10 @@ def test_a_simple_call_has_the_bytes_of_pickle(args: list[Any]) -> None:
 
 def test_more_than_256_inputs() -> None:
     collector = InputCollector(None)
-    payload = dump_simple_call([NodeRef(row) for row in range(70_000)], collector.position)
+    payload = dump_simple_call([NodeRef(row) for row in range(70_000)], collector)
     assert payload is not None
     assert load(payload, list(range(70_000))) == tuple(range(70_000))
 
 
 def test_other_calls_go_through_pickle() -> None:
-    assert dump_simple_call([1, [2]], InputCollector(None).position) is None
+    assert dump_simple_call([1, [2]], InputCollector(None)) is None
