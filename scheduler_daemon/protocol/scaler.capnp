@@ -51,7 +51,6 @@ struct Message {
     history @32 :History;                 # scheduler -> subscribers of its monitor address: what happened to tasks
     graphs @33 :Graphs;                   # scheduler -> subscribers of its monitor address: nodes of graphs
     notice @34 :Notice;                   # scheduler -> client: a text for the client's user
-    inputs @35 :Inputs;                   # scheduler -> worker: inputs that rows queued ahead wait for
   }
 }
 
@@ -74,7 +73,6 @@ struct Hello {
                               # results are in its files
   kinds @13 :List(Text);      # of a worker: the kinds of functions that it can run; empty: all
   scheduler @14 :UInt64;      # the incarnation of the scheduler that accepted this peer last; 0: no scheduler has
-  queuesAhead @15 :Bool;      # of a worker: it takes rows whose inputs are not there yet (`inputSources` 3 and 4)
 }
 
 struct Capability {
@@ -145,13 +143,6 @@ struct ForgetObjects {
   ids @1 :List(UInt64);
 }
 
-struct Inputs {
-  clients @0 :List(UInt64);
-  ids @1 :List(UInt64);             # tasks whose results rows of this worker wait for
-  sizes @2 :List(UInt32);
-  payload @3 :Data;                 # the results, concatenated
-}
-
 struct FetchObjects {
   clients @0 :List(UInt64);
   ids @1 :List(UInt64);
@@ -207,8 +198,7 @@ struct Dispatch {
   inputs @10 :List(UInt64);         # as in Submit: ids of objects of the row's client
   inputCounts @11 :List(UInt32);
   inputSources @12 :List(UInt8);    # one element per input. 0: an Object message has sent it before; 1: a file that the host agent
-                                    # has made or is about to make; 2: a file that a worker of the host has made. Only for a worker
-                                    # that `queuesAhead`: 3: the result of a task that this worker holds; 4: `inputs` brings it
+                                    # has made or is about to make; 2: a file that a worker of the host has made
   inlineSizes @13 :List(UInt32);    # one element per input. n > 0: its n - 1 bytes follow the arguments in the row's payload. Empty: all 0
   names @14 :Data;                  # UTF-8: names from the rows' Options, concatenated
   nameSizes @15 :List(UInt32);      # bytes of each; 0: the function's name. Empty: all 0

@@ -109,11 +109,6 @@ def effect_of(vector: Vector) -> effects.Effect:
         return sent
     if vector.message == "forgetObjects":
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
-    if vector.message == "inputs":
-        effect = effects.Inputs(ROUTE)
-        effect.clients, effect.ids = vector.column("clients", len(fields["ids"])), fields["ids"]
-        effect.values = vector.payloads()
-        return effect
     if vector.message == "output":
         return _output(vector)
     if vector.message == "fetchObjects":

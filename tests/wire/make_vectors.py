@@ -222,16 +222,6 @@ CASES: list[Any] = [
         "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
         "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "inputSources": [1, 0, 1],
     }, []),
-    # Rows queued ahead of their inputs.
-    ("hello-worker-ahead", "hello", {
-        **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7", "queuesAhead": True,
-    }, []),
-    ("dispatch-inputs-ahead", "dispatch", {
-        "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "functions": [1], "sizes": [2, 1], "payload": b"aab",
-        "inputs": [30, 31, 33], "inputCounts": [1, 2], "inputSources": [0, 3, 4],
-    }, []),
-    ("inputs", "inputs", {"clients": [CLIENT, OTHER_CLIENT], "ids": [33, 7], "sizes": [3, 0], "payload": b"abc"}, []),
-    ("inputs-segments", "inputs", {"clients": [CLIENT], "ids": [33, 34], "sizes": [1], "payload": b"ab"}, []),
     ("resolved-kept", "resolved", {
         "ids": [31, 33, 34], "outcomes": [8, 0, 9], "sizes": [0, 1, 4], "payload": b"vlost",
     }, []),

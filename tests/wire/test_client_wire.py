@@ -91,8 +91,6 @@ def message_of(vector: Vector) -> messages.Message:
         fields["frames"] = vector.frames[1:]
     elif vector.message in ("forgetObjects", "fetchObjects"):
         fields["clients"] = vector.column("clients", len(fields["ids"]))
-    elif vector.message == "inputs":
-        return messages.Inputs(vector.column("clients", len(fields["ids"])), fields["ids"], vector.payloads())
     elif vector.message == "output":
         return _output(vector)
     elif vector.message == "function":

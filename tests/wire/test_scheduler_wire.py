@@ -39,7 +39,6 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert event.capabilities == capabilities(fields)
     assert event.kinds == frozenset(fields.get("kinds", []))
     assert event.scheduler == fields.get("scheduler", 0)
-    assert event.queues_ahead == fields.get("queuesAhead", False)
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
 
 

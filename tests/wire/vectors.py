@@ -16,10 +16,10 @@ TO_SCHEDULER = {
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "notice", "snapshot", "retract", "stop", "endWorker", "credit",
-    "object", "forgetObjects", "fetchObjects", "inputs", "shutdown", "output", "history", "graphs",
+    "object", "forgetObjects", "fetchObjects", "shutdown", "output", "history", "graphs",
 }  # fmt: skip
 DATA = {
-    *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved", "inputs")),
+    *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
     ("output", "text"),
     ("history", "text"),
     ("graphs", "text"),

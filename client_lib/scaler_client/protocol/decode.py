@@ -26,7 +26,6 @@ from .messages import (
     Goodbye,
     HeartbeatEcho,
     HelloWanted,
-    Inputs,
     Message,
     Notice,
     Object,
@@ -50,7 +49,6 @@ from .schema import (
     FORGET_OBJECTS,
     GRAPHS,
     HISTORY,
-    INPUTS,
     MALFORMED,
     OUTPUT,
     RESOLVED,
@@ -294,16 +292,6 @@ def _decode_output(batch: BatchReader, _: Sequence[Payload]) -> Message:
     return output
 
 
-def _decode_inputs(batch: BatchReader, _: Sequence[Payload]) -> Message:
-    ids = batch.numbers(1, "Q")
-    sizes = expand_column(batch.numbers(2, "I"), len(ids), "sizes")
-    payload = batch.data(3)
-    if sum(sizes) != len(payload):
-        raise WireError(f"inputs of {len(payload)} bytes, but {sum(sizes)} are announced")
-    values: list[Payload] = [payload[end - size : end] for end, size in zip(accumulate(sizes), sizes)]
-    return Inputs(expand_column(batch.numbers(0, "Q"), len(ids), "clients"), ids, values)
-
-
 def _decode_fetch_objects(batch: BatchReader, _: Sequence[Payload]) -> Message:
     ids = batch.numbers(1, "Q")
     return FetchObjects(ids, expand_column(batch.numbers(0, "Q"), len(ids), "clients"))
@@ -322,7 +310,6 @@ _BATCH_DECODERS: dict[int, Callable[[BatchReader, Sequence[Payload]], Message]] 
     FETCH_OBJECTS: _decode_fetch_objects,
     HISTORY: decode_history,
     GRAPHS: decode_graphs,
-    INPUTS: _decode_inputs,
 }
 
 

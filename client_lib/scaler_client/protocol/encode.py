@@ -114,7 +114,6 @@ def _encode_hello(message: Hello) -> Frames:
     if message.kinds:
         hello.kinds = list(map(escaped, message.kinds))
     hello.scheduler = message.scheduler
-    hello.queuesAhead = message.queues_ahead
     return [root.to_bytes()]
 
 

@@ -72,7 +72,6 @@ class Hello:
     running: list[TaskAttempt] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     scheduler: int = 0
-    queues_ahead: bool = False
 
 
 @dataclass
@@ -202,8 +201,7 @@ class Dispatch:
     input_counts: list[int] = field(default_factory=list)
     """Empty or of full length."""
     input_sources: list[int] = field(default_factory=list)
-    """One per input: 0: an Object message; 1: a file made by the host agent; 2: a file made by a worker of the host;
-    3: the result of a task that this worker holds; 4: an Inputs message."""
+    """One per input: 0: an Object message; 1: a file made by the host agent; 2: a file made by a worker of the host."""
     inline_sizes: list[int] = field(default_factory=list)
     """One per input: its size + 1 if it is at the end of the row's payload, else 0. Empty: all 0."""
     names: list[str] = field(default_factory=list)
@@ -218,15 +216,6 @@ FLAG_CALLS = 16
 
 INPUT_IN_WORKER_FILE = 2
 """In Dispatch.input_sources: a file that a worker of the host has made."""
-
-INPUT_OF_HELD_TASK = 3
-"""In Dispatch.input_sources: the result of a task that this worker holds."""
-
-INPUT_AWAITED = 4
-"""In Dispatch.input_sources: the result of another worker's task, which an Inputs message brings."""
-
-HANDED_BYTES = 256 * 1024
-"""Smaller results are handed to rows that wait for them in the same worker. The scheduler has the same limit."""
 
 
 @dataclass
@@ -283,15 +272,6 @@ class Object:
 class ForgetObjects:
     ids: list[int]
     clients: list[int] = field(default_factory=list)
-
-
-@dataclass
-class Inputs:
-    """Results that rows of this worker wait for."""
-
-    clients: list[int]
-    ids: list[int]
-    payloads: list[Payload]
 
 
 @dataclass
@@ -417,5 +397,5 @@ Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
     Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, FetchObjects, Shutdown, Output, History,
-    Graphs, Inputs,
+    Graphs,
 ]  # fmt: skip

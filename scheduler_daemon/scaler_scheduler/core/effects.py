@@ -28,7 +28,6 @@ SHUTDOWN = 29
 OUTPUT = 30
 FETCH_OBJECTS = 31
 NOTICE = 34
-INPUTS = 35
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -188,8 +187,6 @@ FLAG_CALLS = 16
 INPUT_IN_MESSAGE = 0
 INPUT_IN_AGENT_FILE = 1
 INPUT_IN_WORKER_FILE = 2
-INPUT_OF_HELD_TASK = 3
-INPUT_AWAITED = 4
 """The values of Dispatch.input_sources: where the worker finds an input."""
 
 
@@ -354,19 +351,6 @@ class ForgetObjects(Effect):
         self.route = route
         self.clients = clients
         self.ids = ids
-
-
-class Inputs(Effect):
-    """Results that rows queued ahead at a worker wait for."""
-
-    __slots__ = ("clients", "ids", "values")
-    kind = INPUTS
-
-    def __init__(self, route: bytes) -> None:
-        self.route = route
-        self.clients: list[int] = []
-        self.ids: list[int] = []
-        self.values: list[bytes] = []
 
 
 class FetchObjects(Effect):

@@ -26,7 +26,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
-KINDS = 36
+KINDS = 35
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -122,7 +122,7 @@ class Hello(Event):
 
     `worker` is for a nested client: the incarnation of the worker that it lives in; otherwise 0. `running` names the
     tasks that a worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the
-    scheduler that welcomed this peer last, or 0. `queues_ahead`: this worker takes rows whose inputs are not there yet.
+    scheduler that welcomed this peer last, or 0.
     """
 
     __slots__ = (
@@ -135,7 +135,6 @@ class Hello(Event):
         "name",
         "pid",
         "protocol_version",
-        "queues_ahead",
         "role",
         "running",
         "scheduler",
@@ -162,7 +161,6 @@ class Hello(Event):
         running: Sequence[tuple[int, int, int]] = (),
         kinds: Kinds = frozenset(),
         scheduler: int = 0,
-        queues_ahead: bool = False,
     ) -> None:
         self.route = route
         self.protocol_version = protocol_version
@@ -178,7 +176,6 @@ class Hello(Event):
         self.capabilities = capabilities
         self.running = running
         self.kinds = kinds
-        self.queues_ahead = queues_ahead
         self.scheduler = scheduler
         self.user = ""
         """The authenticated user of this connection, `role:key`, which the peer cannot choose. Empty if peers have no

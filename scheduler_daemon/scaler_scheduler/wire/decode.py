@@ -167,7 +167,6 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         [] if hello.running is None else list(zip(*task_columns(hello.running))),
         _kinds(hello.kinds, frames[0]),
         hello.scheduler,
-        hello.queues_ahead,
     )
 
 

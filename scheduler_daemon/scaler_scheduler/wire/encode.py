@@ -230,16 +230,6 @@ def _forget_objects(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.FORGET_OBJECTS, ((UINT64, compacted(effect.clients)), (UINT64, effect.ids)))]
 
 
-def _inputs(effect: effects.Inputs, identity: Identity) -> list[bytes]:
-    columns: list[Column] = [
-        (UINT64, compacted(effect.clients)),
-        (UINT64, effect.ids),
-        (UINT32, compacted(list(map(len, effect.values)))),
-        (UINT8, b"".join(effect.values)),
-    ]
-    return [columns_message(effects.INPUTS, columns)]
-
-
 def _output(effect: Any, identity: Identity) -> list[bytes]:
     columns: list[Column] = [
         (UINT64, ()),
@@ -293,5 +283,4 @@ _ENCODERS: dict[int, Callable[[Any, Identity], list[bytes]]] = {
     effects.SHUTDOWN: _shutdown,
     effects.OUTPUT: _output,
     effects.FETCH_OBJECTS: _fetch_objects,
-    effects.INPUTS: _inputs,
 }

@@ -87,8 +87,6 @@ def plain(effect: Any) -> Sent:
         return ("object", route, effect.client, effect.id, list(effect.frames))
     if effect.kind == effects.FORGET_OBJECTS:
         return ("forget objects", route, list(zip(effect.clients, effect.ids)))
-    if effect.kind == effects.INPUTS:
-        return ("inputs", route, list(zip(effect.clients, effect.ids, effect.values)))
     if effect.kind == effects.OUTPUT:
         texts = zip(effect.labels, effect.sizes, effect.texts)
         assert all(len(text) == size for _, size, text in texts)
