@@ -51,6 +51,11 @@ struct Message {
     history @32 :History;                 # scheduler -> subscribers of its monitor address: what happened to tasks
     graphs @33 :Graphs;                   # scheduler -> subscribers of its monitor address: nodes of graphs
     notice @34 :Notice;                   # scheduler -> client: a text for the client's user
+    transferObject @35 :TransferObject;   # scheduler -> host agent: get this object file from another host
+    transferred @36 :Transferred;         # host agent -> scheduler: answers transferObject
+    readObject @37 :ReadObject;           # host agent -> data address of another: send a part of this object file
+    objectChunk @38 :ObjectChunk;         # data address -> host agent: answers readObject; frame 1: the bytes
+    noObject @39 :NoObject;               # data address -> host agent: answers readObject: there is no such file
   }
 }
 
@@ -73,6 +78,13 @@ struct Hello {
                               # results are in its files
   kinds @13 :List(Text);      # of a worker: the kinds of functions that it can run; empty: all
   scheduler @14 :UInt64;      # the incarnation of the scheduler that accepted this peer last; 0: no scheduler has
+  data @15 :DataAddress;      # of an agent: where other agents get its object files; null: nowhere
+}
+
+struct DataAddress {
+  address @0 :Text;           # "tcp://10.0.0.7:40123"; empty: none
+  key @1 :Text;               # the CURVE public key of this address, 64 hex digits; empty: the connection is not encrypted
+  ticket @2 :Text;            # a random secret: only an agent that knows it gets files
 }
 
 struct Capability {
@@ -146,6 +158,43 @@ struct ForgetObjects {
 struct FetchObjects {
   clients @0 :List(UInt64);
   ids @1 :List(UInt64);
+}
+
+struct TransferObject {
+  client @0 :UInt64;
+  id @1 :UInt64;
+  bytes @2 :UInt64;                 # the size of the object's frames in all
+  source @3 :UInt64;                # the incarnation of the agent that has the file
+  data @4 :DataAddress;             # of this agent
+}
+
+struct Transferred {
+  client @0 :UInt64;
+  id @1 :UInt64;
+  source @2 :UInt64;                # as in transferObject
+  error @3 :Text;                   # why the file is not there; empty: it is
+  isUnreachable @4 :Bool;           # with `error`: there was no connection to the source
+}
+
+struct ReadObject {
+  ticket @0 :Text;                  # of this data address
+  client @1 :UInt64;
+  id @2 :UInt64;
+  offset @3 :UInt64;                # of the first wanted byte of the file
+  bytes @4 :UInt32;                 # how many; at most 1 MiB are sent
+}
+
+struct ObjectChunk {
+  client @0 :UInt64;
+  id @1 :UInt64;
+  offset @2 :UInt64;                # of the first byte in the file
+  fileBytes @3 :UInt64;             # the size of the whole file
+}
+
+struct NoObject {
+  client @0 :UInt64;
+  id @1 :UInt64;
+  reason @2 :Text;
 }
 
 struct Submit {

@@ -9,7 +9,7 @@ from typing import Callable
 from tests.fuzz.drawing import Drawing
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.ids import INCARNATION_LIMIT
+from scaler_scheduler.core.ids import INCARNATION_LIMIT, DataAddress
 
 Row = tuple[int, int, int]
 """Client's incarnation, id, attempt."""
@@ -43,7 +43,7 @@ class Maker:
             *[self._hello] * 3, self._goodbye, self._heartbeat, *[self._function] * 2, self._forget_functions,
             *[self._submit] * 6, *[self._results] * 5, self._started, self._cancel, self._died, self._retracted,
             self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._shutdown,
-            self._output,
+            self._output, self._transferred,
         )  # fmt: skip
 
     def event(self) -> events.Event:
@@ -107,6 +107,8 @@ class Maker:
             self._incarnation(AGENTS), "python", "1", "host", self.drawing.number(32), "name",
         )  # fmt: skip
         event.scheduler = int(odd == 11)
+        if role == events.AGENT and number % 2:
+            event.data = DataAddress("tcp://host:1", "", "ticket")
         if role == 3:
             event.worker = self._incarnation(WORKERS)
         elif role == events.WORKER:
@@ -188,6 +190,14 @@ class Maker:
             return events.ForgetObjects(self._client(), ids)
         clients = array("q", [min(self._incarnation(CLIENTS), _SIGNED) for _ in ids])
         return events.ForgetObjects(self._from(AGENTS), ids, clients)
+
+    def _transferred(self) -> events.Event:
+        drawing = self.drawing
+        error = drawing.one_of(("", "", "no such file"))
+        client, source = self._incarnation(CLIENTS), self._incarnation(AGENTS)
+        return events.Transferred(
+            self._from(AGENTS), client, self._id(), source, error, bool(error) and bool(drawing.below(2))
+        )
 
     def _shutdown(self) -> events.Event:
         return events.Shutdown(self._client())

@@ -7,6 +7,7 @@ from typing import Any, Callable
 from tests.wire.vectors import BY_NAME, Vector
 
 from scaler_scheduler.core import effects
+from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.wire.encode import Identity
 
 ROUTE = b"route"
@@ -111,6 +112,9 @@ def effect_of(vector: Vector) -> effects.Effect:
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     if vector.message == "output":
         return _output(vector)
+    if vector.message == "transferObject":
+        size, data = fields["bytes"], DataAddress(*fields["data"].values())
+        return effects.TransferObject(ROUTE, fields["client"], fields["id"], size, fields["source"], data)
     if vector.message == "fetchObjects":
         return effects.FetchObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     return _BY_MESSAGE[vector.message](fields)

@@ -273,6 +273,26 @@ CASES: list[Any] = [
     }, []),
     ("fetch-objects", "fetchObjects", {"clients": [CLIENT, OTHER_CLIENT], "ids": [30, (1 << 63) - 1]}, []),
     ("fetch-objects-segments", "fetchObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
+    # Files that go from host to host.
+    ("hello-agent-data", "hello", {
+        **HELLO, "role": "agent", "incarnation": AGENT, "host": "node-7",
+        "data": {"address": "tcp://10.0.0.7:40123", "key": "0123456789abcdef" * 4, "ticket": "fedcba9876543210" * 2},
+    }, []),
+    ("transfer-object", "transferObject", {
+        "client": CLIENT, "id": 30, "bytes": 50 << 20, "source": AGENT,
+        "data": {"address": "tcp://[fe80::1]:40123", "key": "0123456789abcdef" * 4, "ticket": "fedcba9876543210" * 2},
+    }, []),
+    ("transferred", "transferred", {"client": CLIENT, "id": 30, "source": AGENT}, []),
+    ("transferred-not", "transferred", {
+        "client": CLIENT, "id": 30, "source": AGENT, "error": "no connection within 5 s", "isUnreachable": True,
+    }, []),
+    ("read-object", "readObject", {
+        "ticket": "fedcba9876543210" * 2, "client": CLIENT, "id": 30, "offset": 3 << 20, "bytes": 1 << 20,
+    }, []),
+    ("object-chunk", "objectChunk", {
+        "client": CLIENT, "id": 30, "offset": 3 << 20, "fileBytes": (3 << 20) + 6,
+    }, [b"buffer"]),
+    ("no-object", "noObject", {"client": CLIENT, "id": 30, "reason": "there is no such file"}, []),
     ("object-from-agent", "object", {"client": CLIENT, "id": 31, "name": ""}, [BODY, b"buffer"]),
     ("forget-objects-from-agent", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
     # Retract, stop, suspend.

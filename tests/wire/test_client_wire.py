@@ -81,12 +81,16 @@ def message_of(vector: Vector) -> messages.Message:
         fields["task"] = (fields.pop("client"), fields.pop("id"), fields.pop("attempt"))
     elif vector.message == "cancel":
         fields["force"] = bool(fields.get("force"))
+    if "data" in fields:
+        fields["data"] = messages.DataAddress(**fields["data"])
     if vector.message == "hello":
         fields["role"] = messages.Role[fields["role"].upper()]
         fields["capabilities"] = dict(_capabilities(fields))
         fields["running"] = names(fields["running"]) if "running" in fields else []
     elif vector.message == "welcome":
         fields["lease_seconds"] = fields.pop("lease_milliseconds") / 1000
+    elif vector.message == "objectChunk":
+        fields["payload"] = vector.frames[1]
     elif vector.message == "object":
         fields["frames"] = vector.frames[1:]
     elif vector.message in ("forgetObjects", "fetchObjects"):

@@ -8,7 +8,17 @@ from typing import Any, Callable
 
 import pytest
 from tests.wire.effects_of_vectors import effect_of, identity
-from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, TO_SCHEDULER, Vector, is_for_peers, is_for_scheduler
+from tests.wire.vectors import (
+    ALL,
+    BETWEEN_AGENTS,
+    BY_NAME,
+    FOLDER,
+    TO_PEERS,
+    TO_SCHEDULER,
+    Vector,
+    is_for_peers,
+    is_for_scheduler,
+)
 
 from scaler_scheduler.commands.object_files import SHARED_BYTES
 from scaler_scheduler.core import effects, events
@@ -39,6 +49,9 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert event.capabilities == capabilities(fields)
     assert event.kinds == frozenset(fields.get("kinds", []))
     assert event.scheduler == fields.get("scheduler", 0)
+    data = fields.get("data")
+    found = event.data
+    assert (data is None and found is None) or (found.address, found.key, found.ticket) == tuple(data.values())
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
 
 
@@ -179,6 +192,12 @@ def _worker_died(event: events.WorkerDied, vector: Vector) -> None:
     )  # fmt: skip
 
 
+def _transferred(event: events.Transferred, vector: Vector) -> None:
+    fields = vector.fields
+    assert (event.client, event.id, event.source) == (fields["client"], fields["id"], fields["source"])
+    assert (event.error, event.is_unreachable) == (fields.get("error", ""), fields.get("isUnreachable", False))
+
+
 CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "hello": _hello,
     "goodbye": _goodbye,
@@ -198,6 +217,7 @@ CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "forgetObjects": _forget_objects,
     "shutdown": _shutdown,
     "output": _output,
+    "transferred": _transferred,
 }
 
 
@@ -227,7 +247,7 @@ def test_scheduler_rejects_messages_for_others(vector):
 def is_encoded_by_the_scheduler(vector: Vector) -> bool:
     # Published messages are made in publish/. A message in several segments is written in one.
     if (
-        vector.message in ("snapshot", "history", "graphs")
+        vector.message in {"snapshot", "history", "graphs", *BETWEEN_AGENTS}
         or vector.name.endswith("-segments")
         or "-from-worker" in vector.name
     ):

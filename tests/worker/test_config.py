@@ -77,6 +77,7 @@ def test_defaults():
         trim_memory_threshold_bytes=1024**3,
         worker_memory_limit_bytes=0,
         capabilities={},
+        data_address="auto",
         keys="",
         preload="",
         offer={},
@@ -92,14 +93,16 @@ def test_every_option():
     loaded = load(
         *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
         *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0".split(),
-        *"--worker-memory-limit 512M --capabilities gpu=2,linux --keys /k --preload a.b:c --retire-seconds 25".split(),
+        *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c --retire-seconds 25".split(),
+        *"--data-address tcp://10.0.0.7:* --keys /k".split(),
         *"--offer a.b:c --offer total=d:e.sum,f:g".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "tcp://[::1]:1"),
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
-        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}, "/k", "a.b:c"),
+        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}),
+        *(("tcp", "10.0.0.7", 0, ""), "/k", "a.b:c"),
         *({"c": "a.b:c", "total": "d:e.sum", "g": "f:g"}, 25.0),
         44,
         *("WARNING", ("/tmp/a",), "/tmp/c"),

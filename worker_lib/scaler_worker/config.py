@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scaler_client.commands import options
-from scaler_client.commands.addresses import ADDRESS_VARIABLE, Address, parse_connect_address
+from scaler_client.commands.addresses import ADDRESS_VARIABLE, Address, parse_bind_address, parse_connect_address
 from scaler_client.commands.command_line import Arguments, resolve
 from scaler_client.commands.key_files import KEYS_VARIABLE
 from scaler_client.commands.logs import LOGGING_OPTIONS
@@ -24,6 +24,7 @@ MAX_OFFERED_NAME_LENGTH = 200  # characters; a scheduler takes 256, with the cod
 MAX_OFFERS = 300
 """Each function is exported for three codecs, and a worker may name 1,024 kinds of functions."""
 GIBIBYTE = 1 << 30
+DATA_ADDRESS_AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Config:
     """A worker with a larger resident size is killed; 0: no limit."""
     capabilities: dict[str, int]
     """The capabilities of every worker, each with an amount of at least 1."""
+    data_address: Address | str
+    """Where other agents get object files; empty: nowhere; `auto`: a free port of the interface to the scheduler."""
     keys: str
     """The folder with the scheduler's public key and a pair for workers; empty: none."""
     preload: str
@@ -110,6 +113,15 @@ def _parse_preload(given: str) -> str:
     if not _is_function(given):
         raise ValueError(f"{options.quoted(given)} is not module:function")
     return given
+
+
+def _parse_data_address(given: str) -> Address | str:
+    if given in ("", DATA_ADDRESS_AUTO):
+        return given
+    address = parse_bind_address(given)
+    if address.transport != "tcp":
+        raise ValueError(f"{options.quoted(given)} is not tcp://HOST:PORT: agents of other hosts connect to it")
+    return address
 
 
 def _parse_offer(given: str) -> tuple[str, str]:
@@ -218,6 +230,15 @@ COMMAND = Command(
             {},
             "the capabilities of the workers, for tasks that require them: comma-separated, for example gpu=2,linux "
             "(default amount: 1); in the file also a table",
+        ),
+        Option(
+            "data-address",
+            Kind("ADDRESS", _parse_data_address, (str,)),
+            DATA_ADDRESS_AUTO,
+            "where the agents of other hosts get large results and objects, tcp://HOST:PORT; port * is any free port. "
+            "Empty: nowhere, and these go through the scheduler. An address that other machines can reach needs --keys "
+            "if the scheduler runs on this machine",
+            default_text="a free port of the interface that leads to the scheduler; empty if that is a file (ipc)",
         ),
         Option(
             "keys",

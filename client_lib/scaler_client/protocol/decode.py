@@ -16,6 +16,7 @@ from .messages import (
     PROTOCOL_VERSION,
     CancelRefused,
     Credit,
+    DataAddress,
     Dispatch,
     EndWorker,
     Error,
@@ -27,10 +28,13 @@ from .messages import (
     HeartbeatEcho,
     HelloWanted,
     Message,
+    NoObject,
     Notice,
     Object,
+    ObjectChunk,
     Output,
     Payload,
+    ReadObject,
     Refused,
     Resolved,
     Retract,
@@ -38,6 +42,7 @@ from .messages import (
     Started,
     Stop,
     TaskAttempt,
+    TransferObject,
     Welcome,
 )
 from .schema import (
@@ -365,6 +370,25 @@ def _decode_object(struct: Any, frames: Sequence[Payload]) -> Object:
     return Object(struct.id, list(frames), struct.client, struct.name, file_bytes)
 
 
+def _decode_transfer_object(struct: Any, _: Sequence[Payload]) -> TransferObject:
+    data = DataAddress(struct.data.address, struct.data.key, struct.data.ticket)
+    return TransferObject(struct.client, struct.id, struct.bytes, struct.source, data)
+
+
+def _decode_read_object(struct: Any, _: Sequence[Payload]) -> ReadObject:
+    return ReadObject(struct.ticket, struct.client, struct.id, struct.offset, struct.bytes)
+
+
+def _decode_object_chunk(struct: Any, frames: Sequence[Payload]) -> ObjectChunk:
+    if len(frames) != 1:
+        raise WireError(f"{len(frames)} payload frames with a chunk, not 1")
+    return ObjectChunk(struct.client, struct.id, struct.offset, struct.fileBytes, frames[0])
+
+
+def _decode_no_object(struct: Any, _: Sequence[Payload]) -> NoObject:
+    return NoObject(struct.client, struct.id, struct.reason)
+
+
 def _decode_notice(notice: Any, _: Sequence[Payload]) -> Notice:
     return Notice(notice.text)
 
@@ -400,5 +424,9 @@ _DECODERS: dict[str, Any] = {
     "endWorker": _decode_end_worker,
     "credit": _decode_credit,
     "object": _decode_object,
+    "transferObject": _decode_transfer_object,
+    "readObject": _decode_read_object,
+    "objectChunk": _decode_object_chunk,
+    "noObject": _decode_no_object,
     "shutdown": _decode_shutdown,
 }

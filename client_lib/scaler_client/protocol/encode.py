@@ -18,10 +18,13 @@ from .messages import (
     Heartbeat,
     Hello,
     Message,
+    NoObject,
     Object,
+    ObjectChunk,
     Options,
     Output,
     Payload,
+    ReadObject,
     Received,
     Results,
     Resumed,
@@ -31,6 +34,7 @@ from .messages import (
     Submit,
     Suspended,
     TaskAttempt,
+    Transferred,
     WorkerDied,
 )
 from .schema import (
@@ -114,6 +118,9 @@ def _encode_hello(message: Hello) -> Frames:
     if message.kinds:
         hello.kinds = list(map(escaped, message.kinds))
     hello.scheduler = message.scheduler
+    if message.data.address:
+        data = hello.init("data")
+        data.address, data.key, data.ticket = message.data.address, message.data.key, message.data.ticket
     return [root.to_bytes()]
 
 
@@ -275,6 +282,47 @@ def _encode_forget_objects(message: ForgetObjects) -> Frames:
     return [write_batch(FORGET_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
 
 
+def _encode_transferred(message: Transferred) -> Frames:
+    root = _new(64 + len(message.error))
+    struct = root.init("transferred")
+    struct.client = message.client
+    struct.id = message.id
+    struct.source = message.source
+    struct.error = escaped(message.error)
+    struct.isUnreachable = message.is_unreachable
+    return [root.to_bytes()]
+
+
+def _encode_read_object(message: ReadObject) -> Frames:
+    root = _new()
+    struct = root.init("readObject")
+    struct.ticket = message.ticket
+    struct.client = message.client
+    struct.id = message.id
+    struct.offset = message.offset
+    struct.bytes = message.bytes
+    return [root.to_bytes()]
+
+
+def _encode_object_chunk(message: ObjectChunk) -> Frames:
+    root = _new()
+    struct = root.init("objectChunk")
+    struct.client = message.client
+    struct.id = message.id
+    struct.offset = message.offset
+    struct.fileBytes = message.file_bytes
+    return [root.to_bytes(), message.payload]
+
+
+def _encode_no_object(message: NoObject) -> Frames:
+    root = _new(64 + len(message.reason))
+    struct = root.init("noObject")
+    struct.client = message.client
+    struct.id = message.id
+    struct.reason = escaped(message.reason)
+    return [root.to_bytes()]
+
+
 def _encode_output(message: Output) -> Frames:
     parts = [part for row in zip(message.labels, message.texts) for part in row]
     sizes = [len(label) + len(text) for label, text in zip(message.labels, message.texts)]
@@ -319,4 +367,8 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     ForgetObjects: _encode_forget_objects,
     Shutdown: _encode_shutdown,
     Output: _encode_output,
+    Transferred: _encode_transferred,
+    ReadObject: _encode_read_object,
+    ObjectChunk: _encode_object_chunk,
+    NoObject: _encode_no_object,
 }

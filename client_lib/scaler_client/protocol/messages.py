@@ -55,6 +55,18 @@ TaskAttempt = tuple[int, int, int]
 """A dispatched task: the incarnation of its client, its id, its attempt."""
 
 
+@dataclass(frozen=True)
+class DataAddress:
+    """Where other host agents get the object files of an agent."""
+
+    address: str = ""
+    """`tcp://HOST:PORT`; empty: nowhere."""
+    key: str = ""
+    """The hex digits of its CURVE key; empty: the connection is not encrypted."""
+    ticket: str = field(default="", repr=False)
+    """A secret: only agents that know it get files."""
+
+
 @dataclass
 class Hello:
     role: Role
@@ -72,6 +84,7 @@ class Hello:
     running: list[TaskAttempt] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     scheduler: int = 0
+    data: DataAddress = DataAddress()
 
 
 @dataclass
@@ -281,6 +294,65 @@ class FetchObjects:
 
 
 @dataclass
+class TransferObject:
+    """The scheduler asks an agent to get an object file from another agent."""
+
+    client: int
+    id: int
+    bytes: int
+    """The size of the object's frames in all."""
+    source: int
+    """The incarnation of the other agent."""
+    data: DataAddress
+    """The data address of the other agent."""
+
+
+@dataclass
+class Transferred:
+    """The answer to TransferObject."""
+
+    client: int
+    id: int
+    source: int
+    error: str = ""
+    """Why the file is not there; empty: it is."""
+    is_unreachable: bool = False
+    """Whether there was no connection to the source."""
+
+
+@dataclass
+class ReadObject:
+    """An agent asks another one for a part of an object file."""
+
+    ticket: str = field(repr=False)
+    client: int
+    id: int
+    offset: int
+    bytes: int
+
+
+@dataclass
+class ObjectChunk:
+    """A part of an object file. It answers ReadObject."""
+
+    client: int
+    id: int
+    offset: int
+    file_bytes: int
+    """The size of the whole file."""
+    payload: Payload
+
+
+@dataclass
+class NoObject:
+    """There is no such object file. It answers ReadObject."""
+
+    client: int
+    id: int
+    reason: str
+
+
+@dataclass
 class Output:
     """What tasks have printed. The lines of a row have no newline at the end."""
 
@@ -397,5 +469,5 @@ Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
     Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, FetchObjects, Shutdown, Output, History,
-    Graphs,
+    Graphs, TransferObject, Transferred, ReadObject, ObjectChunk, NoObject,
 ]  # fmt: skip

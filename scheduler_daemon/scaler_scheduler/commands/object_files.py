@@ -97,6 +97,29 @@ def new_file(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
 
 
+def part_path(directory: str, name: ObjectName) -> str:
+    """The path of an object's file that this process has not finished, in another place than `write_object` uses."""
+    return path_of(directory, name) + ".0.part"
+
+
+def finish_part(directory: str, name: ObjectName, descriptor: int) -> None:
+    """Check an unfinished file, and give it its name. Removes it if it is damaged.
+
+    Raises:
+        OSError: it can't be read or renamed.
+        ValueError: it is damaged.
+    """
+    path = part_path(directory, name)
+    try:
+        head = os.pread(descriptor, _HEADER.size + 8 * _MAX_FRAMES, 0)
+        frame_places(head, os.fstat(descriptor).st_size)
+        os.replace(path, path_of(directory, name))
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        raise
+
+
 def link_object(source: str, directory: str, name: ObjectName) -> None:
     """Let the object's file in the directory `source` be in this directory as well. Replaces an existing one.
 

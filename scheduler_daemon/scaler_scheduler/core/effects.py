@@ -6,6 +6,8 @@
 
 from collections.abc import Sequence
 
+from scaler_scheduler.core.ids import DataAddress
+
 WELCOME = 1
 REFUSED = 2
 HELLO_WANTED = 3
@@ -28,6 +30,7 @@ SHUTDOWN = 29
 OUTPUT = 30
 FETCH_OBJECTS = 31
 NOTICE = 34
+TRANSFER_OBJECT = 35
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -363,6 +366,21 @@ class FetchObjects(Effect):
         self.route = route
         self.clients = clients
         self.ids = ids
+
+
+class TransferObject(Effect):
+    """To a host agent: get this object file from the agent `source` at the address `data`."""
+
+    __slots__ = ("bytes", "client", "data", "id", "source")
+    kind = TRANSFER_OBJECT
+
+    def __init__(self, route: bytes, client: int, object_id: int, size: int, source: int, data: "DataAddress") -> None:
+        self.route = route
+        self.client = client
+        self.id = object_id
+        self.bytes = size
+        self.source = source
+        self.data = data
 
 
 class Shutdown(Effect):

@@ -8,6 +8,8 @@ compiles only one shape. All classes are in one module, so that a reader finds e
 from array import array
 from collections.abc import Sequence
 
+from scaler_scheduler.core.ids import DataAddress
+
 HELLO = 0
 GOODBYE = 4
 HEARTBEAT = 5
@@ -26,7 +28,8 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
-KINDS = 35
+TRANSFERRED = 36
+KINDS = 40
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -122,12 +125,13 @@ class Hello(Event):
 
     `worker` is for a nested client: the incarnation of the worker that it lives in; otherwise 0. `running` names the
     tasks that a worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the
-    scheduler that welcomed this peer last, or 0.
+    scheduler that welcomed this peer last, or 0. `data` is for an agent: where other agents get its object files.
     """
 
     __slots__ = (
         "agent",
         "capabilities",
+        "data",
         "host",
         "incarnation",
         "kinds",
@@ -161,6 +165,7 @@ class Hello(Event):
         running: Sequence[tuple[int, int, int]] = (),
         kinds: Kinds = frozenset(),
         scheduler: int = 0,
+        data: "DataAddress | None" = None,
     ) -> None:
         self.route = route
         self.protocol_version = protocol_version
@@ -176,6 +181,7 @@ class Hello(Event):
         self.capabilities = capabilities
         self.running = running
         self.kinds = kinds
+        self.data = data
         self.scheduler = scheduler
         self.user = ""
         """The authenticated user of this connection, `role:key`, which the peer cannot choose. Empty if peers have no
@@ -445,6 +451,23 @@ class ForgetObjects(Event):
         self.route = route
         self.ids = ids
         self.clients = clients
+
+
+class Transferred(Event):
+    """A host agent has got an object file from the agent `source`, or has not, for the reason `error`."""
+
+    __slots__ = ("client", "error", "id", "is_unreachable", "source")
+    kind = TRANSFERRED
+
+    def __init__(
+        self, route: bytes, client: int, object_id: int, source: int, error: str = "", is_unreachable: bool = False
+    ) -> None:
+        self.route = route
+        self.client = client
+        self.id = object_id
+        self.source = source
+        self.error = error
+        self.is_unreachable = is_unreachable
 
 
 class Output(Event):

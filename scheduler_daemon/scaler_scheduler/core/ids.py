@@ -1,4 +1,4 @@
-"""Numbers that identify peers, tasks and attempts, and their limits.
+"""Numbers that identify peers, tasks and attempts, their limits, and addresses of agents.
 
 A peer is identified by its incarnation: 63 bits, drawn by the peer at its start. A task is identified by its client's
 incarnation and the client's own counter, so that the name stays valid when the scheduler restarts. A route is ZeroMQ's
@@ -10,3 +10,17 @@ ATTEMPT_LIMIT = 1 << 31
 """Attempt numbers are lower. Numbers from this one on are rejected, because a counter would overflow on the wire."""
 NAME_LIMIT = 256
 """The most characters that are kept of the name of a peer or a function. The rest is cut off."""
+
+
+class DataAddress:
+    """Where other host agents get the object files of an agent.
+
+    `key` has the hex digits of its CURVE key; empty: it has none. `ticket` is a secret that it wants to see.
+    """
+
+    __slots__ = ("address", "key", "ticket")
+
+    def __init__(self, address: str, key: str, ticket: str) -> None:
+        self.address = address
+        self.key = key
+        self.ticket = ticket

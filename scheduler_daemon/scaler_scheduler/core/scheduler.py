@@ -136,6 +136,7 @@ class Scheduler:
         self._handlers[events.FORGET_OBJECTS] = self._forget_objects
         self._handlers[events.SHUTDOWN] = self._shutdown
         self._handlers[events.OUTPUT] = self._output
+        self._handlers[events.TRANSFERRED] = self._transferred
 
     @property
     def counts(self) -> Counts:
@@ -400,6 +401,9 @@ class Scheduler:
             return
         running = self.tables.find_held(worker, event.client, event.id, event.attempt) if event.attempt else None
         self._peer_loss.worker_died(worker, event.cause, now=now, running=running, peak_bytes=event.peak_bytes)
+
+    def _transferred(self, event: events.Transferred, now: float) -> None:
+        self._peers.agent(event.route)
 
     # ---------------------------------------------------------------------------------------------------------- clients
 

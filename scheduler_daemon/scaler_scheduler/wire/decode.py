@@ -8,7 +8,7 @@ from typing import Any, Callable
 from scaler_scheduler.commands.object_files import SHARED_BYTES
 from scaler_scheduler.core import events
 from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_STORED, WORKER_OUTCOMES
-from scaler_scheduler.core.ids import NAME_LIMIT
+from scaler_scheduler.core.ids import NAME_LIMIT, DataAddress
 from scaler_scheduler.wire import one_row_codec
 from scaler_scheduler.wire.batch_columns import (
     check_frames,
@@ -145,6 +145,15 @@ def _kinds(entries: Any, frame: bytes) -> events.Kinds:
     return frozenset(kinds)
 
 
+def _data_address(data: Any) -> "DataAddress | None":
+    if data is None or not data.address:
+        return None
+    parts = ["" if text is None else str(text) for text in (data.address, data.key, data.ticket)]
+    if max(map(len, parts)) > NAME_LIMIT:
+        raise WireError(f"a data address, key or ticket of more than {NAME_LIMIT} characters")
+    return DataAddress(*parts)
+
+
 def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     hello = _required(message.hello)
     role = int(hello.role)
@@ -167,6 +176,7 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         [] if hello.running is None else list(zip(*task_columns(hello.running))),
         _kinds(hello.kinds, frames[0]),
         hello.scheduler,
+        _data_address(hello.data),
     )
 
 
@@ -345,6 +355,11 @@ def _forget_objects(route: bytes, message: Any, frames: list[bytes]) -> events.E
     return events.ForgetObjects(route, ids, expanded(clients, len(ids), "clients") if clients else clients)
 
 
+def _transferred(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    done = _required(message.transferred)
+    return events.Transferred(route, done.client, done.id, done.source, _text(done.error), done.is_unreachable)
+
+
 def _output(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     output = _required(message.output)
     check_frames(frames, 0)
@@ -408,4 +423,5 @@ _DECODERS: dict[int, Callable[[bytes, Any, list[bytes]], events.Event]] = {
     events.FORGET_OBJECTS: _forget_objects,
     events.SHUTDOWN: _shutdown,
     events.OUTPUT: _output,
+    events.TRANSFERRED: _transferred,
 }

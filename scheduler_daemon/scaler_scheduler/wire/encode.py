@@ -7,6 +7,7 @@ from scaler_scheduler.wire import one_row_codec
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, Column, columns_message, compacted
 from scaler_scheduler.wire.schema import (
     Credit,
+    DataAddress,
     EndWorker,
     Error,
     Function,
@@ -17,6 +18,7 @@ from scaler_scheduler.wire.schema import (
     Object,
     Refused,
     RefusedReason,
+    TransferObject,
     Welcome,
 )
 
@@ -247,6 +249,12 @@ def _fetch_objects(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.FETCH_OBJECTS, ((UINT64, compacted(effect.clients)), (UINT64, effect.ids)))]
 
 
+def _transfer_object(effect: effects.TransferObject, identity: Identity) -> list[bytes]:
+    data = DataAddress(address=effect.data.address, key=effect.data.key, ticket=effect.data.ticket)
+    struct = TransferObject(client=effect.client, id=effect.id, bytes=effect.bytes, source=effect.source, data=data)
+    return [Message.new_transfer_object(struct).dumps()]
+
+
 def _cancel_refused(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
@@ -283,4 +291,5 @@ _ENCODERS: dict[int, Callable[[Any, Identity], list[bytes]]] = {
     effects.SHUTDOWN: _shutdown,
     effects.OUTPUT: _output,
     effects.FETCH_OBJECTS: _fetch_objects,
+    effects.TRANSFER_OBJECT: _transfer_object,
 }

@@ -128,11 +128,26 @@ Graphs.__name__ = 'Graphs'
 class Notice(_Struct): pass
 Notice.__name__ = 'Notice'
 
+class TransferObject(_Struct): pass
+TransferObject.__name__ = 'TransferObject'
+
+class Transferred(_Struct): pass
+Transferred.__name__ = 'Transferred'
+
+class ReadObject(_Struct): pass
+ReadObject.__name__ = 'ReadObject'
+
+class ObjectChunk(_Struct): pass
+ObjectChunk.__name__ = 'ObjectChunk'
+
+class NoObject(_Struct): pass
+NoObject.__name__ = 'NoObject'
+
 class Message(_Struct): pass
 Message.__name__ = 'Message'
 class Message__tag__(_BaseEnum):
     __capnpy_id__ = None
-    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs', 'notice',)
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs', 'notice', 'transfer_object', 'transferred', 'read_object', 'object_chunk', 'no_object',)
     @staticmethod
     def _new(x):
         return Message__tag__(x)
@@ -149,6 +164,9 @@ _Role_list_item_type = _EnumItemType(Role)
 
 class Capability(_Struct): pass
 Capability.__name__ = 'Capability'
+
+class DataAddress(_Struct): pass
+DataAddress.__name__ = 'DataAddress'
 
 class RefusedReason(_BaseEnum):
     __capnpy_id__ = 12360189996397848982
@@ -232,7 +250,7 @@ _GraphState_list_item_type = _EnumItemType(GraphState)
 class Hello(_Struct):
     __capnpy_id__ = 0x9adc95c87c0ca0d7
     __static_data_size__ = 6
-    __static_ptrs_size__ = 8
+    __static_ptrs_size__ = 9
     
     
     @property
@@ -406,10 +424,35 @@ class Hello(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def data(self):
+        # no union check
+        offset = 64
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = DataAddress.__new__(DataAddress)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_data(self):
+        res = self.data
+        if res is None:
+            return DataAddress.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_data(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(112)
+        pos = builder.allocate(120)
         builder.write_uint32(pos + 0, protocol_version)
         builder.write_int16(pos + 4, role)
         builder.write_uint64(pos + 8, incarnation)
@@ -425,11 +468,12 @@ class Hello(_Struct):
         builder.copy_from_struct(pos + 96, Tasks, running)
         builder.copy_from_list(pos + 104, _TextUnicodeItemType(_Types.text), kinds)
         builder.write_uint64(pos + 40, scheduler)
+        builder.copy_from_struct(pos + 112, DataAddress, data)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler)
-        self._init_from_buffer(_buf, 0, 6, 8)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data)
+        self._init_from_buffer(_buf, 0, 6, 9)
     
     def shortrepr(self):
         parts = []
@@ -448,6 +492,7 @@ class Hello(_Struct):
         if self.has_running(): parts.append("running = %s" % self.get_running().shortrepr())
         if self.has_kinds(): parts.append("kinds = %s" % self.get_kinds().shortrepr())
         parts.append("scheduler = %s" % self.scheduler)
+        if self.has_data(): parts.append("data = %s" % self.get_data().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)
@@ -3907,6 +3952,370 @@ class Notice(_Struct):
 
 _Notice_list_item_type = _StructItemType(Notice)
 
+@TransferObject.__extend__
+class TransferObject(_Struct):
+    __capnpy_id__ = 0xa7ca88d833a36c1c
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def bytes(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def source(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def data(self):
+        # no union check
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = DataAddress.__new__(DataAddress)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_data(self):
+        res = self.data
+        if res is None:
+            return DataAddress.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_data(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(client=0, id=0, bytes=0, source=0, data=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.write_uint64(pos + 0, client)
+        builder.write_uint64(pos + 8, id)
+        builder.write_uint64(pos + 16, bytes)
+        builder.write_uint64(pos + 24, source)
+        builder.copy_from_struct(pos + 32, DataAddress, data)
+        return builder.as_string()
+    
+    def __init__(self, client=0, id=0, bytes=0, source=0, data=None):
+        _buf = TransferObject.__new(client, id, bytes, source, data)
+        self._init_from_buffer(_buf, 0, 4, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        parts.append("bytes = %s" % self.bytes)
+        parts.append("source = %s" % self.source)
+        if self.has_data(): parts.append("data = %s" % self.get_data().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_TransferObject_list_item_type = _StructItemType(TransferObject)
+
+@Transferred.__extend__
+class Transferred(_Struct):
+    __capnpy_id__ = 0xa1e45a5cfe195717
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def source(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def error(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_error(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_error(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def is_unreachable(self):
+        # no union check
+        value = self._read_bit(24, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
+    @staticmethod
+    def __new(client=0, id=0, source=0, error=None, is_unreachable=False):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.write_uint64(pos + 0, client)
+        builder.write_uint64(pos + 8, id)
+        builder.write_uint64(pos + 16, source)
+        builder.alloc_text(pos + 32, _encode_maybe(error))
+        builder.write_bool(24, 0, is_unreachable)
+        return builder.as_string()
+    
+    def __init__(self, client=0, id=0, source=0, error=None, is_unreachable=False):
+        _buf = Transferred.__new(client, id, source, error, is_unreachable)
+        self._init_from_buffer(_buf, 0, 4, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        parts.append("source = %s" % self.source)
+        if self.has_error(): parts.append("error = %s" % _text_unicode_repr(self.get_error()))
+        parts.append("isUnreachable = %s" % str(self.is_unreachable).lower())
+        return "(%s)" % ", ".join(parts)
+
+_Transferred_list_item_type = _StructItemType(Transferred)
+
+@ReadObject.__extend__
+class ReadObject(_Struct):
+    __capnpy_id__ = 0x8d83fc14556c4459
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def ticket(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_ticket(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_ticket(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def offset(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def bytes(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(ticket=None, client=0, id=0, offset=0, bytes=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.alloc_text(pos + 32, _encode_maybe(ticket))
+        builder.write_uint64(pos + 0, client)
+        builder.write_uint64(pos + 8, id)
+        builder.write_uint64(pos + 16, offset)
+        builder.write_uint32(pos + 24, bytes)
+        return builder.as_string()
+    
+    def __init__(self, ticket=None, client=0, id=0, offset=0, bytes=0):
+        _buf = ReadObject.__new(ticket, client, id, offset, bytes)
+        self._init_from_buffer(_buf, 0, 4, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_ticket(): parts.append("ticket = %s" % _text_unicode_repr(self.get_ticket()))
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        parts.append("offset = %s" % self.offset)
+        parts.append("bytes = %s" % self.bytes)
+        return "(%s)" % ", ".join(parts)
+
+_ReadObject_list_item_type = _StructItemType(ReadObject)
+
+@ObjectChunk.__extend__
+class ObjectChunk(_Struct):
+    __capnpy_id__ = 0xf3f33ac9acbbe838
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 0
+    
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def offset(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def file_bytes(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(client=0, id=0, offset=0, file_bytes=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(32)
+        builder.write_uint64(pos + 0, client)
+        builder.write_uint64(pos + 8, id)
+        builder.write_uint64(pos + 16, offset)
+        builder.write_uint64(pos + 24, file_bytes)
+        return builder.as_string()
+    
+    def __init__(self, client=0, id=0, offset=0, file_bytes=0):
+        _buf = ObjectChunk.__new(client, id, offset, file_bytes)
+        self._init_from_buffer(_buf, 0, 4, 0)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        parts.append("offset = %s" % self.offset)
+        parts.append("fileBytes = %s" % self.file_bytes)
+        return "(%s)" % ", ".join(parts)
+
+_ObjectChunk_list_item_type = _StructItemType(ObjectChunk)
+
+@NoObject.__extend__
+class NoObject(_Struct):
+    __capnpy_id__ = 0x9eb5ab3e883b5eb9
+    __static_data_size__ = 2
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def reason(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_reason(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_reason(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(client=0, id=0, reason=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(24)
+        builder.write_uint64(pos + 0, client)
+        builder.write_uint64(pos + 8, id)
+        builder.alloc_text(pos + 16, _encode_maybe(reason))
+        return builder.as_string()
+    
+    def __init__(self, client=0, id=0, reason=None):
+        _buf = NoObject.__new(client, id, reason)
+        self._init_from_buffer(_buf, 0, 2, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        if self.has_reason(): parts.append("reason = %s" % _text_unicode_repr(self.get_reason()))
+        return "(%s)" % ", ".join(parts)
+
+_NoObject_list_item_type = _StructItemType(NoObject)
+
 @Message.__extend__
 class Message(_Struct):
     __capnpy_id__ = 0xb2a24cc8f87661f0
@@ -3987,6 +4396,16 @@ class Message(_Struct):
         return self._read_int16(0) == 33
     def is_notice(self):
         return self._read_int16(0) == 34
+    def is_transfer_object(self):
+        return self._read_int16(0) == 35
+    def is_transferred(self):
+        return self._read_int16(0) == 36
+    def is_read_object(self):
+        return self._read_int16(0) == 37
+    def is_object_chunk(self):
+        return self._read_int16(0) == 38
+    def is_no_object(self):
+        return self._read_int16(0) == 39
     
     @property
     def hello(self):
@@ -4823,8 +5242,133 @@ class Message(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def transfer_object(self):
+        self._ensure_union(35)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = TransferObject.__new__(TransferObject)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_transfer_object(self):
+        res = self.transfer_object
+        if res is None:
+            return TransferObject.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_transfer_object(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def transferred(self):
+        self._ensure_union(36)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Transferred.__new__(Transferred)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_transferred(self):
+        res = self.transferred
+        if res is None:
+            return Transferred.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_transferred(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def read_object(self):
+        self._ensure_union(37)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = ReadObject.__new__(ReadObject)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_read_object(self):
+        res = self.read_object
+        if res is None:
+            return ReadObject.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_read_object(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def object_chunk(self):
+        self._ensure_union(38)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = ObjectChunk.__new__(ObjectChunk)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_object_chunk(self):
+        res = self.object_chunk
+        if res is None:
+            return ObjectChunk.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_object_chunk(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def no_object(self):
+        self._ensure_union(39)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = NoObject.__new__(NoObject)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_no_object(self):
+        res = self.no_object
+        if res is None:
+            return NoObject.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_no_object(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
     @staticmethod
-    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined):
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         anonymous__curtag = None
@@ -4966,185 +5510,230 @@ class Message(_Struct):
             anonymous__curtag = _check_tag(anonymous__curtag, 'notice')
             builder.write_int16(0, 34)
             builder.copy_from_struct(pos + 8, Notice, notice)
+        if transfer_object is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'transfer_object')
+            builder.write_int16(0, 35)
+            builder.copy_from_struct(pos + 8, TransferObject, transfer_object)
+        if transferred is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'transferred')
+            builder.write_int16(0, 36)
+            builder.copy_from_struct(pos + 8, Transferred, transferred)
+        if read_object is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'read_object')
+            builder.write_int16(0, 37)
+            builder.copy_from_struct(pos + 8, ReadObject, read_object)
+        if object_chunk is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'object_chunk')
+            builder.write_int16(0, 38)
+            builder.copy_from_struct(pos + 8, ObjectChunk, object_chunk)
+        if no_object is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'no_object')
+            builder.write_int16(0, 39)
+            builder.copy_from_struct(pos + 8, NoObject, no_object)
         return builder.as_string()
     
-    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined):
-        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs, notice)
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs, notice, transfer_object, transferred, read_object, object_chunk, no_object)
         self._init_from_buffer(_buf, 0, 1, 1)
     
     @classmethod
     def new_hello(cls, hello=None):
-        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_welcome(cls, welcome=None):
-        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_refused(cls, refused=None):
-        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_hello_wanted(cls, hello_wanted=None):
-        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_goodbye(cls, goodbye=None):
-        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat(cls, heartbeat=None):
-        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat_echo(cls, heartbeat_echo=None):
-        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_function(cls, function=None):
-        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_functions(cls, forget_functions=None):
-        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_submit(cls, submit=None):
-        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_dispatch(cls, dispatch=None):
-        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_results(cls, results=None):
-        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resolved(cls, resolved=None):
-        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_started(cls, started=None):
-        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel(cls, cancel=None):
-        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel_refused(cls, cancel_refused=None):
-        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_worker_died(cls, worker_died=None):
-        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_error(cls, error=None):
-        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_snapshot(cls, snapshot=None):
-        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retract(cls, retract=None):
-        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retracted(cls, retracted=None):
-        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_stop(cls, stop=None):
-        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_suspended(cls, suspended=None):
-        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resumed(cls, resumed=None):
-        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_end_worker(cls, end_worker=None):
-        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_credit(cls, credit=None):
-        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_received(cls, received=None):
-        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object(cls, object=None):
-        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_objects(cls, forget_objects=None):
-        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_shutdown(cls, shutdown=None):
-        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_output(cls, output=None):
-        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_fetch_objects(cls, fetch_objects=None):
-        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_history(cls, history=None):
-        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined, notice=_undefined)
+        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_graphs(cls, graphs=None):
-        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, notice=_undefined)
+        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_notice(cls, notice=None):
-        buf = Message.__new(notice=notice, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined)
+        buf = Message.__new(notice=notice, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_transfer_object(cls, transfer_object=None):
+        buf = Message.__new(transfer_object=transfer_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_transferred(cls, transferred=None):
+        buf = Message.__new(transferred=transferred, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_read_object(cls, read_object=None):
+        buf = Message.__new(read_object=read_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, object_chunk=_undefined, no_object=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_object_chunk(cls, object_chunk=None):
+        buf = Message.__new(object_chunk=object_chunk, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, no_object=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_no_object(cls, no_object=None):
+        buf = Message.__new(no_object=no_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     def shortrepr(self):
@@ -5250,6 +5839,21 @@ class Message(_Struct):
         if self.is_notice() and (self.has_notice() or
                                   not False):
             parts.append("notice = %s" % self.get_notice().shortrepr())
+        if self.is_transfer_object() and (self.has_transfer_object() or
+                                  not False):
+            parts.append("transferObject = %s" % self.get_transfer_object().shortrepr())
+        if self.is_transferred() and (self.has_transferred() or
+                                  not False):
+            parts.append("transferred = %s" % self.get_transferred().shortrepr())
+        if self.is_read_object() and (self.has_read_object() or
+                                  not False):
+            parts.append("readObject = %s" % self.get_read_object().shortrepr())
+        if self.is_object_chunk() and (self.has_object_chunk() or
+                                  not False):
+            parts.append("objectChunk = %s" % self.get_object_chunk().shortrepr())
+        if self.is_no_object() and (self.has_no_object() or
+                                  not False):
+            parts.append("noObject = %s" % self.get_no_object().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Message_list_item_type = _StructItemType(Message)
@@ -5300,6 +5904,71 @@ class Capability(_Struct):
         return "(%s)" % ", ".join(parts)
 
 _Capability_list_item_type = _StructItemType(Capability)
+
+@DataAddress.__extend__
+class DataAddress(_Struct):
+    __capnpy_id__ = 0xa1d052bab4c0864f
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 3
+    
+    
+    @property
+    def address(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_address(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_address(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def key(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_key(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_key(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def ticket(self):
+        # no union check
+        return self._read_text_unicode(16)
+    
+    def get_ticket(self):
+        return self._read_text_unicode(16, default_=b"")
+    
+    def has_ticket(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(address=None, key=None, ticket=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(24)
+        builder.alloc_text(pos + 0, _encode_maybe(address))
+        builder.alloc_text(pos + 8, _encode_maybe(key))
+        builder.alloc_text(pos + 16, _encode_maybe(ticket))
+        return builder.as_string()
+    
+    def __init__(self, address=None, key=None, ticket=None):
+        _buf = DataAddress.__new(address, key, ticket)
+        self._init_from_buffer(_buf, 0, 0, 3)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_address(): parts.append("address = %s" % _text_unicode_repr(self.get_address()))
+        if self.has_key(): parts.append("key = %s" % _text_unicode_repr(self.get_key()))
+        if self.has_ticket(): parts.append("ticket = %s" % _text_unicode_repr(self.get_ticket()))
+        return "(%s)" % ", ".join(parts)
+
+_DataAddress_list_item_type = _StructItemType(DataAddress)
 
 @WorkerHeartbeat.__extend__
 class WorkerHeartbeat(_Struct):

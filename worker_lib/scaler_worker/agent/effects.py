@@ -6,14 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scaler_client.commands.object_files import ObjectName
-from scaler_client.protocol.messages import Goodbye, Hello, Payload, Started, WorkerDied
+from scaler_client.protocol.messages import (
+    DataAddress,
+    Goodbye,
+    Hello,
+    Payload,
+    ReadObject,
+    Started,
+    Transferred,
+    WorkerDied,
+)
 
 
 @dataclass(frozen=True)
 class Send:
     """Send a message to the scheduler."""
 
-    message: Hello | Goodbye | Started | WorkerDied
+    message: Hello | Goodbye | Started | Transferred | WorkerDied
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,45 @@ class SendObjects:
 
 
 @dataclass(frozen=True)
+class AskSource:
+    """Ask another agent for a chunk of an object file. Its answers go to `AgentSession.data_received`."""
+
+    source: DataAddress
+    message: ReadObject
+
+
+@dataclass(frozen=True)
+class CloseSource:
+    """Close the connection to another agent's data address."""
+
+    source: DataAddress
+
+
+@dataclass(frozen=True)
+class WritePart:
+    """Write a part of an object file that is being fetched. Pass a failure to `AgentSession.part_failed`."""
+
+    name: ObjectName
+    offset: int
+    payload: Payload
+
+
+@dataclass(frozen=True)
+class FinishFile:
+    """Check a fetched file, give it its name, and send the answer. If this fails, the answer says why."""
+
+    name: ObjectName
+    answer: Transferred
+
+
+@dataclass(frozen=True)
+class DropPart:
+    """Remove an object file that is being fetched, if there is one."""
+
+    name: ObjectName
+
+
+@dataclass(frozen=True)
 class Log:
     """Write a line to the log."""
 
@@ -109,5 +157,5 @@ class Exit:
 
 Effect = (
     Send | SendHeartbeat | MeasureMemory | StartWorker | SignalWorker | WriteObject | MarkObjectLost | RemoveObjects
-    | SendObjects | Log | Exit
+    | SendObjects | AskSource | CloseSource | WritePart | FinishFile | DropPart | Log | Exit
 )  # fmt: skip

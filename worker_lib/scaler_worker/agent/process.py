@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import zmq
@@ -25,6 +25,7 @@ from scaler_client.commands.object_directory import make_directory
 from scaler_client.commands.object_files import (
     bytes_in,
     directory_of,
+    file_size,
     link_object,
     mark_lost,
     objects_in,
@@ -50,9 +51,15 @@ from ..fork_server.process_events import ProcessStarted
 from ..fork_server.process_usage import process_usage, resident_bytes
 from ..fork_server.state_page import StatePage
 from ..fork_server.worker_settings import WorkerSettings
+from .data_server import DataAddressError, DataServer
+from .data_sources import DataSources, PartFiles
 from .effects import (
+    AskSource,
+    CloseSource,
+    DropPart,
     Effect,
     Exit,
+    FinishFile,
     Log,
     MarkObjectLost,
     MeasureMemory,
@@ -63,6 +70,7 @@ from .effects import (
     SignalWorker,
     StartWorker,
     WriteObject,
+    WritePart,
 )
 from .object_sender import ObjectSender
 from .service_report import ServiceReport
@@ -116,20 +124,28 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     except OSError as error:
         return fail(f"cannot make a directory for objects: {error}", EXIT_UNAVAILABLE)
     starter: WorkerStarter = SubprocessStarter() if worker_main is None else ForkServer(worker_main, page, objects)
+    data: DataServer | None = None
     try:
+        try:
+            data = DataServer(config.data_address, config.address, keys, objects.path)
+        except DataAddressError as error:
+            return fail(str(error))
         try:
             scheduler = SchedulerSocket(config, keys)
         except zmq.ZMQError as error:
             return fail(f"cannot connect to {config.address}: {error}", EXIT_UNAVAILABLE)
         warn_if_unresolved(config.address, _log)
         notifier = SystemdNotifier(variables)
-        agent = _Agent(config, incarnation, scheduler, WorkerProcesses(starter, page, objects.path), signals, notifier)
+        workers = WorkerProcesses(starter, page, objects.path)
+        agent = _Agent(config, incarnation, scheduler, workers, data, signals, notifier)
         try:
             return agent.serve()
         finally:
             notifier.close()
             scheduler.close()
     finally:
+        if data is not None:
+            data.close()
         starter.close()
         objects.remove()
 
@@ -196,6 +212,7 @@ class _Agent:
         incarnation: int,
         scheduler: SchedulerSocket,
         workers: WorkerProcesses,
+        data: DataServer,
         signals: SignalSocket,
         notifier: SystemdNotifier,
     ) -> None:
@@ -208,11 +225,24 @@ class _Agent:
         self._page = workers.page
         self._directory = directory = workers.directory
         self._sender = ObjectSender(self._connection, directory)
+        self._poller = zmq.Poller()
+        self._data = data
+        self._sources = DataSources(data.keys, self._poller)
+        self._parts = PartFiles(directory)
         self._report = ServiceReport(notifier, time.monotonic())
         self._exit_status: int | None = None
         self._is_orphan = False
         host, pid = socket.gethostname(), os.getpid()
-        self._hello = Hello(Role.AGENT, incarnation, platform.python_version(), __version__, host, pid, f"{host}-{pid}")
+        self._hello = Hello(
+            Role.AGENT,
+            incarnation,
+            platform.python_version(),
+            __version__,
+            host,
+            pid,
+            f"{host}-{pid}",
+            data=data.address,
+        )
         settings = AgentSettings(
             str(config.address),
             config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)],
@@ -226,6 +256,7 @@ class _Agent:
             self._page.read,
             is_sending=lambda: self._sender.is_busy,
             list_files=lambda: objects_in(directory),
+            has_file=lambda name: file_size(directory, name) > 0,
         )
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
 
@@ -240,7 +271,10 @@ class _Agent:
             platform.python_version(),
             os.getpid(),
         )
-        poller = zmq.Poller()
+        if self._data.socket is not None:
+            _log.info("other agents get object files at %s", self._data.address.address)
+            self._poller.register(self._data.socket, zmq.POLLIN)
+        poller = self._poller
         poller.register(self._connection, zmq.POLLIN)
         poller.register(self._signals.fileno(), zmq.POLLIN)
         poller.register(self._reconnects.fileno(), zmq.POLLIN)
@@ -265,8 +299,12 @@ class _Agent:
                 self._do(self._session.received(Refused(NOT_AUTHORIZED, failure, 0, ""), time.monotonic()))
             self._read_scheduler()
             self._read_worker_events()
+            self._data.serve()
+            for source, message in self._sources.receive():
+                self._do(self._session.data_received(source, message, time.monotonic()))
             self._do(self._session.tick(time.monotonic()))
             self._report.update(self._session, time.monotonic())
+        self._sources.close()
         return self._exit_status
 
     def _milliseconds_to_wait(self) -> int:
@@ -394,6 +432,20 @@ class _Agent:
             with suppress(OSError):  # the directory was removed with all files
                 remove_files(self._directory)
 
+    def _write_part(self, write: WritePart) -> None:
+        try:
+            self._parts.write(write.name, write.offset, write.payload)
+        except OSError as error:
+            self._do(self._session.part_failed(write.name, f"{error.strerror}: {self._directory}"))
+
+    def _finish_file(self, finish: FinishFile) -> None:
+        answer = finish.answer
+        try:
+            self._parts.finish(finish.name)
+        except (OSError, ValueError, KeyError) as error:  # KeyError: a part could not be written
+            answer = replace(answer, error=str(error))
+        self._send(answer)
+
     def _exit(self, effect: Exit) -> None:
         self._exit_status = effect.status
 
@@ -406,6 +458,11 @@ class _Agent:
         MarkObjectLost: _mark_object_lost,
         RemoveObjects: _remove_objects,
         SendObjects: lambda self, effect: self._sender.add(effect.names, effect.frame_limit),
+        AskSource: lambda self, effect: self._sources.ask(effect.source, effect.message),
+        CloseSource: lambda self, effect: self._sources.close_source(effect.source),
+        WritePart: _write_part,
+        FinishFile: _finish_file,
+        DropPart: lambda self, effect: self._parts.drop(effect.name),
         SignalWorker: lambda self, effect: self._starter.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,

@@ -126,6 +126,11 @@ class SchedulerLink:
         return min(self._heartbeat_at, self._answered_at + self.death_timeout_seconds)
 
     @property
+    def scheduler(self) -> int:
+        """The incarnation of the last scheduler that has welcomed this agent; 0: none has."""
+        return self._scheduler
+
+    @property
     def next_heartbeat(self) -> float:
         return self._heartbeat_at
 

@@ -20,6 +20,7 @@ from scaler_client.protocol.messages import Goodbye, Hello, Message, Started, Wo
 from ..config import workers_in_words
 from ..fork_server.process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_STATUS, ProcessEnded
 from ..fork_server.state_page import WorkerState
+from .downloads import Downloads
 from .effects import Effect, Exit, Log, MeasureMemory, Send, SignalWorker
 from .host_objects import HostObjects
 from .scheduler_link import SchedulerLink
@@ -90,6 +91,8 @@ class HostAccess:
     """Whether objects that the scheduler has asked for are still to be sent."""
     list_files: Callable[[], Iterable[ObjectName]] = tuple
     """Returns the objects that are files of this host."""
+    has_file: Callable[[ObjectName], bool] = lambda name: False
+    """Whether the object is a file of this host."""
 
 
 class AgentSession:
@@ -98,6 +101,7 @@ class AgentSession:
     def __init__(self, hello: Hello, settings: AgentSettings, host: HostAccess, now: float) -> None:
         self._hello = hello
         self._objects = HostObjects()
+        self._downloads = Downloads(host.has_file)
         self._link = SchedulerLink(
             hello,
             settings.address,
@@ -195,6 +199,14 @@ class AgentSession:
         written."""
         return self._objects.written(name, error)
 
+    def data_received(self, source: messages.DataAddress, message: Message, now: float) -> list[Effect]:
+        """Handle a message from another agent's data address."""
+        return self._downloads.received(source, message, now)
+
+    def part_failed(self, name: ObjectName, reason: str) -> list[Effect]:
+        """Handle a WritePart that has failed."""
+        return self._downloads.write_failed(name, reason)
+
     @property
     def object_bytes(self) -> int:
         """The size of all objects that the agent has written to files, in bytes."""
@@ -248,6 +260,7 @@ class AgentSession:
         if self._phase is _Phase.ENDED:
             return []
         effects = self._link.heartbeat_if_due(self._living(), now)
+        fetching = self._downloads.tick(now)
         if self._retire_by is not None and now >= self._retire_by:
             effects += self._end_retired("the time for running tasks is over", now)
         if self._phase is _Phase.SERVING:
@@ -266,11 +279,12 @@ class AgentSession:
                 self._leave_at = self._transfer_by
             else:
                 effects += self._leave()
-        return effects
+        return effects + fetching
 
     def deadline(self) -> float:
         """When `tick` is to be called next, at the latest."""
         times = [self._kill_at, self._give_up_at, self._confirm_at, self._leave_at, self._link.next_heartbeat]
+        times.append(self._downloads.deadline())
         if self._phase is _Phase.SERVING:
             times += [self._link.deadline(), self._retire_by]
             times += [] if self._retire_by is not None else self._workers.deadlines()
@@ -280,7 +294,13 @@ class AgentSession:
     # -------------------------------------------------------------------------------------------------------- messages
 
     def _on_welcome(self, welcome: messages.Welcome, now: float) -> list[Effect]:
-        return self._objects.welcomed(welcome) + self._link.on_welcome(welcome, now)
+        is_new = self._link.scheduler not in (0, welcome.incarnation)
+        dropped = self._downloads.clear() if is_new else []
+        return dropped + self._objects.welcomed(welcome) + self._link.on_welcome(welcome, now)
+
+    def _on_forget_objects(self, message: messages.ForgetObjects, now: float) -> list[Effect]:
+        names = list(zip(message.clients, message.ids))
+        return self._downloads.forget(names) + self._objects.forget(message)
 
     def _on_refused(self, refused: messages.Refused, now: float) -> list[Effect]:
         if self._phase is not _Phase.SERVING:
@@ -323,7 +343,8 @@ class AgentSession:
         messages.EndWorker: _on_end_worker,
         messages.Object: lambda self, message, now: self._objects.add(message),
         messages.Shutdown: _on_shutdown,
-        messages.ForgetObjects: lambda self, message, now: self._objects.forget(message),
+        messages.ForgetObjects: _on_forget_objects,
+        messages.TransferObject: lambda self, message, now: self._downloads.start(message, now),
         messages.FetchObjects: lambda self, message, now: self._objects.fetch(message),
     }
 

@@ -138,6 +138,7 @@ class Welcomes:
             for stored in self._tables.objects.reconnect_agent(agent):
                 if stored.is_remote and (stored.blocked_tasks or stored in agent.evacuated):
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
+        agent.data = event.data
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, at
         # which the agent drops its other files.

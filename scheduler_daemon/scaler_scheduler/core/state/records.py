@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 
 from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options
+from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.batches import BatchQueue
 from scaler_scheduler.core.state.functions import SMALL, Function
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
@@ -596,6 +597,7 @@ class Agent:
     """A host agent."""
 
     __slots__ = (
+        "data",
         "deadline",
         "dead_workers",
         "evacuated",
@@ -628,6 +630,8 @@ class Agent:
         self.dead_workers: deque[int] = deque(maxlen=_GONE_WORKERS)
         """Workers whose death was reported before their hello came. Messages of two connections have no common
         order."""
+        self.data: DataAddress | None = None
+        """Where other agents get its object files. None: nowhere."""
         self.pid = 0
         self.language = ""
         self.version = ""

@@ -1,0 +1,174 @@
+"""The data address of an agent: who gets files there, and what bad messages do. Real sockets."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import zmq
+from tests.waiting import wait_until
+
+from scaler_client.commands.addresses import Address, parse_bind_address
+from scaler_client.commands.key_files import PeerKeys
+from scaler_client.commands.object_files import objects_in, path_of, read_frames, write_object
+from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObject, Transferred
+from scaler_worker.agent.data_server import DataAddressError, DataServer, interface_to
+from scaler_worker.agent.data_sources import DataSources, PartFiles
+from scaler_worker.agent.downloads import CHUNK_BYTES, Downloads
+from scaler_worker.agent.effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
+
+SCHEDULER = parse_bind_address("tcp://127.0.0.1:2345")
+NAME = (4, 7)
+
+
+def keys(public: bytes, secret: bytes) -> PeerKeys:
+    from zmq.utils import z85
+
+    return PeerKeys("", "worker", bytes(32), z85.decode(public), z85.decode(secret))
+
+
+class Host:
+    """An agent's data plane."""
+
+    def __init__(self, folder: Path, with_keys: PeerKeys | None = None, wanted: Address | str = "auto") -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder = str(folder)
+        self.server = DataServer(wanted, SCHEDULER, with_keys, self.folder)
+        self.sources = DataSources(with_keys, zmq.Poller())
+        self.parts = PartFiles(self.folder)
+        self.downloads = Downloads()
+        self.answers: list[Transferred] = []
+
+    def do(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, AskSource):
+                self.sources.ask(effect.source, effect.message)
+            elif isinstance(effect, CloseSource):
+                self.sources.close_source(effect.source)
+            elif isinstance(effect, WritePart):
+                self.parts.write(effect.name, effect.offset, effect.payload)
+            elif isinstance(effect, FinishFile):
+                self.parts.finish(effect.name)
+                self.answers.append(effect.answer)
+            elif isinstance(effect, DropPart):
+                self.parts.drop(effect.name)
+            elif isinstance(effect, Send):
+                assert isinstance(effect.message, Transferred)
+                self.answers.append(effect.message)
+
+    def get(self, size: int, source: DataAddress) -> None:
+        self.do(self.downloads.start(TransferObject(*NAME, size, 9, source), time.monotonic()))
+
+    def turn(self) -> None:
+        self.server.serve()
+        for source, message in self.sources.receive():
+            self.do(self.downloads.received(source, message, time.monotonic()))
+        self.do(self.downloads.tick(time.monotonic()))
+
+    def close(self) -> None:
+        self.sources.close()
+        self.server.close()
+
+
+def fetch(one: Host, other: Host, size: int, source: DataAddress | None = None) -> list[Transferred]:
+    other.get(size, source or one.server.address)
+
+    def is_answered() -> bool:
+        one.turn()
+        other.turn()
+        return bool(other.answers)
+
+    wait_until(is_answered, 30, "the transfer ends")
+    return other.answers
+
+
+@pytest.fixture
+def hosts(tmp_path: Path):
+    made: list[Host] = []
+
+    def make(**options) -> Host:
+        made.append(Host(tmp_path / str(len(made)), **options))
+        return made[-1]
+
+    yield make
+    for host in made:
+        host.close()
+
+
+@pytest.mark.parametrize("has_keys", [False, True], ids=["plain", "with keys of two pairs"])
+def test_a_file_goes_from_host_to_host(hosts, has_keys):
+    one, other = (hosts(with_keys=keys(*zmq.curve_keypair()) if has_keys else None) for _ in range(2))
+    frames = [b"a" * (3 * CHUNK_BYTES), b"", b"end"]
+    write_object(one.folder, NAME, frames)
+    (answer,) = fetch(one, other, sum(map(len, frames)))
+    assert answer == Transferred(*NAME, 9)
+    assert read_frames(other.folder, NAME) == frames
+    assert objects_in(other.folder, with_unfinished=True) == [NAME]
+
+
+def test_a_wrong_ticket_gets_nothing(hosts):
+    one, other = hosts(), hosts()
+    write_object(one.folder, NAME, [b"secret"])
+    (answer,) = fetch(one, other, 6, DataAddress(one.server.address.address, "", "0" * 32))
+    assert "ticket" in answer.error and not answer.is_unreachable
+    assert objects_in(other.folder, with_unfinished=True) == []
+
+
+def test_a_missing_and_an_unreadable_file_are_reported(hosts):
+    one = hosts()
+    ticket = one.server.address.ticket
+    assert isinstance(one.server.answer(ReadObject(ticket, *NAME, 0, 10)), NoObject)
+    Path(path_of(one.folder, NAME)).symlink_to("/etc/passwd")
+    assert isinstance(one.server.answer(ReadObject(ticket, *NAME, 0, 10)), NoObject)
+
+
+def test_a_request_gets_a_chunk_at_most(hosts):
+    one = hosts()
+    write_object(one.folder, NAME, [bytes(2 * CHUNK_BYTES)])
+    ticket = one.server.address.ticket
+    sizes = []
+    for offset in (0, 2 * CHUNK_BYTES, 1 << 63, (1 << 64) - 1):
+        answer = one.server.answer(ReadObject(ticket, *NAME, offset, (1 << 32) - 1))
+        assert isinstance(answer, ObjectChunk)
+        sizes.append(len(answer.payload))
+    assert sizes == [CHUNK_BYTES, 64, 0, 0]
+
+
+def test_a_damaged_file_is_not_taken(hosts):
+    one, other = hosts(), hosts()
+    Path(path_of(one.folder, NAME)).write_bytes(b"no header" * 100)
+    with pytest.raises(ValueError, match="damaged"):
+        fetch(one, other, 800)
+    assert objects_in(other.folder, with_unfinished=True) == []
+
+
+def test_garbage_does_not_end_the_server(hosts):
+    one, other = hosts(), hosts()
+    write_object(one.folder, NAME, [b"value"])
+    with zmq.Context() as context, context.socket(zmq.DEALER) as hostile:
+        hostile.setsockopt(zmq.LINGER, 0)
+        hostile.connect(one.server.address.address)
+        for garbage in ([b""], [b"garbage"], [bytes(8000)], [b"", b""], [b"\xff" * 64, b"x"], [bytes(1 << 20)]):
+            hostile.send_multipart(garbage)
+        assert fetch(one, other, 5) == [Transferred(*NAME, 9)]
+
+
+def test_an_open_address_without_keys_is_refused(hosts):
+    with pytest.raises(DataAddressError, match="--keys"):
+        hosts(wanted=parse_bind_address("tcp://0.0.0.0:*"))
+    pair = keys(*zmq.curve_keypair())
+    announced = hosts(with_keys=pair, wanted=parse_bind_address("tcp://0.0.0.0:*")).server.address
+    assert announced.address.startswith("tcp://127.0.0.1:") and announced.key == pair.public.hex()
+
+
+def test_a_taken_port_is_named(hosts):
+    taken = parse_bind_address(hosts().server.address.address)
+    with pytest.raises(DataAddressError, match="by another process"):
+        hosts(wanted=taken)
+
+
+def test_no_data_address(hosts):
+    assert hosts(wanted="").server.address == DataAddress()
+    assert interface_to(parse_bind_address("ipc:///tmp/scaler")) == ""
+    assert interface_to(parse_bind_address("tcp://no-such-host.invalid:1")) == ""

@@ -1,0 +1,199 @@
+"""Gets object files from the agents of other hosts, in chunks. Sans-IO.
+
+An agent asks for each chunk (`readObject`), so the requests that are not answered yet are the credit of the other side.
+Every `transferObject` is answered once, by `transferred`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from scaler_client.commands.object_files import ObjectName
+from scaler_client.protocol.messages import (
+    DataAddress,
+    Message,
+    NoObject,
+    ObjectChunk,
+    ReadObject,
+    TransferObject,
+    Transferred,
+)
+
+from .effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
+
+CHUNK_BYTES = 1 << 20
+FIRST_CHUNK_BYTES = 64 * 1024
+"""The first chunk is small, so that it shows soon whether there is a connection."""
+
+CHUNKS_IN_FLIGHT = 4
+"""The most requests of one file that are not answered yet."""
+
+CONNECT_SECONDS = 5.0
+"""A source that has sent nothing for this time cannot be reached."""
+
+SILENCE_SECONDS = 15.0
+"""A source that has sent nothing of a file for this time has failed."""
+
+MAX_HEADER_BYTES = 64 * 1024
+"""A file has at most so many bytes more than its frames: the header, and the gaps between the frames."""
+
+
+@dataclass
+class _Download:
+    """One file that is being fetched."""
+
+    order: TransferObject
+    heard_at: float
+    """When the source last sent a part of it, or when it was asked first."""
+    file_bytes: int = 0
+    """The size of the file; 0: not known yet."""
+    next_offset: int = 0
+    """The first byte that was not asked for."""
+    received_bytes: int = 0
+    awaited: dict[int, int] = field(default_factory=dict)
+    """The chunks that were asked for: their sizes by offset."""
+
+    @property
+    def name(self) -> ObjectName:
+        return self.order.client, self.order.id
+
+    @property
+    def end(self) -> int:
+        """The end of the file as far as it is known. It is larger than its frames."""
+        return self.file_bytes or self.order.bytes
+
+    def is_expected(self, chunk: ObjectChunk) -> bool:
+        """Whether the chunk is what was asked for."""
+        wanted = self.awaited.get(chunk.offset, 0)
+        least, most = self.order.bytes, self.order.bytes + MAX_HEADER_BYTES
+        is_size_known = self.file_bytes in (0, chunk.file_bytes)
+        if not wanted or not is_size_known or not least <= chunk.file_bytes <= most:
+            return False
+        return len(chunk.payload) == min(wanted, chunk.file_bytes - chunk.offset)
+
+
+class Downloads:
+    """The files that an agent fetches from others."""
+
+    def __init__(self, has_file: Callable[[ObjectName], bool] = lambda name: False) -> None:
+        self._has_file = has_file
+        self._downloads: dict[ObjectName, _Download] = {}
+        self._heard: set[DataAddress] = set()
+        """The sources that have sent something since they were asked first."""
+
+    def __len__(self) -> int:
+        return len(self._downloads)
+
+    def start(self, order: TransferObject, now: float) -> list[Effect]:
+        """Handle the scheduler's request to get a file."""
+        name = order.client, order.id
+        effects: list[Effect] = []
+        known = self._downloads.get(name)
+        if known is not None:
+            if known.order == order:
+                return []  # the scheduler repeats it after a lost connection
+            effects += self._drop(known)
+        if self._has_file(name):
+            return [*effects, Send(Transferred(order.client, order.id, order.source))]
+        download = self._downloads[name] = _Download(order, now)
+        return effects + self._ask(download)
+
+    def received(self, source: DataAddress, message: Message, now: float) -> list[Effect]:
+        """Handle a message of a source. What was not asked for is ignored."""
+        if not isinstance(message, (ObjectChunk, NoObject)):
+            return []
+        download = self._downloads.get((message.client, message.id))
+        if download is None or download.order.data != source:
+            return []
+        self._heard.add(source)
+        if isinstance(message, NoObject):
+            return self._fail(download, message.reason or "it has no such file")
+        if not download.is_expected(message):
+            return self._fail(download, "it has sent another part than the one asked for")
+        del download.awaited[message.offset]
+        download.heard_at = now
+        download.file_bytes = message.file_bytes
+        download.received_bytes += len(message.payload)
+        effects: list[Effect] = [WritePart(download.name, message.offset, message.payload)]
+        if download.received_bytes < download.file_bytes:
+            return effects + self._ask(download)
+        order = download.order
+        self._remove(download)
+        answer = Transferred(order.client, order.id, order.source)
+        return [*effects, FinishFile(download.name, answer), *self._close(source)]
+
+    def write_failed(self, name: ObjectName, reason: str) -> list[Effect]:
+        """Handle a part that could not be written."""
+        download = self._downloads.get(name)
+        return [] if download is None else self._fail(download, reason)
+
+    def forget(self, names: Iterable[ObjectName]) -> list[Effect]:
+        """Drop files that no task needs any more."""
+        effects: list[Effect] = []
+        for name in names:
+            if name in self._downloads:
+                effects += self._fail(self._downloads[name], "it is not needed any more")
+        return effects
+
+    def clear(self) -> list[Effect]:
+        """Drop all files, without answers: another scheduler knows none of them."""
+        effects: list[Effect] = []
+        for download in list(self._downloads.values()):
+            effects += self._drop(download)
+        return effects
+
+    def tick(self, now: float) -> list[Effect]:
+        """Give up the files whose source is silent."""
+        effects: list[Effect] = []
+        for download in list(self._downloads.values()):
+            if now < self._due_at(download):
+                continue
+            if download.order.data in self._heard:
+                effects += self._fail(download, f"it has sent nothing for {SILENCE_SECONDS:g} s")
+            else:
+                effects += self._fail(download, f"no connection within {CONNECT_SECONDS:g} s", is_unreachable=True)
+        return effects
+
+    def deadline(self) -> float:
+        """When `tick` is to be called next, at the latest."""
+        return min(map(self._due_at, self._downloads.values()), default=float("inf"))
+
+    def _due_at(self, download: _Download) -> float:
+        is_heard = download.order.data in self._heard
+        return download.heard_at + (SILENCE_SECONDS if is_heard else CONNECT_SECONDS)
+
+    def _ask(self, download: _Download) -> list[Effect]:
+        """Ask for further chunks, while there is credit."""
+        effects: list[Effect] = []
+        order = download.order
+        while download.next_offset < download.end and len(download.awaited) < CHUNKS_IN_FLIGHT:
+            offset = download.next_offset
+            size = min(CHUNK_BYTES, download.end - offset)
+            if not offset:
+                size = FIRST_CHUNK_BYTES
+            elif not download.file_bytes:
+                break  # the first chunk says how large the file is
+            download.awaited[offset] = size
+            download.next_offset = offset + size
+            effects.append(AskSource(order.data, ReadObject(order.data.ticket, *download.name, offset, size)))
+        return effects
+
+    def _fail(self, download: _Download, reason: str, is_unreachable: bool = False) -> list[Effect]:
+        order = download.order
+        answer = Transferred(order.client, order.id, order.source, reason, is_unreachable)
+        return [*self._drop(download), Send(answer)]
+
+    def _drop(self, download: _Download) -> list[Effect]:
+        self._remove(download)
+        return [DropPart(download.name), *self._close(download.order.data)]
+
+    def _remove(self, download: _Download) -> None:
+        del self._downloads[download.name]
+
+    def _close(self, source: DataAddress) -> list[Effect]:
+        """Close the connection to a source from which nothing is fetched any more."""
+        if any(download.order.data == source for download in self._downloads.values()):
+            return []
+        self._heard.discard(source)
+        return [CloseSource(source)]
