@@ -42,12 +42,13 @@ struct Message {
     endWorker @24 :EndWorker;             # scheduler -> host agent: end this worker if it still runs this task
     credit @25 :Credit;                   # scheduler -> client: how many bytes it may submit
     received @26 :Received;               # client -> scheduler: acknowledges results and output
-    object @27 :Object;                   # client -> scheduler -> worker, or host agent -> scheduler; further frames: its bytes
-    forgetObjects @28 :ForgetObjects;     # same directions: these objects are not needed any more; from an agent: it does not have these
+    object @27 :Object;                   # client -> scheduler -> worker, or host agent -> scheduler -> client; further frames: its bytes
+    forgetObjects @28 :ForgetObjects;     # same directions: these objects are not needed any more; from an agent, or to a client: the
+                                        # sender does not have these
     shutdown @29 :Void;                   # client -> scheduler -> host agent: end, with all workers
     output @30 :Output;                   # worker -> scheduler -> client: what tasks print
     fetchObjects @31 :FetchObjects;       # scheduler -> host agent: send the contents of these files of the host; scheduler -> client:
-                                        # send these results of tasks as objects
+                                        # send these results of tasks as objects; client -> scheduler: send these kept results
     history @32 :History;                 # scheduler -> subscribers of its monitor address: what happened to tasks
     graphs @33 :Graphs;                   # scheduler -> subscribers of its monitor address: nodes of graphs
     notice @34 :Notice;                   # scheduler -> client: a text for the client's user
@@ -156,7 +157,7 @@ struct ForgetObjects {
 }
 
 struct FetchObjects {
-  clients @0 :List(UInt64);
+  clients @0 :List(UInt64);         # from a client: empty
   ids @1 :List(UInt64);
 }
 
@@ -213,7 +214,7 @@ struct Submit {
 
 enum Keep {
   no @0;                            # the result goes to the client
-  yes @1;                           # it becomes an object with the row's id; the client gets the outcome `kept` without a payload
+  yes @1;                           # it becomes an object with the row's id; the client gets the outcome `kept` in place of the value
   both @2;                          # it becomes an object and goes to the client
 }
 
@@ -262,7 +263,8 @@ enum Outcome {
   workerDied @5;       # payload: UTF-8 text: the history of its attempts
   cancelled @6;        # no payload
   timedOut @7;         # payload: UTF-8 text
-  kept @8;             # no payload; the result is an object now
+  kept @8;             # the result is an object now. Payload: its size, 8 bytes, little-endian, and in UTF-8 the name of the host that
+                       # has it, or nothing if the scheduler has it. Rows of graphs may have no payload
   inputLost @9;        # payload: UTF-8 text; an object that the row reads is missing
   stored @10;          # payload: the size, 8 bytes, little-endian; the result is a file of the host. Never sent to a client
 }

@@ -300,7 +300,9 @@ class SchedulerConversation:
         with check("Graphs", "a kept result becomes an object that its readers wait for; a failure fails its readers"):
             self._submit(client, [72], inputs=[71], inputCounts=[1])
             self._finish(worker, *dispatch.names(), payload=b"kept")
-            must(self._resolved(client, 71) == {71: (KEPT, b"")}, "the result is not kept")
+            must(self._resolved(client, 71) == {71: (KEPT, (4).to_bytes(8, "little"))}, "the result is not kept")
+            client.say("fetchObjects", ids=[71])
+            must(client.expect("object").frames == [b"kept"], "fetchObjects does not bring the value")
             name = self._dispatched(worker, 72)[72]
             self._submit(client, [73], inputs=[72], inputCounts=[1])
             must(self._resolved(client, 73)[73][0] == INPUT_LOST, "it must be inputLost, as 72 was not kept")

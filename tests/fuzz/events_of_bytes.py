@@ -43,7 +43,7 @@ class Maker:
             *[self._hello] * 3, self._goodbye, self._heartbeat, *[self._function] * 2, self._forget_functions,
             *[self._submit] * 6, *[self._results] * 5, self._started, self._cancel, self._died, self._retracted,
             self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._shutdown,
-            self._output, self._transferred,
+            self._output, self._transferred, self._fetch_objects,
         )  # fmt: skip
 
     def event(self) -> events.Event:
@@ -198,6 +198,10 @@ class Maker:
         return events.Transferred(
             self._from(AGENTS), client, self._id(), source, error, bool(error) and bool(drawing.below(2))
         )
+
+    def _fetch_objects(self) -> events.Event:
+        ids = array("q", [self._id() for _ in range(self.drawing.below(_MAX_ROWS))])
+        return events.FetchObjects(self._client(), ids)
 
     def _shutdown(self) -> events.Event:
         return events.Shutdown(self._client())

@@ -272,6 +272,13 @@ CASES: list[Any] = [
         "sizes": [8, 1], "payload": (50 << 20).to_bytes(8, "little") + b"v",
     }, []),
     ("fetch-objects", "fetchObjects", {"clients": [CLIENT, OTHER_CLIENT], "ids": [30, (1 << 63) - 1]}, []),
+    ("fetch-objects-from-client", "fetchObjects", {"ids": [30, 31, (1 << 63) - 1]}, []),
+    ("forget-objects-to-client", "forgetObjects", {"clients": [CLIENT], "ids": [31]}, []),
+    ("object-to-client", "object", {"client": CLIENT, "id": 31, "name": ""}, [BODY, b"buffer"]),
+    ("resolved-kept-on-host", "resolved", {
+        "ids": [31, 32], "outcomes": [8], "sizes": [14, 8],
+        "payload": (50 << 20).to_bytes(8, "little") + b"node-7" + (3).to_bytes(8, "little"),
+    }, []),
     ("fetch-objects-segments", "fetchObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
     # Files that go from host to host.
     ("hello-agent-data", "hello", {

@@ -166,6 +166,10 @@ def _forget_objects(event: events.ForgetObjects, vector: Vector) -> None:
     assert list(event.clients) == vector.column("clients", len(event.ids))
 
 
+def _fetch_objects(event: events.FetchObjects, vector: Vector) -> None:
+    assert list(event.ids) == vector.fields["ids"]
+
+
 def _output(event: events.Output, vector: Vector) -> None:
     rows = len(event.ids)
     assert list(event.ids) == vector.fields["ids"]
@@ -215,6 +219,7 @@ CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "received": _received,
     "object": _object,
     "forgetObjects": _forget_objects,
+    "fetchObjects": _fetch_objects,
     "shutdown": _shutdown,
     "output": _output,
     "transferred": _transferred,

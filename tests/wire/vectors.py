@@ -10,8 +10,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "scheduler_daemon" / "protocol" /
 
 TO_SCHEDULER = {
     "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
-    "workerDied", "retracted", "suspended", "resumed", "received", "object", "forgetObjects", "shutdown",
-    "output", "transferred",
+    "workerDied", "retracted", "suspended", "resumed", "received", "object", "forgetObjects", "fetchObjects",
+    "shutdown", "output", "transferred",
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
@@ -122,12 +122,13 @@ BY_NAME = {vector.name: vector for vector in ALL}
 
 
 def is_for_scheduler(vector: Vector) -> bool:
-    return vector.message in TO_SCHEDULER and vector.name not in _TO_CLIENT
+    return vector.message in TO_SCHEDULER and vector.name not in _TO_PEERS
 
 
 def is_for_peers(vector: Vector) -> bool:
-    return vector.message in TO_PEERS and vector.name not in ("forget-objects-from-client", "snapshot-other-version")
+    return vector.message in TO_PEERS and vector.name not in (*_FROM_CLIENT, "snapshot-other-version")
 
 
-_TO_CLIENT = {"started-to-client", "output-to-client", "output-nothing-but-dropped"}
+_FROM_CLIENT = ("forget-objects-from-client", "fetch-objects-from-client")
+_TO_PEERS = {"started-to-client", "output-to-client", "output-nothing-but-dropped"}
 """Numbers of messages that the scheduler forwards."""

@@ -10,6 +10,7 @@ from . import one_row_codec
 from .columns import StructBody, Values, body_of, write_batch
 from .messages import (
     Cancel,
+    FetchObjects,
     ForgetFunctions,
     ForgetObjects,
     Frames,
@@ -39,6 +40,7 @@ from .messages import (
 )
 from .schema import (
     CANCEL,
+    FETCH_OBJECTS,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
     OUTPUT,
@@ -323,6 +325,10 @@ def _encode_no_object(message: NoObject) -> Frames:
     return [root.to_bytes()]
 
 
+def _encode_fetch_objects(message: FetchObjects) -> Frames:
+    return [write_batch(FETCH_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
+
+
 def _encode_output(message: Output) -> Frames:
     parts = [part for row in zip(message.labels, message.texts) for part in row]
     sizes = [len(label) + len(text) for label, text in zip(message.labels, message.texts)]
@@ -365,6 +371,7 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     Received: _encode_received,
     Object: _encode_object,
     ForgetObjects: _encode_forget_objects,
+    FetchObjects: _encode_fetch_objects,
     Shutdown: _encode_shutdown,
     Output: _encode_output,
     Transferred: _encode_transferred,

@@ -345,7 +345,7 @@ class Object(Effect):
 
 
 class ForgetObjects(Effect):
-    """Objects that a worker or a host agent can drop."""
+    """Objects that a worker or a host agent can drop; or kept results that a client wants and the scheduler lacks."""
 
     __slots__ = ("clients", "ids")
     kind = FORGET_OBJECTS

@@ -28,6 +28,7 @@ OBJECT = 27
 FORGET_OBJECTS = 28
 SHUTDOWN = 29
 OUTPUT = 30
+FETCH_OBJECTS = 31
 TRANSFERRED = 36
 KINDS = 40
 
@@ -468,6 +469,17 @@ class Transferred(Event):
         self.source = source
         self.error = error
         self.is_unreachable = is_unreachable
+
+
+class FetchObjects(Event):
+    """Kept results whose values a client wants."""
+
+    __slots__ = ("ids",)
+    kind = FETCH_OBJECTS
+
+    def __init__(self, route: bytes, ids: "array[int]") -> None:
+        self.route = route
+        self.ids = ids
 
 
 class Output(Event):

@@ -134,6 +134,7 @@ class Scheduler:
         self._handlers[events.RECEIVED] = self._received
         self._handlers[events.OBJECT] = self._object
         self._handlers[events.FORGET_OBJECTS] = self._forget_objects
+        self._handlers[events.FETCH_OBJECTS] = self._fetch_objects
         self._handlers[events.SHUTDOWN] = self._shutdown
         self._handlers[events.OUTPUT] = self._output
         self._handlers[events.TRANSFERRED] = self._transferred
@@ -324,6 +325,12 @@ class Scheduler:
         if client is not None:
             self._graphs.release_objects(client, event.ids)
             self._credits.update(client)
+
+    def _fetch_objects(self, event: events.FetchObjects, now: float) -> None:
+        client = self._peers.client(event.route)
+        if client is not None:
+            self._quotas.check_rows(len(event.ids))
+            self._host_results.send_to_client(client, event.ids)
 
     # ---------------------------------------------------------------------------------------------------------- workers
 

@@ -360,6 +360,10 @@ def _transferred(route: bytes, message: Any, frames: list[bytes]) -> events.Even
     return events.Transferred(route, done.client, done.id, done.source, _text(done.error), done.is_unreachable)
 
 
+def _fetch_objects(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    return events.FetchObjects(route, read_column(_required(message.fetch_objects).ids, UINT64, "ids"))
+
+
 def _output(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     output = _required(message.output)
     check_frames(frames, 0)
@@ -421,6 +425,7 @@ _DECODERS: dict[int, Callable[[bytes, Any, list[bytes]], events.Event]] = {
     events.RECEIVED: _received,
     events.OBJECT: _object,
     events.FORGET_OBJECTS: _forget_objects,
+    events.FETCH_OBJECTS: _fetch_objects,
     events.SHUTDOWN: _shutdown,
     events.OUTPUT: _output,
     events.TRANSFERRED: _transferred,

@@ -29,6 +29,6 @@ class Evacuation:
             if stored.size > room:
                 continue
             room -= stored.size
-            agent.evacuated.add(stored)
-            if not stored.blocked_tasks:  # otherwise it was requested already
+            if not stored.is_being_fetched:
                 self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
+            agent.evacuated.add(stored)

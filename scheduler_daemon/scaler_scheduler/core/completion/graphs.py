@@ -214,7 +214,7 @@ class Graphs:
         if keep != events.KEEP_YES and stored.frames is not None and not stored.is_from_client:
             self._outbox.answer(client, task_id, effects.OUTCOME_VALUE, b"".join(stored.frames))
         else:
-            self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, b"")
+            self._outbox.answer(client, task_id, effects.OUTCOME_KEPT, _kept_answer(stored))
         return True
 
     def _is_open(self, client: Client, task_id: int) -> bool:
@@ -339,7 +339,8 @@ class Graphs:
             return True
         if task.keep != events.KEEP_YES:
             return True
-        self._answer(task, effects.OUTCOME_KEPT, b"")
+        stored = None if task.options.graph else self._tables.objects.find(task.client, task.id)
+        self._answer(task, effects.OUTCOME_KEPT, b"" if stored is None else _kept_answer(stored))
         return False
 
     def _store_value(self, task: Task, payload: bytes) -> None:
@@ -436,3 +437,9 @@ class Graphs:
 
     def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
         answer_task(self._tables, self._outbox, task, outcome, payload)
+
+
+def _kept_answer(stored: StoredObject) -> bytes:
+    """Return the payload of OUTCOME_KEPT: the size, and the name of the host that has the result."""
+    host = stored.home.host if stored.is_remote and stored.home is not None else ""
+    return stored.size.to_bytes(8, "little") + host.encode()

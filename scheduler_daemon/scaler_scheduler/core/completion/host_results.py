@@ -5,11 +5,12 @@ They are fetched when another host needs them, lost with their host, and removed
 
 from collections.abc import Iterable
 
-from scaler_scheduler.core import events
+from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.state.records import Agent, Copies, StoredObject, Task, Worker
+from scaler_scheduler.core.dispatch.input_delivery import send_object
+from scaler_scheduler.core.state.records import Agent, Client, Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 
@@ -37,9 +38,37 @@ class HostResults:
         """Store the bytes of an object that the scheduler has requested from a host agent."""
         client = self._tables.clients.find(event.client)
         stored = None if client is None else client.objects.get(event.id)
-        if stored is not None and stored.home is agent and stored.is_remote:
-            self._tables.objects.fill(stored, event.frames)
-            self._graphs.object_available(stored)
+        if stored is None or stored.home is not agent or not stored.is_remote:
+            return
+        is_for_client_only = not stored.blocked_tasks and stored not in agent.evacuated
+        self._tables.objects.fill(stored, event.frames)
+        self._graphs.object_available(stored)
+        if stored.is_wanted and stored.is_needed:
+            stored.is_wanted = False
+            send_object(stored, stored.client.route, self._outbox)
+            if is_for_client_only:
+                self._tables.objects.release_frames(stored)
+
+    def send_to_client(self, client: Client, ids: Iterable[int]) -> None:
+        """Send kept results to their client, which wants the values. Tell it which ones do not exist."""
+        missing = []
+        for each in ids:
+            stored = self._tables.objects.find(client, each)
+            if stored is None or stored.is_missing or stored.is_from_client:
+                missing.append(each)
+            elif not stored.is_remote:
+                send_object(stored, client.route, self._outbox)
+            else:
+                assert stored.home is not None
+                if not stored.is_being_fetched:
+                    self._outbox.fetch_object(stored.home.route, client.incarnation, each)
+                stored.is_wanted = True
+        self._tell_missing(client, missing)
+
+    def _tell_missing(self, client: Client, ids: list[int]) -> None:
+        """Tell a client, before it gets further answers, that the scheduler does not have these kept results."""
+        if ids and not client.is_gone:
+            self._outbox.add(effects.ForgetObjects(client.route, [client.incarnation] * len(ids), ids))
 
     def report_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
         """Handle requested objects that the host agent does not have."""
@@ -59,6 +88,7 @@ class HostResults:
         """
         gone = dict.fromkeys(lost)
         for client in dict.fromkeys(stored.client for stored in gone):
+            self._tell_missing(client, [each.id for each in gone if each.client is client and each.is_referenced])
             for task in list(client.tasks.values()):
                 if task.state == WAITING or task.state == BLOCKED:  # not over, and not failed by another of its inputs
                     for stored in task.inputs:

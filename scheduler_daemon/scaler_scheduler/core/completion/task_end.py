@@ -38,7 +38,7 @@ def answer_task(tables: Tables, outbox: Outbox, task: Task, outcome: int, payloa
     close_task(tables, task)
     if not client.is_gone:
         client.answered_tasks += weight - 1  # the outbox counts the row
-        if outcome == OUTCOME_KEPT:
+        if outcome == OUTCOME_KEPT and not payload:
             outbox.answer_kept(client, task.id, tables.clock.now)
         else:
             outbox.answer(client, task.id, outcome, payload)

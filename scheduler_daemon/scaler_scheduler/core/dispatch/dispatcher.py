@@ -234,7 +234,7 @@ class Dispatcher:
         task.transition(UNREADY)
         for stored in away:
             assert stored.home is not None
-            if not stored.blocked_tasks and stored not in stored.home.evacuated:
+            if not stored.is_being_fetched:
                 self._outbox.fetch_object(stored.home.route, stored.client.incarnation, stored.id)
             stored.block(task)
             task.missing_inputs += 1

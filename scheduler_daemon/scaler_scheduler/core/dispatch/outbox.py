@@ -12,7 +12,7 @@ from scaler_scheduler.core.effects import (
 from scaler_scheduler.core.state.records import Client, Task, Worker
 
 KEPT_SECONDS = 0.05
-"""How long the answer of a kept result may wait for other answers to its client.
+"""How long the answer of a graph's kept result may wait for other answers to its client.
 
 Nobody waits for it: the client only drops the row. Without the wait each step of a graph of short tasks costs a message
 and wakes the client, a quarter of the processor time beside its tasks (`make bench ONLY=stencil`).
@@ -80,7 +80,7 @@ class Outbox:
         return batch
 
     def answer_kept(self, client: Client, task_id: int, now: float) -> None:
-        """Add the answer that a result is kept. It waits for other answers for KEPT_SECONDS at most."""
+        """Add the answer that the result of a graph's node is kept. It waits for others."""
         batch = client.outgoing
         if batch is None:
             batch = self.resolved_batch(client)

@@ -136,7 +136,7 @@ class Welcomes:
             agents.reconnect(agent, event.route)
             agent.deadline = deadline
             for stored in self._tables.objects.reconnect_agent(agent):
-                if stored.is_remote and (stored.blocked_tasks or stored in agent.evacuated):
+                if stored.is_remote and stored.is_being_fetched:
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         agent.data = event.data
         self._welcome(event.route, self._limits.worker_timeout_seconds)

@@ -34,6 +34,11 @@ class ObjectTable:
         stored.fill(frames)
         self.bytes += stored.size
 
+    def release_frames(self, stored: StoredObject) -> None:
+        """Drop the bytes of an object that its home still has."""
+        self.bytes -= stored.size
+        stored.frames = None
+
     def remove(self, stored: StoredObject) -> None:
         """Remove an object and the records of its copies."""
         del stored.client.objects[stored.id]

@@ -172,6 +172,7 @@ class StoredObject:
         "is_awaited",
         "is_from_client",
         "is_referenced",
+        "is_wanted",
         "name",
         "producer",
         "readers",
@@ -195,6 +196,8 @@ class StoredObject:
         self.size = 0
         self.is_referenced = True
         """Whether its client needs it: the client has not forgotten it."""
+        self.is_wanted = False
+        """Whether its client waits for the bytes, which are being fetched."""
         self.readers = 0
         """The number of open tasks that read it."""
         self.blocked_tasks: Sequence[Task] = ()
@@ -224,6 +227,11 @@ class StoredObject:
     def is_remote(self) -> bool:
         """Whether only its home has the bytes."""
         return self.frames is None and self.home is not None
+
+    @property
+    def is_being_fetched(self) -> bool:
+        """Whether its home was asked for the bytes. It must be remote."""
+        return self.is_wanted or bool(self.blocked_tasks) or (self.home is not None and self in self.home.evacuated)
 
     def fill(self, frames: list[bytes]) -> None:
         """Store its bytes."""

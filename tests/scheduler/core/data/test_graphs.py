@@ -25,6 +25,7 @@ def submit(core, rows):
     event.inputs = array("q", [read for row in rows for read in row[1]])
     event.input_counts = array("I", [len(row[1]) for row in rows])
     event.keep = array("B", [row[2] for row in rows])
+    event.options = events.Options(graph=1)
     core.feed(event)
 
 
@@ -273,7 +274,7 @@ def test_submitted_again_after_a_lost_connection(core):
     event.keep = array("B", [KEEP, NO])
     core.function(b"client again", 1, b"f")
     core.feed(event)
-    assert core.take() == [("resolved", b"client again", [(1, KEPT, b"")])]
+    assert core.take() == [("resolved", b"client again", [(1, KEPT, (3).to_bytes(8, "little"))])]
     run(core, W, 2, b"two")
     assert core.take() == [("resolved", b"client again", [(2, 0, b"two")])]
     core.feed(events.ForgetObjects(b"client again", array("q", [1])))

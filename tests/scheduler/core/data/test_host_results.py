@@ -35,6 +35,8 @@ FLAGGED = {0: (effects.FLAG_MAY_STORE, 0, 0)}
 SIZE = LARGE_BYTES + 1
 FRAMES = [b"pickle", b"b" * LARGE_BYTES]
 AGENT, OTHER = 31, 32
+ON_HOST = SIZE.to_bytes(8, "little") + b"host"
+"""The answer for a result that only its host has."""
 
 
 def joined(core, *workers):
@@ -428,7 +430,7 @@ def test_a_kept_result_is_referenced_again(core):
     joined(core, W)
     stored_one(core)
     submit(core, [(1, [], KEEP), (2, [1], NO)])
-    assert core.take() == [resolved((1, KEPT, b""))]
+    assert core.take() == [resolved((1, KEPT, ON_HOST))]
     run(core, W, 2)
     assert core.take() == [resolved((2, 0, b""))]
     forget(core, 1)
@@ -439,7 +441,7 @@ def test_a_resubmitted_target_whose_result_is_stored(core):
     joined(core, W)
     stored_one(core)
     submit(core, [(1, [], BOTH)])
-    assert core.take() == [resolved((1, KEPT, b""))]
+    assert core.take() == [resolved((1, KEPT, ON_HOST))]
 
 
 def test_results_of_several_rows_with_stored_ones_between(core):
