@@ -340,6 +340,7 @@ class Scheduler:
             self.counts.late_results += len(event.ids)
             return
         worker.message_count += 1
+        worker.heard_at = now
         self._quotas.check_rows(len(event.ids))
         late = self.counts.late_results
         self._results_handler.handle(event, worker)

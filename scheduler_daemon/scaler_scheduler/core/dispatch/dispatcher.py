@@ -7,15 +7,16 @@ capabilities and kind of function that its tasks need. Workers get tasks as they
 from __future__ import annotations
 
 from bisect import insort
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Sequence
 
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
+from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
 from scaler_scheduler.core.dispatch.outbox import Outbox
-from scaler_scheduler.core.dispatch.prefetch import prefetch_count, wants_work
+from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
 from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import Client, Copies, Lane, StoredObject, Task, Worker
+from scaler_scheduler.core.state.records import Client, Copies, Lane, StoredObject, Task, Worker, WorkerProfile
 from scaler_scheduler.core.state.timers import Clock
 from scaler_scheduler.core.state.transitions import UNREADY, WAITING
 
@@ -35,12 +36,18 @@ class Dispatcher:
         """The ranks in `lanes`, ascending."""
         self.lanes: dict[int, deque[Lane]] = {}
         """Lanes with waiting tasks, by rank. Lanes of one rank take turns. Lanes of paused clients are not in it."""
-        self.idle: list[Worker] = []
+        self.idle = FreeWorkers()
         """Workers that hold no task."""
-        self.partial: OrderedDict[Worker, None] = OrderedDict()
-        """Workers that hold a task and have room for more."""
+        self.partial = FreeWorkers()
+        """Workers that hold a task and had room for more when they were listed."""
+        self._filling: dict[WorkerProfile, Worker] = {}
+        """Of each profile the worker that got tasks last. It gets more until its portion is full: a message to an idle
+        worker costs more than little work."""
         self.long_running: dict[Worker, None] = {}
         """Workers that are known to run a long task, and may have other tasks queued behind it."""
+        self._reserved: set[Need] = set()
+        """Of lanes that have found no idle worker in this run. The workers that can serve them get no other tasks in
+        this run, so that they become idle."""
         self._outbox = outbox
         self._counts = counts
         self._writer = writer
@@ -99,30 +106,29 @@ class Dispatcher:
         if worker.is_ready:
             if held or worker not in self.partial:
                 return
-            del self.partial[worker]  # it has no task left
+            self.partial.remove(worker)  # it has no task left
         worker.is_ready = True
-        if held:
-            self.partial[worker] = None
-        else:
-            # A stack: the worker that was busy last has the warmest caches, and with few tasks the others can rest.
-            self.idle.append(worker)
+        (self.partial if held else self.idle).add(worker)
 
     def mark_busy(self, worker: Worker) -> None:
         """Note that the worker resumes a suspended task, so it may be busy for long."""
         self.long_running[worker] = None
         if worker.is_ready and worker.task_count and worker not in self.partial:
             self.idle.remove(worker)
-            self.partial[worker] = None
+            self.partial.add(worker)
 
     def remove_worker(self, worker: Worker) -> None:
         """Remove the worker from all lists. The listed workers share the waiting tasks."""
         self.long_running.pop(worker, None)
+        if self._filling.get(worker.profile) is worker:
+            del self._filling[worker.profile]
         if worker.is_ready:
-            worker.is_ready = False
-            if worker in self.partial:
-                del self.partial[worker]
-            else:
-                self.idle.remove(worker)
+            self._take(worker)
+
+    def _take(self, worker: Worker) -> None:
+        """Remove a free worker from its list."""
+        worker.is_ready = False
+        (self.partial if worker in self.partial else self.idle).remove(worker)
 
     def _drop_rank(self, rank: int) -> None:
         del self.lanes[rank]
@@ -132,17 +138,15 @@ class Dispatcher:
 
     def run(self) -> None:
         """Dispatch waiting tasks to the workers that have room."""
-        declined: list[Worker] = []
         for rank in self.ranks[::-1]:
-            self._run_rank(self.lanes[rank], declined)
+            self._run_rank(self.lanes[rank])
             if not self.lanes[rank]:
                 self._drop_rank(rank)
             if not self.idle and not self.partial:
                 break
-        for worker in declined:
-            self.add_worker(worker)
+        self._reserved.clear()
 
-    def _run_rank(self, lanes: deque[Lane], declined: list[Worker]) -> None:
+    def _run_rank(self, lanes: deque[Lane]) -> None:
         queue_size = self._queue_size
         skipped = 0
         while skipped < len(lanes) and (self.idle or self.partial):
@@ -158,7 +162,9 @@ class Dispatcher:
                 lane.is_queued = False
                 lanes.popleft()
                 continue
-            worker = self._worker_with_inputs(lane) or self._next_worker(lane)
+            options = lane.next_options
+            cost = cost_ns(function, options)
+            worker = self._worker_with_inputs(lane) or self._next_worker(lane, function, cost)
             if worker is None:
                 # No free worker can run this lane's tasks. The lanes behind it do not wait.
                 skipped += 1
@@ -168,18 +174,22 @@ class Dispatcher:
                 self.add_worker(worker)
                 continue
             workers = len(self.idle) + len(self.partial) + 1
-            waiting = self._counts.waiting
-            count = prefetch_count(worker, function, lane.next_options, waiting, workers, queue_size)
+            count = prefetch_count(worker, cost, self._counts.waiting, workers, queue_size)
             if count == 0:
-                declined.append(worker)
-                continue
-            weight = lane.next_options.weight
+                continue  # it has no room left, and is listed again when it reports
+            if not worker.task_count:
+                worker.heard_at = self._clock.now
             taken = self._writer.dispatch(worker, lane, function, count)
+            self._filling[worker.profile] = worker
             if len(lanes) > 1:
                 # Bounded: workers report any run time, and each pass of a lane in debt is a turn of this loop.
-                turn_ns = min(taken * weight * function.mean_ns, MAX_TURN_NS)
+                turn_ns = min(taken * options.weight * function.mean_ns, MAX_TURN_NS)
                 lane.debt_ns = max(0, lane.debt_ns + turn_ns - TURN_NS)
-            lanes.rotate(-1)
+            if lane.waiting or self.next_function(lane) is not None:
+                lanes.rotate(-1)
+            else:
+                lane.is_queued = False
+                lanes.popleft()
             skipped = 0
             if wants_work(worker, queue_size):
                 self.add_worker(worker)
@@ -196,20 +206,20 @@ class Dispatcher:
             worker = self._idle_with(stored.copies, lane)
             if worker is None and stored.home is not None and stored.frames is None and not self.idle:
                 # No worker is idle, so no other worker would begin the task at once.
-                worker = _of_agent(self.partial, stored.home.incarnation, lane)
+                worker = self.partial.newest_of_agent(stored.home.incarnation, lane.capabilities, lane.kind)
             if worker is not None:
                 best, most = worker, stored.size
         if best is not None:
-            self.remove_worker(best)
+            self._take(best)
         return best
 
     def _idle_with(self, copies: Copies, lane: Lane) -> Worker | None:
         """Return an idle worker that has the object, or whose host has it."""
         for worker in copies.holders:
-            if worker.is_ready and not worker.task_count and _can_serve(worker, lane):
+            if worker.is_ready and not worker.task_count and worker.can_serve(lane.capabilities, lane.kind):
                 return worker
         for agent in copies.agents:
-            found = _of_agent(reversed(self.idle), agent.incarnation, lane)
+            found = self.idle.newest_of_agent(agent.incarnation, lane.capabilities, lane.kind)
             if found is not None:
                 return found
         return None
@@ -239,20 +249,34 @@ class Dispatcher:
             stored.block(task)
             task.missing_inputs += 1
 
-    def _next_worker(self, lane: Lane) -> Worker | None:
-        """Choose a free worker that can run the lane's tasks, and remove it from its list."""
-        idle = self.idle
-        for position in range(len(idle) - 1, -1, -1):  # nearly always the last
-            if _can_serve(idle[position], lane):
-                worker = idle.pop(position)
-                break
+    def _next_worker(self, lane: Lane, function: Function, cost: int) -> Worker | None:
+        """Choose a free worker for the lane's next task of this cost, and remove it from its list.
+
+        First the worker that got tasks last, until its portion is full. Then the idle worker that was busy last: it has
+        the warmest caches, and with few tasks the others can rest. Then the worker that has waited for more the
+        longest.
+        """
+        capabilities, kind = lane.capabilities, lane.kind
+        worker: Worker | None = None
+        if function.mean_ns < 0:
+            worker = self.idle.newest(capabilities, kind)  # such a task goes neither behind others nor before them
+            if worker is None:
+                self._reserved.add((capabilities, kind))
         else:
-            able = next((free for free in self.partial if _can_serve(free, lane)), None)
-            if able is None:
-                return None
-            worker = able
-            del self.partial[worker]
-        worker.is_ready = False
+            for filling in self._filling.values():
+                if (
+                    filling.is_ready
+                    and has_portion_room(filling, cost, self._counts.waiting, self._clock.now)
+                    and filling.can_serve(capabilities, kind)
+                    and not is_reserved(filling, self._reserved)
+                ):
+                    worker = filling
+                    break
+            else:
+                worker = self.idle.newest(capabilities, kind)
+                worker = worker or self.partial.oldest(capabilities, kind, self._reserved)
+        if worker is not None:
+            self._take(worker)
         return worker
 
     def next_function(self, lane: Lane) -> Function | None:
@@ -282,16 +306,3 @@ class Dispatcher:
 def _is_home(stored: StoredObject, worker: Worker) -> bool:
     """Whether a worker on this worker's host wrote the object as a file."""
     return stored.home is not None and stored.home.incarnation == worker.agent
-
-
-def _can_serve(worker: Worker, lane: Lane) -> bool:
-    """Whether the worker can run the lane's tasks."""
-    return worker.can_serve(lane.capabilities, lane.kind)
-
-
-def _of_agent(workers: Iterable[Worker], agent: int, lane: Lane) -> Worker | None:
-    """Return the first of these workers that belongs to this host agent and can run the lane's tasks."""
-    for worker in workers:
-        if worker.agent == agent and _can_serve(worker, lane):
-            return worker
-    return None

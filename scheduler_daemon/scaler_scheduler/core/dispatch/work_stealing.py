@@ -8,6 +8,7 @@ stopped, and then it cannot give tasks back either. In this case its agent repor
 from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.free_workers import FreeWorkers
 from scaler_scheduler.core.state.records import Task, Worker
 from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_BALANCE, NO_INTENT
 
@@ -35,7 +36,7 @@ def tasks_to_steal(dispatcher: Dispatcher) -> list[Task]:
     return chosen
 
 
-def tasks_of_silent_workers(workers: Iterable[Worker], idle: list[Worker]) -> list[list[Task]]:
+def tasks_of_silent_workers(workers: Iterable[Worker], idle: FreeWorkers) -> list[list[Task]]:
     """Return tasks, by worker, that idle workers should get and their own workers cannot give back.
 
     Call it once a second.
@@ -65,7 +66,7 @@ def is_unresponsive(worker: Worker) -> bool:
     return worker.silent_checks >= SILENT_CHECKS
 
 
-def _share(busy: Worker, idle: list[Worker]) -> list[Task]:
+def _share(busy: Worker, idle: FreeWorkers) -> list[Task]:
     """Return tasks from the end of the busy worker's queue, so that all workers get the same number."""
     queued = _queued(busy)
     if any(task.is_retracting for task in queued):
@@ -77,9 +78,8 @@ def _share(busy: Worker, idle: list[Worker]) -> list[Task]:
     return servable[:count]
 
 
-def _is_servable(task: Task, idle: list[Worker]) -> bool:
-    wanted, kind = task.options.capabilities, task.function.kind
-    return any(worker.can_serve(wanted, kind) for worker in idle)
+def _is_servable(task: Task, idle: FreeWorkers) -> bool:
+    return idle.can_serve(task.options.capabilities, task.function.kind)
 
 
 def _queued(worker: Worker) -> list[Task]:

@@ -460,6 +460,10 @@ class Client:
         return lane
 
 
+WorkerProfile = tuple[Capabilities, Kinds]
+"""What a worker can run. Workers with equal profiles can run the same tasks."""
+
+
 class Worker:
     """A worker, from its hello on one connection until that connection is lost."""
 
@@ -471,6 +475,7 @@ class Worker:
         "deadline",
         "done_tasks",
         "functions",
+        "heard_at",
         "host",
         "incarnation",
         "is_unreachable",
@@ -483,6 +488,7 @@ class Worker:
         "objects",
         "outgoing",
         "pid",
+        "profile",
         "quiet_checks",
         "route",
         "running",
@@ -521,6 +527,7 @@ class Worker:
         self.capabilities = dict(capabilities)
         self.user = user
         self.kinds = kinds
+        self.profile: WorkerProfile = (capabilities, kinds)
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.tasks: dict[int, Task] = {}
@@ -533,6 +540,8 @@ class Worker:
         """How many tasks are suspended."""
         self.unclaimed = 0
         """Running tasks that no client has submitted since it joined again."""
+        self.heard_at = 0.0
+        """When it answered last, or got tasks after it had none, in seconds of the monotonic clock."""
         self.message_count = 0
         """The number of messages from it."""
         self.checked_message_count = 0

@@ -227,7 +227,7 @@ def test_the_oldest_task_of_a_silent_worker_counts_the_attempt(make_core):
     was submitted first."""
     core = make_core(task_retries=0, worker_timeout_seconds=10, client_timeout_seconds=1000)
     joined(core)
-    core.teach(C, W, 2, b"g", 1000, 0)
+    core.teach(C, W, 2, b"g", MILLISECOND, 0)
     core.submit(C, [1], 2)
     core.take()
     core.worker(W2, 23)

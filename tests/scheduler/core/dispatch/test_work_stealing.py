@@ -149,14 +149,14 @@ def test_nothing_is_retracted_without_an_idle_worker(core):
     joined(core)
     core.teach(C, W, 2, b"g", 1000, 0)
     core.worker(W2, 23)
-    core.submit(C, range(1, 101), 2)
-    core.submit(C, range(101, 201), 2)
+    core.submit(C, range(1, 201), 2)
+    core.submit(C, range(201, 401), 2)
     first, second = (sent for sent in core.take() if sent[0] == "dispatch")
     core.started(first[1], first[2][0][:3])
     assert core.take() == [("started", C, [first[2][0][1]])]
     # The other worker has no task left.
     core.results(second[1], [row[:3] for row in second[2]])
-    last = [row[:3] for row in first[2]][50:]
+    last = [row[:3] for row in first[2]][100:]
     assert core.take()[1:] == [("retract", first[1], last[::-1])]
 
 
