@@ -17,13 +17,24 @@ from .scripts import Script, Source
 
 _SHARE = 1 / 3
 
+_LITTLE_ROOM_BYTES = 1 << 18
+"""With this memory limit, a client's credit is less than `_FILLING_BYTES`."""
+
+_FILLING_BYTES = 70_000
+
+_CROSSING = (0.0005, 0.001, 0.002, 0.004)
+"""Pauses about as long as a short task and its messages take: readers cross the answers of their inputs."""
+
 
 def add_readers(plan: Plan, writer: Writer, seed: int) -> None:
     """Add tasks with results as arguments to a third of the plans."""
     chance = random.Random(f"readers {seed}")
     if chance.random() >= _SHARE:
         return
+    has_little_room = plan.limits.memory_limit_bytes <= _LITTLE_ROOM_BYTES
     for program in plan.clients:
+        if has_little_room and chance.random() < 0.5:
+            program.append(_waiting_readers(chance, writer, chance.uniform(0.0, plan.load_seconds * 0.9)))
         for _ in range(chance.choice((1, 1, 2))):
             at = chance.choice([*[at for at, _ in plan.faults], chance.uniform(0.0, plan.load_seconds * 0.9)])
             program += _works(chance, writer, max(0.0, at - chance.choice((0.0, 0.005, 0.05, 0.5))))
@@ -42,8 +53,9 @@ def reader_counts(program: list[Work]) -> dict[int, int]:
 def _works(chance: random.Random, writer: Writer, at: float) -> list[Work]:
     """Draw tasks in chains, trees and nets, in the order of their submission."""
     reach = chance.choice((1, 2, 5, 100))
-    pauses = chance.choice(((0.0,), (0.0, 0.0, 0.0, 0.002), (0.0, 0.02, 0.3), (0.002, 1.0)))
-    is_plain = chance.random() < 0.5
+    pauses = chance.choice(((0.0,), (0.0, 0.0, 0.0, 0.002), _CROSSING, (0.0, 0.02, 0.3), (0.002, 1.0)))
+    is_plain = pauses is _CROSSING or chance.random() < 0.5
+    lengths = (0.0, 0.0002, 0.001) if pauses is _CROSSING else (0.0, 0.0002, 0.02, 0.3)
     scripts: list[Script] = []
     works: list[Work] = []
     for _ in range(chance.choice((3, 8, 20, 40))):
@@ -56,7 +68,7 @@ def _works(chance: random.Random, writer: Writer, at: float) -> list[Work]:
             script = Script(
                 key=script.key,
                 function=script.function,
-                seconds=chance.choice((0.0, 0.0002, 0.02, 0.3)) * chance.uniform(0.5, 1.5),
+                seconds=chance.choice(lengths) * chance.uniform(0.5, 1.5),
                 raises=chance.random() < 0.03,
                 options=options,
             )
@@ -74,3 +86,17 @@ def _works(chance: random.Random, writer: Writer, at: float) -> list[Work]:
             chosen = sorted(chance.sample(places, chance.randint(1, len(work.scripts))))
             work.cancels.append((writer.moment(), chosen, chance.random() < 0.4))
     return works
+
+
+def _waiting_readers(chance: random.Random, writer: Writer, at: float) -> Work:
+    """Draw two readers of one task that wait for credit, in two batches. The first one is cancelled meanwhile."""
+
+    def plain(priority: int, payload_bytes: int = 0, inputs: tuple[Source, ...] = ()) -> Script:
+        key, writer.next_key = writer.next_key, writer.next_key + 1
+        seconds = chance.choice((0.02, 0.3))
+        options = Options(priority=priority)  # tasks with equal options are one batch
+        return Script(key=key, function=0, seconds=seconds, payload_bytes=payload_bytes, options=options, inputs=inputs)
+
+    read = plain(0)
+    scripts = [read, plain(0, _FILLING_BYTES), plain(1, inputs=(read,)), plain(2, inputs=(read,))]
+    return Work(at, scripts, cancels=[(chance.choice((0.0, 0.002)), [2], False)])
