@@ -16,7 +16,7 @@ class HeldObjects:
     def __init__(self, backlog: Backlog) -> None:
         self._backlog = backlog
         self.joins = 1
-        """The number of joins, from 1. After a join the scheduler may have no object."""
+        """One more than the number of joins. After a join the scheduler may have no object."""
         self._objects: dict[int, StoredObject] = {}
         """Objects with references in this process, by id, ascending."""
         self._forgotten: list[int] = []
@@ -146,9 +146,10 @@ class HeldObjects:
 
     def _drop(self, stored: StoredObject) -> None:
         stored.drop()
-        if self._backlog.drop_object(stored.id):
-            return
-        if type(stored) is ResultObject and stored.last_reader >= 0:
+        is_result = type(stored) is ResultObject
+        if self._backlog.drop_object(stored.id) and not (is_result and self.joins > 2):
+            return  # it was not sent; after further joins the scheduler may have a result nevertheless
+        if is_result and stored.last_reader >= 0:
             self._unread.append((stored.last_reader, stored.id))
         else:
             self._forgotten.append(stored.id)

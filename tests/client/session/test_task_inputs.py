@@ -176,3 +176,22 @@ def test_a_new_scheduler_gets_the_results_that_open_tasks_read() -> None:
         messages.Object(0, [b"one"], name="f") in sent and len([each for each in sent if type(each) is not tuple]) == 1
     )
     assert [each for each in sent if type(each) is tuple] == [([1], [], [], []), ([3], [0, 1], [], [1])]
+
+
+def test_a_result_that_waits_for_credit_after_a_second_join_is_forgotten() -> None:
+    """The scheduler has it if it is the scheduler of the first join."""
+    session = joined_session()
+    submitted(session)
+    first = submitted(session)
+    sent_without_functions(session)
+    submitted(session, first)
+    sent_without_functions(session)
+    session.handle(resolved(1, body=b"one"), 0.0)
+    session.handle(messages.HelloWanted(), 0.0)
+    session.pop_outgoing()
+    session.handle(welcome(credit=1), 0.0)
+    assert rows(sent_without_functions(session)) == [([0], [], [], [])]
+    session.handle(resolved(2), 0.0)
+    session.forget_object(first.stored)
+    session.handle(messages.Credit(UNLIMITED), 0.0)
+    assert rows(sent_without_functions(session)) == [([2], [1], [], []), messages.ForgetObjects([1])]
