@@ -311,7 +311,7 @@ MUTATIONS = (
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",
-        welcome.Welcomes, "welcome_agent", "(stored.blocked_tasks or stored in agent.evacuated)", "False",
+        welcome.Welcomes, "welcome_agent", "stored.is_being_fetched", "False",
     ),
     Mutation(
         "leave the files that an agent names when it joins again",
