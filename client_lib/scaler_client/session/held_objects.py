@@ -146,11 +146,11 @@ class HeldObjects:
 
     def _drop(self, stored: StoredObject) -> None:
         stored.drop()
-        is_result = type(stored) is ResultObject
-        if self._backlog.drop_object(stored.id) and not (is_result and self.joins > 2):
+        result = stored if type(stored) is ResultObject else None
+        if self._backlog.drop_object(stored.id) and (result is None or self.joins <= 2):
             return  # it was not sent; after further joins the scheduler may have a result nevertheless
-        if is_result and stored.last_reader >= 0:
-            self._unread.append((stored.last_reader, stored.id))
+        if result is not None and result.last_reader >= 0:
+            self._unread.append((result.last_reader, result.id))
         else:
             self._forgotten.append(stored.id)
 
