@@ -407,7 +407,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget a result before the rows that say that it is kept",
-        held_objects.HeldObjects, "_drop", "stored.last_reader >= 0", "stored.last_reader < -1",
+        held_objects.HeldObjects, "_drop", "result.last_reader >= 0", "result.last_reader < -1",
     ),
     Mutation(
         "never send a result that the scheduler waits for",
