@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tests.integration.commands import Command
 
+from scaler_client.commands.object_files import STORAGE_FILES
+
 PREFIX = "/dev/shm/scaler-"
 
 
@@ -17,11 +19,11 @@ def directory_of(pid: int) -> Path:
             target = os.readlink(f"/proc/{pid}/fd/{descriptor}")
         except OSError:
             continue  # closed meanwhile
-        if target.startswith(PREFIX):
+        if target.startswith(PREFIX) and os.path.isdir(target):
             return Path(target)
     raise AssertionError(f"process {pid} has no directory of objects")
 
 
 def files_of(host: Command) -> list[str]:
     """Return the names of the object files of this cluster."""
-    return sorted(os.listdir(directory_of(host.process.pid)))
+    return sorted(set(os.listdir(directory_of(host.process.pid))).difference(STORAGE_FILES))

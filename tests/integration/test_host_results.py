@@ -24,6 +24,7 @@ from tests.waiting import wait_until
 
 from scaler_client import Client
 from scaler_client.commands.object_directory import make_directory
+from scaler_client.commands.object_files import STORAGE_FILES
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 
@@ -114,8 +115,8 @@ def object_files(clusters: list[Command]) -> list[str]:
     for each in clusters:
         if each.process.poll() is None:
             opened = {os.readlink(path) for path in Path(f"/proc/{each.process.pid}/fd").iterdir() if path.is_symlink()}
-            (directory,) = [path for path in opened if path.startswith("/dev/shm/scaler-")]
-            names += os.listdir(directory)
+            (directory,) = [path for path in opened if path.startswith("/dev/shm/scaler-") and os.path.isdir(path)]
+            names += set(os.listdir(directory)).difference(STORAGE_FILES)
     return names
 
 

@@ -48,6 +48,7 @@ SHARED = [
 @pytest.fixture(autouse=True)
 def clean(monkeypatch, tmp_path):
     monkeypatch.setattr(config, "usable_cores", lambda: 17)
+    monkeypatch.setattr(config, "usable_shared_memory", lambda: 10 << 30)
     monkeypatch.setattr(sys, "argv", ["/usr/bin/scaler_cluster"])
     with clean_settings(monkeypatch, tmp_path, config, cli):
         yield
@@ -76,6 +77,9 @@ def test_defaults():
         garbage_collect_interval_seconds=30.0,
         trim_memory_threshold_bytes=1024**3,
         worker_memory_limit_bytes=0,
+        object_memory_bytes=8 << 30,
+        spill_directory="/var/tmp",
+        spill_limit_bytes=0,
         capabilities={},
         data_address="auto",
         keys="",
@@ -96,12 +100,13 @@ def test_every_option():
         *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c --retire-seconds 25".split(),
         *"--data-address tcp://10.0.0.7:* --keys /k".split(),
         *"--offer a.b:c --offer total=d:e.sum,f:g".split(),
+        *"--object-memory 20M --spill-directory /s --spill-limit 30M".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "tcp://[::1]:1"),
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
-        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, {"gpu": 2, "linux": 1}),
+        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, 20 << 20, "/s", 30 << 20, {"gpu": 2, "linux": 1}),
         *(("tcp", "10.0.0.7", 0, ""), "/k", "a.b:c"),
         *({"c": "a.b:c", "total": "d:e.sum", "g": "f:g"}, 25.0),
         44,
@@ -112,7 +117,8 @@ def test_every_option():
 def test_config_has_a_field_for_each_option_and_is_frozen():
     fields = [field.name for field in dataclasses.fields(config.Config)]
     keys = [option.key for option in config.COMMAND.options]
-    assert fields == [key.replace("memory_limit", "memory_limit_bytes") for key in keys]
+    sizes = ("worker_memory_limit", "object_memory", "spill_limit")
+    assert fields == [f"{key}_bytes" if key in sizes else key for key in keys]
     with pytest.raises(dataclasses.FrozenInstanceError):
         load(ADDRESS).preload = "a:b"
 

@@ -13,7 +13,7 @@ from scaler_client.commands.addresses import ADDRESS_VARIABLE, Address, parse_bi
 from scaler_client.commands.command_line import Arguments, resolve
 from scaler_client.commands.key_files import KEYS_VARIABLE
 from scaler_client.commands.logs import LOGGING_OPTIONS
-from scaler_client.commands.machine import usable_cores, usable_memory
+from scaler_client.commands.machine import usable_cores, usable_memory, usable_shared_memory
 from scaler_client.commands.options import Command, GivenValue, Kind, Option
 
 PROGRAMS = ("scaler_cluster", "scaler_worker")
@@ -25,6 +25,7 @@ MAX_OFFERS = 300
 """Each function is exported for three codecs, and a worker may name 1,024 kinds of functions."""
 GIBIBYTE = 1 << 30
 DATA_ADDRESS_AUTO = "auto"
+DEFAULT_OBJECT_MEMORY_SHARE = 0.8
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,12 @@ class Config:
     """A worker with a larger resident size after a collection returns free memory to the system."""
     worker_memory_limit_bytes: int
     """A worker with a larger resident size is killed; 0: no limit."""
+    object_memory_bytes: int
+    """The values of this host in shared memory may use so many bytes."""
+    spill_directory: str
+    """Where values go that find no room in memory; empty: nowhere."""
+    spill_limit_bytes: int
+    """The values of this host on disk may use so many bytes; 0: half of the free space."""
     capabilities: dict[str, int]
     """The capabilities of every worker, each with an amount of at least 1."""
     data_address: Address | str
@@ -79,6 +86,9 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     if values["num_of_workers"] is None:
         values["num_of_workers"] = len(values["worker_names"]) or usable_cores()
     values["worker_memory_limit_bytes"] = values.pop("worker_memory_limit") or 0
+    shared_memory = int(usable_shared_memory() * DEFAULT_OBJECT_MEMORY_SHARE)
+    values["object_memory_bytes"] = values.pop("object_memory") or shared_memory or options.MAX_MEMORY_BYTES
+    values["spill_limit_bytes"] = values.pop("spill_limit") or 0
     return Config(**values)
 
 
@@ -223,6 +233,29 @@ COMMAND = Command(
             None,
             "a worker whose resident size exceeds this limit is killed; this counts as a failed attempt of its running "
             "task; " + options.SIZE_HELP,
+        ),
+        Option(
+            "object-memory",
+            options.memory_size(usable_shared_memory),
+            None,
+            "the objects and large results of this host that are in memory, in /dev/shm. Beyond this limit, values go "
+            "to --spill-directory. A share such as 50% is of the size of /dev/shm, or of half of the memory if that is "
+            "less (a cgroup may limit the memory)",
+            default_text="80%",
+        ),
+        Option(
+            "spill-directory",
+            options.text("DIR", is_file=True),
+            "/var/tmp",
+            "a folder on a local disk, for values beyond --object-memory. The agent makes a folder of its own in it. "
+            "Empty: values are not written to disk, and a result that finds no room in memory fails its task",
+        ),
+        Option(
+            "spill-limit",
+            options.memory_size(None),
+            None,
+            "the values of this host that are on disk. A result that finds no room in memory or on disk fails its task",
+            default_text="half of the free space of the disk",
         ),
         Option(
             "capabilities",

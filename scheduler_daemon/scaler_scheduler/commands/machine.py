@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 _V1_MOUNTS = {"memory": ("memory",), "cpu": ("cpu", "cpu,cpuacct", "cpuacct,cpu")}
 _V2_MOUNTS = ("", "unified")
@@ -27,6 +28,22 @@ def usable_memory(root: str = "/") -> int:
         if limit.isdigit():  # else it is "max", or there is no such file
             limits.append(int(limit))
     return min(limits)
+
+
+def usable_shared_memory(directory: str = "/dev/shm", root: str = "/") -> int:
+    """The bytes that files in shared memory may use.
+
+    It is the size of this file system, or half of the usable memory if that is less; 0 if the system reports neither.
+
+    Args:
+        directory: where shared memory is mounted.
+        root: the folder with /proc and /sys.
+    """
+    sizes = [usable_memory(root) // 2]
+    with suppress(OSError, AttributeError):  # Windows has no statvfs
+        status = os.statvfs(directory)
+        sizes.append(status.f_blocks * status.f_frsize)
+    return min(filter(None, sizes), default=0)
 
 
 def usable_cores(root: str = "/") -> int:

@@ -33,6 +33,8 @@ class ObjectDirectory:
             OSError: it can't be made there.
         """
         self.path = path
+        self.on_disk: ObjectDirectory | None = None
+        """The directory of values that were spilled. It is released and removed with this one."""
         self._lock: int | None = None
         os.mkdir(path, 0o700)
         try:
@@ -54,10 +56,14 @@ class ObjectDirectory:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        if self.on_disk is not None:
+            self.on_disk.release_lock()
 
     def remove(self) -> None:
         """Remove the directory with all files in it. Does nothing if another process has removed it."""
         remove_all(self.path)
+        if self.on_disk is not None:
+            self.on_disk.remove()
         self.release_lock()
 
 

@@ -185,20 +185,26 @@ def choice(metavar: str, names: Sequence[str], fold: Callable[[str], str] = str)
     return Kind(metavar, parse, (str,), choices=tuple(names))
 
 
-def memory_size(usable: Callable[[], int]) -> Kind:
-    """Bytes of memory. `usable` returns the total that a share such as 50% refers to, or 0 if it is not known."""
+def memory_size(usable: Callable[[], int] | None) -> Kind:
+    """Bytes of memory or of a disk.
+
+    Args:
+        usable: returns the total that a share such as 50% refers to, or 0 if it is not known; None: no share is taken.
+    """
     units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
     def parse(given: str) -> int:
         found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(?:([KMGT]?)(?:i?B)?|(%))", given.strip(), re.IGNORECASE)
-        if found is None:
-            raise ValueError(f"{quoted(given)} is not a size as in 1.5G (K, M, G or T; bytes without) or 50%")
+        if found is None or (found.group(3) and usable is None):
+            or_share = "" if usable is None else " or 50%"
+            raise ValueError(f"{quoted(given)} is not a size as in 1.5G (K, M, G or T; bytes without){or_share}")
         number, unit, share = float(found.group(1)), found.group(2), found.group(3)
         if share and not 0 < number <= 100:
             raise ValueError(f"{quoted(given)} is not a share above 0% and up to 100%")
-        if share and not usable():
+        total = usable() if share and usable is not None else 0
+        if share and not total:
             raise ValueError(f"{quoted(given)}: this system does not tell its memory's size; give a size in bytes")
-        size = usable() * number / 100 if share else number * units[unit.upper()]
+        size = total * number / 100 if share else number * units[unit.upper()]
         if not MIN_MEMORY_BYTES <= size <= MAX_MEMORY_BYTES:
             raise ValueError(f"{quoted(given)} is not a size from 1M to {MAX_MEMORY_BYTES >> 40}T")
         return int(size)

@@ -360,6 +360,8 @@ def test_usable_memory(monkeypatch, tmp_path, files, usable):
     for path, content in files.items():
         write(tmp_path, path, content)
     assert machine.usable_memory(tmp_path) == usable
+    assert machine.usable_shared_memory("/nowhere", tmp_path) == usable // 2
+    assert machine.usable_shared_memory("/", tmp_path) <= usable // 2 or not usable
 
 
 def test_usable_memory_is_0_if_unknown(monkeypatch, tmp_path):

@@ -292,6 +292,27 @@ def test_mapped_values_stay_in_memory(host: Host) -> None:
     host.check()
 
 
+def test_readers_may_open_a_value_while_it_is_spilled(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.write(1)
+    lease = host_storage.fcntl.fcntl
+    readers = []
+
+    def read_meanwhile(descriptor: int, command: int, argument: Any) -> Any:
+        result = lease(descriptor, command, argument)
+        if argument == host_storage.fcntl.F_WRLCK:
+            readers.append(threading.Thread(target=lambda: host.read(1)))
+            readers[0].start()
+            path = path_of(str(host.memory), (CLIENT, 1))
+            with pytest.raises(BlockingIOError):  # as the reader's open: it makes the kernel send the signal
+                os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        return result
+
+    monkeypatch.setattr(host_storage.fcntl, "fcntl", read_meanwhile)
+    assert host.storage.spill((CLIENT, 1)) == 2 * KILO
+    readers[0].join()
+    host.check()
+
+
 def test_a_value_that_is_removed_or_replaced_while_it_is_spilled(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = host_storage._copy
     for change in (lambda: host.storage.remove([(CLIENT, 1)]), lambda: host.write(1, 3 * KILO)):

@@ -13,17 +13,20 @@ import socket
 import stat
 import time
 from contextlib import suppress
+from functools import partial
 
 import zmq
 
 from scaler_client.commands.addresses import Address, bind_error_text
 from scaler_client.commands.key_files import PeerKeys
-from scaler_client.commands.object_files import DO_NOT_WAIT, FLAGS, path_of
 from scaler_client.net.curve import is_local_address
 from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject
 from scaler_client.protocol.wire import WireError, decode, encode
 
 from ..config import DATA_ADDRESS_AUTO
+from ..objects.files import ObjectLostError, open_object
+from ..objects.host_storage import HostStorage
+from .disk_thread import DiskThread
 from .downloads import CHUNK_BYTES
 
 MAX_REQUEST_BYTES = 16 * 1024
@@ -65,6 +68,9 @@ class DataServer:
             DataAddressError: the address cannot be bound, or must not be bound without keys.
         """
         self._directory = directory
+        self._storage = HostStorage(directory)
+        self.disk: DiskThread | None = None
+        """Reads files on disk; None: the caller of `serve` does."""
         self.keys = keys
         self._ticket = secrets.token_hex(16)
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
@@ -131,8 +137,10 @@ class DataServer:
                 self._bad_messages += 1
                 _log.debug("data address: dropped a message: %s", error)
                 continue
-            with suppress(zmq.ZMQError):  # the peer has gone, or does not read its answers
-                self.socket.send_multipart([route, *encode(self.answer(request))], zmq.NOBLOCK, copy=False)
+            if self.disk is not None and self._storage.disk_path((request.client, request.id)):
+                self.disk.run(partial(self.answer, request), partial(self._send, route))
+            else:
+                self._send(route, self.answer(request))
             if time.monotonic() > until:
                 break
         if self._bad_messages and time.monotonic() >= self._log_at:
@@ -141,13 +149,17 @@ class DataServer:
             _log.warning(text, self.address.address, self._bad_messages)
             self._bad_messages = 0
 
+    def _send(self, route: bytes, answer: ObjectChunk | NoObject) -> None:
+        with suppress(zmq.ZMQError):  # the peer has gone, or does not read its answers
+            if self.socket is not None:
+                self.socket.send_multipart([route, *encode(answer)], zmq.NOBLOCK, copy=False)
+
     def answer(self, request: ReadObject) -> ObjectChunk | NoObject:
         """The answer to a request."""
         if not secrets.compare_digest(request.ticket.encode(), self._ticket.encode()):
             return NoObject(request.client, request.id, "the ticket is wrong")
         try:
-            path = path_of(self._directory, (request.client, request.id))
-            descriptor = os.open(path, os.O_RDONLY | DO_NOT_WAIT | FLAGS)
+            descriptor, _ = open_object(self._directory, (request.client, request.id))
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
@@ -156,8 +168,9 @@ class DataServer:
                 payload = os.pread(descriptor, size, request.offset) if size else b""
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            return NoObject(request.client, request.id, error.strerror or "there is no such file")
+        except (OSError, ObjectLostError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            return NoObject(request.client, request.id, reason or "there is no such file")
         return ObjectChunk(request.client, request.id, request.offset, status.st_size, payload)
 
     def close(self) -> None:

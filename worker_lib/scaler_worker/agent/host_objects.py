@@ -42,6 +42,10 @@ class HostObjects:
         self._drop(names)
         return [RemoveObjects(names, with_others=True)]
 
+    def has(self, name: ObjectName) -> bool:
+        """Whether the agent has written this object, or is writing it."""
+        return name in self._sizes
+
     def written_by_workers(self, names: Iterable[ObjectName]) -> list[ObjectName]:
         """The names of the files that workers have written, among these."""
         return sorted(name for name in names if name not in self._sizes)

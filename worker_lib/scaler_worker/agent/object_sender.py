@@ -13,6 +13,8 @@ from scaler_client.protocol.wire import encode
 from scaler_client.session.frame_limit import fits_limit, too_large_text
 
 from ..objects.files import ObjectLostError, read_object
+from ..objects.host_storage import HostStorage
+from .disk_thread import DiskThread
 
 MAX_IN_FLIGHT_BYTES = 64 << 20
 MAX_IN_FLIGHT_MESSAGES = 8
@@ -28,10 +30,14 @@ _log = logging.getLogger(__name__)
 class ObjectSender:
     """Sends requested object files over the agent's connection."""
 
-    def __init__(self, connection: zmq.Socket[bytes], directory: str) -> None:
+    def __init__(self, connection: zmq.Socket[bytes], storage: HostStorage, disk: DiskThread) -> None:
         self._connection = connection
-        self._directory = directory
-        self._waiting: dict[ObjectName, None] = {}
+        self._storage = storage
+        self._disk = disk
+        self._waiting: dict[ObjectName, list[memoryview] | None] = {}
+        """The frames if they were on disk. The other files are mapped when they are sent."""
+        self._reading: set[ObjectName] = set()
+        """The objects that are read from disk now."""
         self._frame_limit = 0
         self._in_flight: list[tuple[zmq.MessageTracker, int]] = []
         """Objects that ZeroMQ has not sent yet, each with its size."""
@@ -39,22 +45,27 @@ class ObjectSender:
     @property
     def is_busy(self) -> bool:
         """Whether some requested object has not left this process."""
-        return bool(self._waiting) or not all(tracker.done for tracker, _ in self._in_flight)
+        return bool(self._waiting or self._reading) or not all(tracker.done for tracker, _ in self._in_flight)
 
     def add(self, names: Iterable[ObjectName], frame_limit: int) -> None:
         """Send these objects, each as soon as there is room. An object with a frame above the limit counts as missing;
         0: no limit."""
         self._frame_limit = frame_limit
-        self._waiting.update(dict.fromkeys(names))
+        for name in names:
+            if name not in self._reading:
+                self._waiting.setdefault(name, None)
         self.send()
 
     def send(self) -> None:
         """Send objects while there is room."""
         self._in_flight = [(tracker, size) for tracker, size in self._in_flight if not tracker.done]
         while self._waiting and self._has_room:
-            name = next(iter(self._waiting))
+            name, found = next(iter(self._waiting.items()))
+            if found is None and self._storage.disk_path(name):
+                self._read_from_disk(name)
+                continue
             # The frames are mapped files, and never copied. They live until ZeroMQ has sent them.
-            frames = encode(self._message(name))
+            frames = encode(self._message(name, self._read(name) if found is None else found))
             try:
                 tracker = self._connection.send_multipart(frames, zmq.NOBLOCK, copy=False, track=True)
             except zmq.Again:
@@ -70,16 +81,31 @@ class ObjectSender:
             and sum(size for _, size in self._in_flight) < MAX_IN_FLIGHT_BYTES
         )
 
-    def _message(self, name: ObjectName) -> Message:
-        client, object_id = name
+    def _read(self, name: ObjectName) -> list[memoryview]:
+        """Map an object. Returns its frames; none: it is lost."""
         try:
-            frames = read_object(self._directory, name)
+            return read_object(self._storage.directory, name) or []
         except (ObjectLostError, OSError):
-            frames = None
-        if frames is not None and not fits_limit(frames, self._frame_limit):
+            return []
+
+    def _read_from_disk(self, name: ObjectName) -> None:
+        """Map an object in the thread that may wait for the disk. ZeroMQ's thread must not, and must not fail there."""
+
+        def then(frames: list[memoryview]) -> None:
+            self._reading.discard(name)
+            self._waiting[name] = frames
+            self.send()
+
+        del self._waiting[name]
+        self._reading.add(name)
+        self._disk.run(lambda: self._read(name), then)
+
+    def _message(self, name: ObjectName, frames: list[memoryview]) -> Message:
+        client, object_id = name
+        if frames and not fits_limit(frames, self._frame_limit):
             text = too_large_text(f"object {object_id} of client {client}", max(map(len, frames)), self._frame_limit)
             _log.error("not sent, and lost for tasks on other hosts: %s", text)
-            frames = None
-        if frames is None:
+            frames = []
+        if not frames:
             return ForgetObjects([object_id], [client])
         return Object(object_id, frames, client)

@@ -10,29 +10,24 @@ import math
 import os
 import platform
 import secrets
+import shutil
 import signal
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import zmq
 
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, key_error_text, read_peer_keys
-from scaler_client.commands.object_directory import make_directory
+from scaler_client.commands.object_directory import ObjectDirectory, make_directory
 from scaler_client.commands.object_files import (
-    bytes_in,
+    ObjectName,
     directory_of,
-    file_size,
-    link_object,
     mark_lost,
     objects_in,
-    remove_files,
-    remove_object,
-    remove_unfinished,
-    write_object,
 )
 from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
@@ -51,8 +46,11 @@ from ..fork_server.process_events import ProcessStarted
 from ..fork_server.process_usage import process_usage, resident_bytes
 from ..fork_server.state_page import StatePage
 from ..fork_server.worker_settings import WorkerSettings
+from ..objects.host_storage import HostStorage, NoRoomError
+from ..objects.spiller import SpillerThread
 from .data_server import DataAddressError, DataServer
 from .data_sources import DataSources, PartFiles
+from .disk_thread import DiskThread
 from .effects import (
     AskSource,
     CloseSource,
@@ -120,7 +118,10 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
 
         worker_main = run_worker
     try:
-        objects = make_directory(incarnation)  # just before the fork server, which removes it in any case
+        # Just before the fork server, which removes it in any case.
+        objects = make_directory(incarnation)
+        objects.on_disk = _disk_directory(config, incarnation)
+        _set_limits(config, objects)
     except OSError as error:
         return fail(f"cannot make a directory for objects: {error}", EXIT_UNAVAILABLE)
     starter: WorkerStarter = SubprocessStarter() if worker_main is None else ForkServer(worker_main, page, objects)
@@ -138,9 +139,12 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         notifier = SystemdNotifier(variables)
         workers = WorkerProcesses(starter, page, objects.path)
         agent = _Agent(config, incarnation, scheduler, workers, data, signals, notifier)
+        spiller = SpillerThread(HostStorage(objects.path)) if objects.on_disk is not None else None
         try:
             return agent.serve()
         finally:
+            if spiller is not None:
+                spiller.close()
             notifier.close()
             scheduler.close()
     finally:
@@ -148,6 +152,30 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             data.close()
         starter.close()
         objects.remove()
+
+
+def _disk_directory(config: Config, incarnation: int) -> ObjectDirectory | None:
+    """The directory for spilled values; None: there is none, and the log says why."""
+    if not config.spill_directory or not hasattr(os, "fork"):
+        return None
+    try:
+        return make_directory(incarnation, [config.spill_directory])
+    except OSError as error:
+        _log.error("no value can be written to --spill-directory %s: %s", config.spill_directory, error.strerror)
+        return None
+
+
+def _set_limits(config: Config, objects: ObjectDirectory) -> None:
+    """Write the limits of values where all processes of the host read them.
+
+    Raises:
+        OSError: the directory can't be written to.
+    """
+    disk_limit, disk = 0, ""
+    if objects.on_disk is not None:
+        disk = objects.on_disk.path
+        disk_limit = config.spill_limit_bytes or shutil.disk_usage(disk).free // 2
+    HostStorage(objects.path).create(config.object_memory_bytes, disk_limit, disk)
 
 
 def _draw_incarnation() -> int:
@@ -224,11 +252,14 @@ class _Agent:
         self._signals = signals
         self._page = workers.page
         self._directory = directory = workers.directory
-        self._sender = ObjectSender(self._connection, directory)
+        self._storage = HostStorage(directory)
+        self._disk = DiskThread()
+        self._sender = ObjectSender(self._connection, self._storage, self._disk)
         self._poller = zmq.Poller()
         self._data = data
         self._sources = DataSources(data.keys, self._poller)
         self._parts = PartFiles(directory)
+        data.disk = self._disk
         self._report = ServiceReport(notifier, time.monotonic())
         self._exit_status: int | None = None
         self._is_orphan = False
@@ -256,7 +287,7 @@ class _Agent:
             self._page.read,
             is_sending=lambda: self._sender.is_busy,
             list_files=lambda: objects_in(directory),
-            has_file=lambda name: file_size(directory, name) > 0,
+            has_file=self._storage.has,
         )
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
 
@@ -278,11 +309,13 @@ class _Agent:
         poller.register(self._connection, zmq.POLLIN)
         poller.register(self._signals.fileno(), zmq.POLLIN)
         poller.register(self._reconnects.fileno(), zmq.POLLIN)
+        poller.register(self._disk.fileno(), zmq.POLLIN)
         self._do(self._session.start(time.monotonic()))
         while self._exit_status is None:
             write = zmq.POLLOUT if self._starter.wants_write else 0
             poller.register(self._starter.fileno(), zmq.POLLIN | write)
             poller.poll(self._milliseconds_to_wait())
+            self._disk.finish()
             self._sender.send()
             # Signals first: if the same signal has also ended a worker (a whole control group got it), the worker has
             # not died.
@@ -353,7 +386,7 @@ class _Agent:
                 continue
             effects = self._session.worker_ended(event, now)
             if event.pid:
-                remove_unfinished(self._directory, event.pid)
+                self._disk.unlink(self._storage.process_ended(event.pid))
             self._page.clear(event.slot)  # before the next worker of this slot starts
             self._do(effects)
 
@@ -381,7 +414,7 @@ class _Agent:
         self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring))
 
     def _measure(self, effect: MeasureMemory) -> None:
-        shared = bytes_in(self._directory)
+        shared = self._storage.bytes_in_use()
         sizes = {incarnation: resident_bytes(pid, shared) for incarnation, pid in effect.workers}
         self._do(self._session.measured(sizes))
 
@@ -408,9 +441,10 @@ class _Agent:
     def _write_object(self, write: WriteObject) -> None:
         try:
             if write.scheduler:
-                link_object(directory_of(write.scheduler), self._directory, write.name)
-            else:
-                write_object(self._directory, write.name, write.frames)
+                self._storage.link(directory_of(write.scheduler), write.name)
+            elif not self._storage.write_to_memory(write.name, write.frames):
+                self._disk.run(partial(self._write_to_disk, write), partial(self._written_to_disk, write.name))
+                return
             error = ""
         except FileNotFoundError:  # the scheduler has removed the object: no task needs it any more
             self._mark_object_lost(MarkObjectLost(write.name, "the scheduler has removed it"))
@@ -419,6 +453,20 @@ class _Agent:
             error = f"{failure.strerror}: {self._directory}"
         self._do(self._session.object_written(write.name, error))
 
+    def _write_to_disk(self, write: WriteObject) -> str:
+        """Write an object for which there is no room in memory, in another thread. Returns an error; empty: none."""
+        try:
+            self._storage.write_to_disk(write.name, write.frames)
+        except (NoRoomError, OSError) as error:
+            return str(error)
+        return ""
+
+    def _written_to_disk(self, name: ObjectName, error: str) -> None:
+        if self._session.has_object(name):
+            self._do(self._session.object_written(name, error))
+        else:  # it was forgotten meanwhile
+            self._disk.unlink(self._storage.remove([name]))
+
     def _mark_object_lost(self, mark: MarkObjectLost) -> None:
         try:
             mark_lost(self._directory, mark.name, mark.reason)
@@ -426,11 +474,9 @@ class _Agent:
             _log.debug("no mark for object %s: %s", mark.name, error)  # tasks that wait for it give up after a while
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
-        for name in remove.names:
-            remove_object(self._directory, name)
+        self._disk.unlink(self._storage.remove(remove.names))
         if remove.with_others:
-            with suppress(OSError):  # the directory was removed with all files
-                remove_files(self._directory)
+            self._disk.unlink(self._storage.remove_all())
 
     def _write_part(self, write: WritePart) -> None:
         try:
@@ -442,6 +488,8 @@ class _Agent:
         answer = finish.answer
         try:
             self._parts.finish(finish.name)
+            if not self._storage.adopt(finish.name):
+                self._disk.run(partial(self._storage.spill, finish.name))
         except (OSError, ValueError, KeyError) as error:  # KeyError: a part could not be written
             answer = replace(answer, error=str(error))
         self._send(answer)

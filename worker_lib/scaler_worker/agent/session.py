@@ -207,6 +207,10 @@ class AgentSession:
         """Handle a WritePart that has failed."""
         return self._downloads.write_failed(name, reason)
 
+    def has_object(self, name: ObjectName) -> bool:
+        """Whether the scheduler has sent this object and it is not forgotten."""
+        return self._objects.has(name)
+
     @property
     def object_bytes(self) -> int:
         """The size of all objects that the agent has written to files, in bytes."""

@@ -11,6 +11,7 @@ from typing import Any
 from scaler_client.protocol.messages import Payload
 from scaler_worker.objects.argument_templates import ArgumentTemplates
 from scaler_worker.objects.files import ObjectLostError, read_object
+from scaler_worker.objects.host_storage import HostStorage
 from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
 
 QUIET_SECONDS = 120.0
@@ -38,8 +39,19 @@ class ObjectCache:
     def __init__(self, table: ObjectTable, directory: str) -> None:
         """`directory` has the object files of the host; empty: there is no agent."""
         self._table = table
-        self._directory = directory
+        self._storage = HostStorage(directory)
         self._templates = ArgumentTemplates()
+        self._may_have_mapped = False
+        """Whether an input was read since the last `release_mapped`."""
+
+    def release_mapped(self) -> None:
+        """Unmap the files of values that no running task reads, if the host's memory is scarce.
+
+        The agent can't move a mapped file to disk. Call it between tasks.
+        """
+        if self._may_have_mapped and self._storage.is_scarce:
+            self._may_have_mapped = False
+            self._table.release_mapped()
 
     def inputs(self, client: int, inputs: Sequence[int | Payload]) -> Inputs:
         """Find the inputs of a task that begins next. Objects that are forgotten later stay its inputs."""
@@ -47,9 +59,10 @@ class ObjectCache:
         if int not in map(type, inputs):
             found = inputs  # type: ignore[assignment]  # all are bytes
         else:
+            self._may_have_mapped = True
             find = self._table.find
             found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
-        return Inputs(found, inputs, self._directory, self._templates)
+        return Inputs(found, inputs, self._storage, self._templates)
 
 
 class Inputs:
@@ -59,12 +72,12 @@ class Inputs:
         self,
         found: Sequence[KnownObject | Payload | None],
         inputs: Sequence[int | Payload],
-        directory: str,
+        storage: HostStorage,
         templates: ArgumentTemplates,
     ) -> None:
         self._found = found
         self._inputs = inputs
-        self._directory = directory
+        self._storage = storage
         self._templates = templates
 
     def arguments(self, payload: Payload) -> Any:
@@ -101,11 +114,16 @@ class Inputs:
         if value is ABSENT:
             frames = known.frames or self._await_file(known, position)
             value = pickle.loads(frames[0], buffers=[memoryview(frame).toreadonly() for frame in frames[1:]])
+            if known.frames is None and len(frames) > 1:
+                if self._storage.is_scarce:
+                    return value  # not kept: its file stays mapped only while this task reads it
+                known.is_mapped = True
             known.keep(value)
         return value
 
     def _await_file(self, known: KnownObject, position: int) -> Sequence[Payload]:
-        if not self._directory:
+        directory = self._storage.directory
+        if not directory:
             raise self._lost(position, "it is a file of a host agent, and this worker has no agent")
         pause = FIRST_PAUSE_SECONDS
         changed_at = time.monotonic()
@@ -114,8 +132,8 @@ class Inputs:
             if known.is_forgotten:
                 raise self._lost(position, "its last reference was deleted")
             try:
-                before, change = change, os.stat(self._directory).st_mtime_ns  # grows with each change of files
-                frames: Sequence[Payload] | None = read_object(self._directory, known.name) or known.frames
+                before, change = change, os.stat(directory).st_mtime_ns  # grows with each change of files
+                frames: Sequence[Payload] | None = read_object(directory, known.name) or known.frames
             except OSError as error:
                 raise self._lost(position, f"the host agent has ended: {error.strerror}") from None
             except ObjectLostError as error:

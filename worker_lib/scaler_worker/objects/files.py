@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from contextlib import suppress
 
 from scaler_client.commands.object_files import DO_NOT_WAIT, FLAGS, ObjectName, frame_places, path_of
 
 from .host_storage import HostStorage
 from .mapped_file import map_file
+
+LEASE_SECONDS = 0.0001
+"""The agent leases a file for less than this time."""
 
 
 class ObjectLostError(Exception):
@@ -25,7 +29,7 @@ def read_object(directory: str, name: ObjectName) -> list[memoryview] | None:
     """
     path = path_of(directory, name)
     try:
-        descriptor, is_on_disk = _open(directory, name)
+        descriptor, is_on_disk = open_object(directory, name)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or not status.st_size:
@@ -49,7 +53,7 @@ def read_object(directory: str, name: ObjectName) -> list[memoryview] | None:
         raise ObjectLostError(f"{path} is damaged") from None
 
 
-def _open(directory: str, name: ObjectName) -> tuple[int, bool]:
+def open_object(directory: str, name: ObjectName) -> tuple[int, bool]:
     """Open the object's file. Returns the descriptor, and whether the file is on disk.
 
     Raises:
@@ -62,6 +66,9 @@ def _open(directory: str, name: ObjectName) -> tuple[int, bool]:
     while True:
         try:
             return os.open(path_of(directory, name), flags), False
+        except BlockingIOError:  # the agent has a lease on it for a moment, see `HostStorage.spill`
+            time.sleep(LEASE_SECONDS)
+            continue
         except OSError as error:
             path = storage.disk_path(name) if error.errno == errno.ELOOP else ""
             if not path:

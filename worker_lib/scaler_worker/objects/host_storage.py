@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import signal
 import stat
 import struct
 import sys
@@ -31,12 +32,12 @@ from scaler_client.commands.object_files import (
     USAGE_FILE,
     WAKE_PIPE,
     ObjectName,
+    bytes_in,
     file_bytes,
     link_object,
     new_file,
     objects_in,
     path_of,
-    remove_object,
     unfinished_suffix,
     write_frames,
     write_object,
@@ -55,8 +56,11 @@ RELEASE_ABOVE = 0.6
 """The share of the limit in memory above which workers unmap values that no running task reads. A mapped file can't be
 spilled."""
 
-SPILLER_PID = 0
+SPILLER_PID = 1
 """Stands for the agent's spiller in the names of unfinished files: the agent itself may write the same object again."""
+
+FETCHED = ".0.part"
+"""The end of the names of files that the agent is fetching (`part_path`). They count when they are complete."""
 
 _FORM = struct.Struct("<6q")
 _numbers = itertools.count()  # distinguish the files on disk that this process writes
@@ -265,6 +269,13 @@ class HostStorage:
             usage.memory_bytes += self._place(path_of(self.directory, name)).size
         self._unlink_disk_file(replaced)
 
+    def adopt(self, name: ObjectName) -> bool:
+        """Count a file that the agent has fetched from another host. Returns whether it is within the limit."""
+        with suppress(OSError), self._locked() as usage:
+            usage.memory_bytes += self._place(path_of(self.directory, name)).size
+            return usage.memory_bytes <= usage.memory_limit
+        return True
+
     def spill(self, name: ObjectName) -> int:
         """Move a value from memory to disk. Returns its size; 0: some process maps it, or it is not in memory alone.
 
@@ -315,24 +326,32 @@ class HostStorage:
 
         A process that has mapped a value keeps the mapping.
         """
+        return self._remove([path_of(self.directory, name) for name in names])
+
+    def remove_all(self) -> list[str]:
+        """Remove all values, with unfinished ones. Returns the paths of their files on disk, which the caller has to
+        unlink."""
+        with suppress(OSError):
+            return self._remove(self._entries())
+        return []
+
+    def _entries(self) -> list[str]:
+        names = set(os.listdir(self.directory)).difference(STORAGE_FILES)
+        return [os.path.join(self.directory, name) for name in names]
+
+    def _remove(self, paths: Sequence[str]) -> list[str]:
         if self.usage() is None:
-            for name in names:
-                remove_object(self.directory, name)
+            unlink_files(paths)
             return []
         places = []
         with suppress(OSError), self._locked() as usage:
-            for name in names:
-                path = path_of(self.directory, name)
+            for path in paths:
                 with suppress(OSError):
                     place = self._place(path)
                     os.unlink(path)
                     self._release(usage, place)
                     places.append(place)
         return [os.path.join(self._disk, place.disk_file) for place in places if place.disk_file]
-
-    def remove_all(self) -> list[str]:
-        """Remove all values. Returns the paths of their files on disk, which the caller has to unlink."""
-        return self.remove(objects_in(self.directory))
 
     def process_ended(self, pid: int) -> list[str]:
         """Remove what an ended process has left unfinished, and count all values again.
@@ -343,9 +362,9 @@ class HostStorage:
         suffix = unfinished_suffix(pid)
         disk_files = []
         with suppress(OSError):
-            left = [each for each in os.listdir(self.directory) if each.endswith(suffix)]
-            for each in left:
-                path = os.path.join(self.directory, each)
+            for path in self._entries():
+                if not path.endswith(suffix):
+                    continue
                 with suppress(OSError):
                     place = self._place(path)
                     os.unlink(path)
@@ -357,8 +376,10 @@ class HostStorage:
     def _count(self) -> None:
         with self._locked() as usage:
             usage.memory_bytes = usage.disk_bytes = 0
-            for entry in set(os.listdir(self.directory)).difference(STORAGE_FILES):
-                place = self._place(os.path.join(self.directory, entry))
+            for path in self._entries():
+                if path.endswith(FETCHED):
+                    continue
+                place = self._place(path)
                 if place.disk_file:
                     usage.disk_bytes += place.size
                 else:
@@ -374,12 +395,23 @@ class HostStorage:
 
     # --------------------------------------------------------------------------------------------------------- reading
 
+    def has(self, name: ObjectName) -> bool:
+        """Whether the value is in memory or on disk."""
+        with suppress(OSError):
+            return self._place(path_of(self.directory, name)) != _NOWHERE
+        return False
+
     def disk_path(self, name: ObjectName) -> str:
         """The path of the value's file on disk; empty if it is not on disk."""
         with suppress(OSError):
             disk_file = self._place(path_of(self.directory, name)).disk_file
             return os.path.join(self._disk, disk_file) if disk_file else ""
         return ""
+
+    def bytes_in_use(self) -> int:
+        """The size of all values, in memory and on disk."""
+        usage = self.usage()
+        return bytes_in(self.directory) if usage is None else usage.memory_bytes + usage.disk_bytes
 
     def count_disk_read(self, size: int) -> None:
         with suppress(OSError), self._locked() as usage:
@@ -448,9 +480,9 @@ class HostStorage:
     @staticmethod
     def _release(usage: Usage, place: _Place) -> None:
         if place.disk_file:
-            usage.disk_bytes -= place.size
+            usage.disk_bytes = max(0, usage.disk_bytes - place.size)
         else:
-            usage.memory_bytes -= place.size
+            usage.memory_bytes = max(0, usage.memory_bytes - place.size)
 
     def _unlink_disk_file(self, place: _Place) -> None:
         if place.disk_file:
@@ -469,15 +501,26 @@ class HostStorage:
         return f"{size:,} bytes fit neither into memory nor onto disk: {memory}; {disk}{reason}"
 
 
+def unlink_files(paths: Iterable[str]) -> None:
+    """Remove files that the methods above have returned."""
+    for path in paths:
+        with suppress(OSError):
+            os.unlink(path)
+
+
 def _is_open_elsewhere(descriptor: int) -> bool:
     """Whether another descriptor or a mapping of this file exists: on Linux, the kernel gives no lease then."""
     if not hasattr(fcntl, "F_SETLEASE"):
         return False
     try:
+        # A process that opens the file in this moment makes the kernel send a signal. The default, SIGIO, would end
+        # this process. SIGURG is ignored.
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
     except OSError as error:
         return error.errno == errno.EAGAIN
-    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    with suppress(OSError):  # the kernel has ended the lease, as this process was stopped for long
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     return False
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scaler_client.commands.object_files import ObjectName, write_object
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.nested import task_host
 from scaler_client.pickling.object_frames import pickle_object
 from scaler_client.pickling.serializer import dumps
 from scaler_client.protocol.messages import Outcome, Payload
+
+from .host_storage import HostStorage
 
 LARGE_BYTES = 256 * 1024
 """Results of this size and more are written to files. A smaller one reaches its readers sooner through the
@@ -28,22 +30,25 @@ class KeptResults:
     def __init__(self, directory: str, written: Callable[[ObjectName], None] = lambda name: None) -> None:
         """`directory` has the object files of the host; empty: there is no agent. `written` is called with the name of
         each result that was written."""
-        self._directory = directory
+        self._storage = HostStorage(directory)
         self._written = written
 
     def writer_for(self, client: int, task_id: int) -> Callable[[Any], tuple[int, Payload]]:
-        """The function that makes the outcome and payload of this task's value. It passes on errors of the pickling."""
+        """The function that makes the outcome and payload of this task's value.
+
+        It passes on errors of the pickling, and raises NoRoomError if the host's limits leave no room for the value.
+        """
         return lambda value: self._store(client, task_id, value)
 
     def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:
         whole = pickle_object(value)
         # A child that the task has forked must not replace the task's own file.
-        if whole.size >= LARGE_BYTES and self._directory and not task_host.is_forked_by_task:
+        if whole.size >= LARGE_BYTES and self._storage.directory and not task_host.is_forked_by_task:
             frames = whole.frames()
             try:
-                write_object(self._directory, (client, task_id), frames)
+                self._storage.write((client, task_id), frames)
             except OSError:
-                pass  # no space, or the agent has just ended: the value goes to the scheduler
+                pass  # the agent has just ended, or there are no limits and no space: the value goes to the scheduler
             else:
                 self._written((client, task_id))
                 return _STORED, sum(map(len, frames)).to_bytes(SIZE_BYTES, "little")

@@ -16,7 +16,7 @@ ABSENT = object()
 class KnownObject:
     """An object that tasks read. Its value is made once, and then read by all tasks of the process."""
 
-    __slots__ = ("frames", "is_forgotten", "has_file", "is_invalid", "name", "value")
+    __slots__ = ("frames", "is_forgotten", "has_file", "is_invalid", "is_mapped", "name", "value")
 
     def __init__(self, name: ObjectName, frames: Sequence[Payload] | None) -> None:
         self.name = name
@@ -26,6 +26,8 @@ class KnownObject:
         self.is_forgotten = False
         self.has_file = False
         """Whether a worker has written the file already."""
+        self.is_mapped = False
+        """Whether the value keeps the object's file mapped."""
         self.is_invalid = False
         """Whether the scheduler's information on the object is outdated.
 
@@ -79,6 +81,13 @@ class ObjectTable:
             known.is_invalid = True
         self._dropped.extend(self._objects.values())
         self._objects.clear()
+
+    def release_mapped(self) -> None:
+        """Free the values that keep files mapped. A task that reads one later maps its file again."""
+        for known in list(self._objects.values()):
+            if known.is_mapped:
+                known.is_mapped = False
+                known.value = ABSENT
 
     def release(self) -> None:
         """Free the removed values. Do not hold the lock: this may take long, and runs code of the objects."""

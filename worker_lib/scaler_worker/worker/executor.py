@@ -21,6 +21,7 @@ from scaler_client.pickling.named_function import NAMED_KIND_PREFIX
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.objects.cache import InputLostError
+from scaler_worker.objects.host_storage import NoRoomError
 from scaler_worker.worker.error_text import bounded_traceback, describe_error, error_line, one_line, traceback_text
 from scaler_worker.worker.exported_functions import ExportedCall, ExportedFunctions
 from scaler_worker.worker.forked_child import end_process
@@ -262,10 +263,10 @@ class Executor:
 
     def _unpicklable(self, number: int, what: str, value: Any, error: BaseException) -> bytes:
         kind = type(value)
-        text = (
-            f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, can't be pickled: "
-            f"{describe_error(error)}"
-        )
+        reason = f"can't be pickled: {describe_error(error)}"
+        if type(error) is NoRoomError:
+            reason = f"can't be stored: {error}"
+        text = f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, {reason}"
         traceback = traceback_text(value if isinstance(value, BaseException) else error)
         self._report_failure(one_line(text), bounded_traceback(traceback))
         if isinstance(value, BaseException):

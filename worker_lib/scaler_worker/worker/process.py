@@ -85,7 +85,13 @@ class Worker:
         objects = ObjectCache(self.session.objects, settings.objects)
         kept = KeptResults(settings.objects, self.session.stored.append)
         execution = ProcessExecution(self.executor, objects, kept)
-        self.runner = Runner(self.slot, execution, MemoryTrim(settings).run_if_due, self._end_process)
+        trim = MemoryTrim(settings)
+
+        def do_periodic_work(now: float) -> None:
+            objects.release_mapped()
+            trim.run_if_due(now)
+
+        self.runner = Runner(self.slot, execution, do_periodic_work, self._end_process)
         identity = WorkerIdentity(settings.address, settings.keys, settings.incarnation)
         self.host = WorkerTaskHost(identity, self.slot, self.runner, self.output)
 
