@@ -24,7 +24,8 @@ class HostObjects:
         self._frame_limit = 0
         self._unconfirmed: set[ObjectName] = set()
         """The objects that existed at the last welcome and were not sent again since then."""
-        self._is_failing = False
+        self._failed_bytes = 0
+        """The size of the last object that could not be written; 0: larger ones can be written now."""
         self.total_bytes = 0
 
     def welcomed(self, welcome: Welcome) -> list[Effect]:
@@ -72,14 +73,15 @@ class HostObjects:
     def written(self, name: ObjectName, error: str) -> list[Effect]:
         """Handle the outcome of WriteObject. `error` says why the object could not be written; empty: it was
         written."""
+        size = self._sizes.get(name, 0)
         if not error:
-            self._is_failing = False
+            if size >= self._failed_bytes:
+                self._failed_bytes = 0
             return []
         # Log only the first failure: if there is no space for one object, there is none for many others.
-        level = logging.DEBUG if self._is_failing else logging.ERROR
-        self._is_failing = True
+        level = logging.DEBUG if self._failed_bytes else logging.ERROR
+        self._failed_bytes = max(size, 1)
         client, object_id = name
-        size = self._sizes.get(name, 0)
         text = f"object {object_id} of client {client}, {size} bytes, can't be shared among the workers: {error}"
         return [
             Log(level, f"{text}; the scheduler sends it to each worker"),
