@@ -80,6 +80,7 @@ struct Hello {
   kinds @13 :List(Text);      # of a worker: the kinds of functions that it can run; empty: all
   scheduler @14 :UInt64;      # the incarnation of the scheduler that accepted this peer last; 0: no scheduler has
   data @15 :DataAddress;      # of an agent: where other agents get its object files; null: nowhere
+  takesFollowers @16 :Bool;   # of a worker: it takes rows that read results of rows before them (`inputSources` 3)
 }
 
 struct DataAddress {
@@ -248,7 +249,8 @@ struct Dispatch {
   inputs @10 :List(UInt64);         # as in Submit: ids of objects of the row's client
   inputCounts @11 :List(UInt32);
   inputSources @12 :List(UInt8);    # one element per input. 0: an Object message has sent it before; 1: a file that the host agent
-                                    # has made or is about to make; 2: a file that a worker of the host has made
+                                    # has made or is about to make; 2: a file that a worker of the host has made. Only
+                                    # for a worker that `takesFollowers`: 3: the result of a row before this row in the same dispatch
   inlineSizes @13 :List(UInt32);    # one element per input. n > 0: its n - 1 bytes follow the arguments in the row's payload. Empty: all 0
   names @14 :Data;                  # UTF-8: names from the rows' Options, concatenated
   nameSizes @15 :List(UInt32);      # bytes of each; 0: the function's name. Empty: all 0

@@ -41,6 +41,8 @@ class Contract:
         """Open submits of each task. A task has more than one if it was answered in between and the answer is not sent
         yet."""
         self._held = HeldTasks()
+        self._followers: set[TaskId] = set()
+        """Held tasks that read the result of a row before them in their dispatch."""
         self._objects = ObjectContract()
         self._returning = RestartCheck(incarnation)
         self._attempts: dict[TaskId, int] = {}
@@ -184,6 +186,8 @@ class Contract:
             name = client, task_id
             if self._held.is_holder(event.route, name, attempt):
                 if given:
+                    if name in self._followers:
+                        self._trace.count("followers given back")
                     self._drop(name)
                 elif name in self._cancelled:
                     self._kept.add(name)
@@ -291,7 +295,10 @@ class Contract:
             if worker is None or not self._held.is_holder(effect.route, name, attempt):
                 continue
             here = [task for task in worker.tasks.values() if (task.client.incarnation, task.id) == name]
-            if not here or here[0].attempt != attempt:
+            if (not here or here[0].attempt != attempt) and name in self._followers:
+                self._trace.count("taken back behind a failed task")
+                self._drop(name)
+            elif not here or here[0].attempt != attempt:
                 self._expect(bool(worker.running or worker.unclaimed), "taken from a worker that may run it", name)
                 self._trace.count("taken from a silent worker")
                 self._taken(name)
@@ -327,6 +334,12 @@ class Contract:
             zip(zip(effect.clients, effect.ids), effect.attempts, effect.functions)
         ):
             self._objects.dispatched(name, inputs[row], effect.route, agent_route, worker.agent)
+            for each, source, _ in inputs[row]:
+                if source == effects.INPUT_OF_ROW_BEFORE:
+                    is_before = (name[0], each) in zip(effect.clients[:row], effect.ids[:row])
+                    self._expect(is_before, "dispatched without the row whose result it reads", name, each)
+                    self._followers.add(name)
+                    self._trace.count("inputs of a row before")
             self._expect(name in self._open, "dispatched, and no client waits for it", name)
             options = self._open[name][-1]
             is_split = options.calls > 1 and name in self._died
@@ -469,6 +482,7 @@ class Contract:
         self._functions.pop(route, None)
         self._objects.route_gone(route)
         for name in self._held.remove_all(route):
+            self._followers.discard(name)
             if name not in self._open:
                 self._attempts.pop(name, None)
             elif is_blamed:
@@ -493,6 +507,7 @@ class Contract:
                 self._attempts.pop(name, None)
 
     def _drop(self, name: TaskId) -> None:
+        self._followers.discard(name)
         if self._held.drop(name) and name not in self._open:
             self._attempts.pop(name, None)
 

@@ -24,7 +24,7 @@ from scaler_scheduler.core.completion import (
     suspension,
     task_end,
 )
-from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher
+from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher, followers
 from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.daemon import client_files
@@ -412,6 +412,18 @@ MUTATIONS = (
     Mutation(
         "never send a result that the scheduler waits for",
         task_inputs.TaskInputs, "send_available", "self._objects.send_now(stored, self._batch.outgoing)", "pass",
+    ),
+    Mutation(
+        "hand a failure to the row behind it",
+        runner.Runner, "_run_queue", "if followers is not None and outcome == _VALUE:", "if followers is not None:",
+    ),
+    Mutation(
+        "ignore a row that comes back unasked",
+        cancellation, "_may_come_back", "task.state == DISPATCHED", "False",
+    ),
+    Mutation(
+        "let a task follow two that go to different workers",
+        followers, "_can_follow", "stored.producer in makers", "stored.producer is not None",
     ),
     Mutation(
         "fail a reader otherwise than the task whose result it reads",

@@ -150,6 +150,8 @@ class ObjectContract:
         read = self._inputs.get(name, [])
         _expect([(name[0], each) for each, *_ in inputs] == read, "dispatched with other inputs", name, inputs, read)
         for each, is_shared, is_inlined in inputs:
+            if is_shared == effects.INPUT_OF_ROW_BEFORE:
+                continue  # it is not there yet
             if is_inlined:
                 _expect(not is_shared, "is inside the row and a file", name, each)
                 continue

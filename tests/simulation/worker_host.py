@@ -52,7 +52,7 @@ class WorkerHost:
         world.threads.append(self.threads)
         hello = Hello(
             Role.WORKER, incarnation, "3", "0", agent.name, self.pid, name, agent=agent.incarnation,
-            capabilities=agent.capabilities,
+            capabilities=agent.capabilities, takes_followers=True,
         )  # fmt: skip
         self.session: TracedSession = TracedSession(
             world.trace, self.name, hello, world.plan.heartbeat_seconds, world.clock.now

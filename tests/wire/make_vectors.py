@@ -222,6 +222,14 @@ CASES: list[Any] = [
         "clients": [CLIENT], "ids": [31, 32, 33], "attempts": [1], "functions": [1], "sizes": [2, 0, 3],
         "payload": b"aaccc", "inputs": [30, 31, 30], "inputCounts": [1, 0, 2], "inputSources": [1, 0, 1],
     }, []),
+    # Rows that read results of rows before them.
+    ("hello-worker-followers", "hello", {
+        **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7", "takesFollowers": True,
+    }, []),
+    ("dispatch-followers", "dispatch", {
+        "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "functions": [1], "sizes": [2, 1], "payload": b"aab",
+        "inputs": [30, 31, 30], "inputCounts": [1, 2], "inputSources": [0, 3, 0],
+    }, []),
     ("resolved-kept", "resolved", {
         "ids": [31, 33, 34], "outcomes": [8, 0, 9], "sizes": [0, 1, 4], "payload": b"vlost",
     }, []),

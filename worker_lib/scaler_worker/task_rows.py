@@ -12,9 +12,11 @@ from scaler_client.protocol.messages import Payload, TaskAttempt
 PlainRow = tuple[int, int, int, int, Payload]
 """A task to run: client, id, attempt, function, payload."""
 
-SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[int | Payload], str]
-"""A task with flags, depth, priority, inputs or a given name, which follow the five fields of a PlainRow. An input is
-the bytes themselves, or the id of an object."""
+Input = int | Payload | list[Payload]
+"""The id of an object, the bytes themselves, or a list that gets the result of a row before."""
+
+SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Input], str]
+"""A task with flags, depth, priority, inputs or a given name, which follow the five fields of a PlainRow."""
 
 Row = PlainRow | SpecialRow
 

@@ -123,6 +123,7 @@ def _encode_hello(message: Hello) -> Frames:
     if message.data.address:
         data = hello.init("data")
         data.address, data.key, data.ticket = message.data.address, message.data.key, message.data.ticket
+    hello.takesFollowers = message.takes_followers
     return [root.to_bytes()]
 
 

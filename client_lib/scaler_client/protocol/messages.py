@@ -85,6 +85,7 @@ class Hello:
     kinds: list[str] = field(default_factory=list)
     scheduler: int = 0
     data: DataAddress = DataAddress()
+    takes_followers: bool = False
 
 
 @dataclass
@@ -214,7 +215,8 @@ class Dispatch:
     input_counts: list[int] = field(default_factory=list)
     """Empty or of full length."""
     input_sources: list[int] = field(default_factory=list)
-    """One per input: 0: an Object message; 1: a file made by the host agent; 2: a file made by a worker of the host."""
+    """One per input: 0: an Object message; 1: a file made by the host agent; 2: a file made by a worker of the host;
+    3: the result of a row before this row."""
     inline_sizes: list[int] = field(default_factory=list)
     """One per input: its size + 1 if it is at the end of the row's payload, else 0. Empty: all 0."""
     names: list[str] = field(default_factory=list)
@@ -229,6 +231,9 @@ FLAG_CALLS = 16
 
 INPUT_IN_WORKER_FILE = 2
 """In Dispatch.input_sources: a file that a worker of the host has made."""
+
+INPUT_OF_ROW_BEFORE = 3
+"""In Dispatch.input_sources: the result of a row before this row in the same Dispatch."""
 
 
 @dataclass

@@ -190,6 +190,7 @@ FLAG_CALLS = 16
 INPUT_IN_MESSAGE = 0
 INPUT_IN_AGENT_FILE = 1
 INPUT_IN_WORKER_FILE = 2
+INPUT_OF_ROW_BEFORE = 3
 """The values of Dispatch.input_sources: where the worker finds an input."""
 
 

@@ -127,6 +127,7 @@ class Hello(Event):
     `worker` is for a nested client: the incarnation of the worker that it lives in; otherwise 0. `running` names the
     tasks that a worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the
     scheduler that welcomed this peer last, or 0. `data` is for an agent: where other agents get its object files.
+    `takes_followers`: this worker takes rows that read results of rows before them in the same Dispatch.
     """
 
     __slots__ = (
@@ -143,6 +144,7 @@ class Hello(Event):
         "role",
         "running",
         "scheduler",
+        "takes_followers",
         "user",
         "version",
         "worker",
@@ -167,6 +169,7 @@ class Hello(Event):
         kinds: Kinds = frozenset(),
         scheduler: int = 0,
         data: "DataAddress | None" = None,
+        takes_followers: bool = False,
     ) -> None:
         self.route = route
         self.protocol_version = protocol_version
@@ -184,6 +187,7 @@ class Hello(Event):
         self.kinds = kinds
         self.data = data
         self.scheduler = scheduler
+        self.takes_followers = takes_followers
         self.user = ""
         """The authenticated user of this connection, `role:key`, which the peer cannot choose. Empty if peers have no
         keys."""

@@ -177,6 +177,7 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         _kinds(hello.kinds, frames[0]),
         hello.scheduler,
         _data_address(hello.data),
+        hello.takes_followers,
     )
 
 

@@ -449,8 +449,16 @@ class Hello(_Struct):
         ptr = self._read_fast_ptr(64)
         return ptr != 0
     
+    @property
+    def takes_followers(self):
+        # no union check
+        value = self._read_bit(6, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False):
         builder = _SegmentBuilder()
         pos = builder.allocate(120)
         builder.write_uint32(pos + 0, protocol_version)
@@ -469,10 +477,11 @@ class Hello(_Struct):
         builder.copy_from_list(pos + 104, _TextUnicodeItemType(_Types.text), kinds)
         builder.write_uint64(pos + 40, scheduler)
         builder.copy_from_struct(pos + 112, DataAddress, data)
+        builder.write_bool(6, 0, takes_followers)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers)
         self._init_from_buffer(_buf, 0, 6, 9)
     
     def shortrepr(self):
@@ -493,6 +502,7 @@ class Hello(_Struct):
         if self.has_kinds(): parts.append("kinds = %s" % self.get_kinds().shortrepr())
         parts.append("scheduler = %s" % self.scheduler)
         if self.has_data(): parts.append("data = %s" % self.get_data().shortrepr())
+        parts.append("takesFollowers = %s" % str(self.takes_followers).lower())
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)

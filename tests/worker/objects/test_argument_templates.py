@@ -9,7 +9,7 @@ import pytest
 
 from scaler_client.pickling import call_pickles
 from scaler_client.pickling.input_lookup import with_inputs
-from scaler_client.pickling.references import NodeRef
+from scaler_client.pickling.references import InputCollector, NodeRef
 from scaler_client.pickling.serializer import call_dumper
 from scaler_worker.objects import argument_templates
 from scaler_worker.objects.argument_templates import ArgumentTemplates
@@ -20,9 +20,9 @@ INPUTS = ([1], "two", (3,))
 
 def payload_of(*arguments: Any) -> bytes:
     """The payload of a call. A NodeRef is the input of this position."""
-    numbers = iter(range(len(arguments)))
-    places: dict[int, int] = {}
-    data = call_pickles.dump_simple_call(arguments, lambda node: places.setdefault(node.row, next(numbers)))  # type: ignore[union-attr]
+    references = {each.row: each for each in arguments if isinstance(each, NodeRef)}  # one for each row
+    arguments = tuple(references[each.row] if isinstance(each, NodeRef) else each for each in arguments)
+    data = call_pickles.dump_simple_call(arguments, InputCollector(None))
     return call_dumper(None)(arguments, {}) if data is None else data
 
 

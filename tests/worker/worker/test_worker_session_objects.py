@@ -11,9 +11,10 @@ import pytest
 from tests.worker.worker.test_worker_session import HELLO, WELCOME, dispatch
 
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import FLAG_PROFILE
+from scaler_client.protocol.messages import FLAG_PROFILE, INPUT_OF_ROW_BEFORE
 from scaler_worker.objects.table import ABSENT, KnownObject
 from scaler_worker.task_rows import depth_of, flags_of, priority_of
+from scaler_worker.worker.dispatch_rows import with_results
 from scaler_worker.worker.session import WorkerSession
 
 CLIENT = 2
@@ -169,3 +170,35 @@ def test_unconfirmed_files_are_reported_again(session: WorkerSession) -> None:
     session.tick(20.0)
     session.handle(messages.HeartbeatEcho(2))
     assert len(join_again(session)) == 1, "its answer may be behind that heartbeat"
+
+
+def followers(session: WorkerSession) -> list[list[bytes]]:
+    """Dispatch a row and two that read its result, of which the second also has an input of its own."""
+    session.handle(reading(10, 11, 12, counts=[0, 1, 2], inputs=[10, 10, 7], sources=[INPUT_OF_ROW_BEFORE] * 2 + [0]))
+    return [list(each) for each in session.handed.values()]
+
+
+def test_rows_get_the_results_of_rows_before_them(session: WorkerSession) -> None:
+    assert followers(session) == [[]]
+    _, first, second = session.queue
+    assert with_results(first[8]) is None and with_results(second[8]) is None  # type: ignore[misc]
+    session.handed[CLIENT, 10, 1].append(b"ten")
+    assert with_results(first[8]) == (b"ten",)  # type: ignore[misc]
+    assert with_results(second[8]) == (b"ten", 7)  # type: ignore[misc]
+
+
+def test_a_row_without_its_result_is_given_back(session: WorkerSession) -> None:
+    followers(session)
+    session.handle(messages.Retract([(CLIENT, 10, 1)]))
+    assert not session.handed
+    session.give_back(session.queue[0])
+    assert session.pop_outgoing() == [
+        messages.Retracted([(CLIENT, 10, 1)], [1]),
+        messages.Retracted([(CLIENT, 11, 1)], [1]),
+    ]
+
+
+def test_a_new_scheduler_has_no_results_for_rows(session: WorkerSession) -> None:
+    followers(session)
+    session.handle(messages.HelloWanted())
+    assert not session.handed and not session.queue

@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 
-from scaler_client.protocol.messages import INPUT_IN_WORKER_FILE, Dispatch, Payload
+from scaler_client.protocol.messages import INPUT_IN_WORKER_FILE, INPUT_OF_ROW_BEFORE, Dispatch, Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
-from scaler_worker.task_rows import Row
+from scaler_worker.task_rows import Input, Row
 
 
-def rows_of(message: Dispatch, objects: ObjectTable) -> Iterable[Row]:
-    """The tasks of a dispatch, as rows. Inputs that are files are entered in `objects`."""
+def rows_of(
+    message: Dispatch, objects: ObjectTable, handed: dict[TaskAttempt, list[Payload]] | None = None
+) -> Iterable[Row]:
+    """The tasks of a dispatch, as rows.
+
+    Args:
+        message: the dispatch.
+        objects: inputs that are files are entered here.
+        handed: takes the rows whose results other rows read, each with the list that is such an input.
+    """
     payloads = message.payloads
     if message.inline_sizes:
         payloads = list(payloads)  # each loses the inputs at its end
-    inputs = _expect_inputs(message, payloads, objects) if message.input_counts else repeat(())
+    inputs: Iterable[Sequence[Input]] = (
+        _expect_inputs(message, payloads, objects) if message.input_counts else repeat(())
+    )
+    if handed is not None and INPUT_OF_ROW_BEFORE in message.input_sources:
+        inputs = _followed(message, inputs, handed)
     plain = zip(message.clients, message.ids, message.attempts, message.functions, payloads)
     if message.flags or message.depths or message.priorities or message.input_counts or message.names:
         zeros = [0] * len(message.ids)
@@ -48,8 +60,44 @@ def _expect_files(message: Dispatch, objects: ObjectTable) -> None:
     object can be forgotten."""
     clients = chain.from_iterable(map(repeat, message.clients, message.input_counts))
     for client, object_id, source in zip(clients, message.inputs, message.input_sources):
-        if source:
+        if 0 < source < INPUT_OF_ROW_BEFORE:
             objects.expect_file((client, object_id), source == INPUT_IN_WORKER_FILE)
+
+
+def _followed(
+    message: Dispatch, rows: Iterable[Sequence[Input]], handed: dict[TaskAttempt, list[Payload]]
+) -> Iterable[Sequence[Input]]:
+    """Put an empty list in the place of each input that is the result of a row before. Its value is put there."""
+    attempts: dict[tuple[int, int], int] = {}
+    followed: list[Sequence[Input]] = []
+    begin = 0
+    for client, task_id, attempt, inputs in zip(message.clients, message.ids, message.attempts, rows):
+        sources = message.input_sources[begin : begin + len(inputs)]
+        begin += len(inputs)
+        attempts[client, task_id] = attempt
+        if INPUT_OF_ROW_BEFORE in sources:
+            changed = list(inputs)
+            for place, source in enumerate(sources):
+                each = inputs[place]
+                if source == INPUT_OF_ROW_BEFORE and isinstance(each, int):
+                    changed[place] = handed.setdefault((client, each, attempts.get((client, each), 0)), [])
+            inputs = changed
+        followed.append(inputs)
+    return followed
+
+
+def with_results(inputs: Sequence[Input]) -> Sequence[int | Payload] | None:
+    """Return the inputs of a row that begins now. None: a row before it, whose result it reads, had no value."""
+    if list not in map(type, inputs):
+        return inputs  # type: ignore[return-value]
+    values: list[int | Payload] = []
+    for each in inputs:
+        if isinstance(each, list):
+            if not each:
+                return None
+            each = each[0]
+        values.append(each)
+    return tuple(values)
 
 
 def _cut(payload: Payload, ids: Sequence[int], inline_sizes: Sequence[int]) -> tuple[Payload, Sequence[int | Payload]]:

@@ -211,6 +211,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         name=settings.name,
         capabilities=settings.capabilities,
         kinds=[serializer.CLOUDPICKLE_KIND, *exported_kinds(settings.offers)],
+        takes_followers=True,
     )
 
 

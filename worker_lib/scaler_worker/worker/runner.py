@@ -14,11 +14,19 @@ from typing import Any, Protocol
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling.input_lookup import current_inputs
-from scaler_client.protocol.messages import FLAG_CALLS, FLAG_MAY_STORE, FLAG_PROFILE, FLAG_REPORT_START, Payload
+from scaler_client.protocol.messages import (
+    FLAG_CALLS,
+    FLAG_MAY_STORE,
+    FLAG_PROFILE,
+    FLAG_REPORT_START,
+    Outcome,
+    Payload,
+)
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
 from scaler_worker.task_rows import Row, attempt_of
 from scaler_worker.worker.connection import Connection
+from scaler_worker.worker.dispatch_rows import with_results
 from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.forked_child import end_process
 from scaler_worker.worker.interruption import Interruption
@@ -30,6 +38,8 @@ from scaler_worker.worker.wakeup import Wakeup
 
 _SPECIAL_FLAGS = FLAG_PROFILE | FLAG_REPORT_START
 """Flags that need work before the task begins."""
+
+_VALUE = Outcome.VALUE.value
 
 FLUSH_NS = 1_000_000
 """How long an answer may wait, to be sent together with others."""
@@ -187,7 +197,7 @@ class Runner:
         """
         session, task, wakeup = self._session, self._task, self._slot.wakeup
         page = task.page
-        queue, answers = session.queue, session.answers
+        queue, answers, handed = session.queue, session.answers, session.handed
         run = self._execution.run
         now_ns = self._slot.threads.now_ns
         if not queue:
@@ -208,7 +218,12 @@ class Runner:
                 client, task_id, attempt, function, payload = row
                 run_special = None
             else:
-                client, task_id, attempt, function, payload, flags, _, _, inputs, _ = row
+                client, task_id, attempt, function, payload, flags, _, _, read, _ = row
+                inputs = with_results(read)
+                if inputs is None:
+                    with self._connection.lock:
+                        session.give_back(row)
+                    continue
                 run_special = None
                 if flags & FLAG_CALLS:
                     run_special = partial(self._run_calls, row)
@@ -246,6 +261,10 @@ class Runner:
             ended = now_ns()
             answers.append((client, task_id, attempt, outcome, ended - begun, payload))
             begun = ended
+            if handed:
+                followers = handed.pop((client, task_id, attempt), None)
+                if followers is not None and outcome == _VALUE:
+                    followers.append(payload)
             if ended - flushed > FLUSH_NS:
                 with self._connection.lock:
                     self._connection.exchange()

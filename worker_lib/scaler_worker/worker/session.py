@@ -38,6 +38,9 @@ class WorkerSession:
         self.queue: deque[Row] = deque()
         self.answers: deque[Answer] = deque()
         self.running: Row | None = None
+        self.handed: dict[TaskAttempt, list[Payload]] = {}
+        """Rows in the queue whose results rows behind them read. The result is put into the list. The run loop keeps a
+        reference to this dict."""
         self.suspended: dict[TaskAttempt, Row] = {}
         self.costs: dict[TaskAttempt, Cost] = {}
         """The costs of profiled tasks among `answers`. A cost is put here before the answer."""
@@ -248,7 +251,11 @@ class WorkerSession:
     # -------------------------------------------------------------------------------------- messages of the scheduler
 
     def _on_dispatch(self, message: messages.Dispatch) -> None:
-        self.queue.extend(rows_of(message, self.objects))
+        self.queue.extend(rows_of(message, self.objects, self.handed))
+
+    def give_back(self, row: Row) -> None:
+        """Give back a row from the queue: a row before it, whose result it reads, had no value."""
+        self._outgoing.append(messages.Retracted([attempt_of(row)], [1]))
 
     def _on_object(self, message: messages.Object) -> None:
         self.objects.put((message.client, message.id), message.frames)
@@ -279,6 +286,7 @@ class WorkerSession:
                 break
             if attempt_of(row) in wanted:
                 returned.add(attempt_of(row))
+                self.handed.pop(attempt_of(row), None)
             else:
                 kept.append(row)
         queue.extend(reversed(kept))
@@ -331,6 +339,7 @@ class WorkerSession:
         self.functions.clear()
         self.objects.clear()
         self.queue.clear()
+        self.handed.clear()
         answers, self.answers = self.answers, deque()
         self.queue = deque()
         self.keep_answers(answers)
@@ -347,6 +356,7 @@ class WorkerSession:
         self._is_joined = False
         self._has_heartbeat_since_hello = False
         self.queue.clear()
+        self.handed.clear()
         # First the answers, then the names: a task that ends between the two steps is not named, so `keep_answers`
         # drops its answer.
         self.answers.clear()

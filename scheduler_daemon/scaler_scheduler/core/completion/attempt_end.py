@@ -8,6 +8,7 @@ from scaler_scheduler.core.completion.task_end import (
     answer_task,
     close_task,
     deaths_text,
+    detach,
     end_with_client,
     time_limit_text,
 )
@@ -47,11 +48,7 @@ class AttemptEnd:
 
     def detach(self, task: Task) -> None:
         """Take the task from its worker. The worker's later answers about it do not count."""
-        assert task.worker is not None
-        task.worker.release(task)
-        self._tables.timers.cancel(task)
-        task.is_retracting = task.is_stopping = False
-        self._tables.counts.add_dispatched(-1, task.options.weight)
+        detach(self._tables, task)
 
     def retry_or_end(
         self,

@@ -272,7 +272,7 @@ class Cancellation:
         refused: dict[Client, list[int]] = {}
         for row in range(len(event.ids)):
             task = self._tables.find_held(worker, event.clients[row], event.ids[row], event.attempts[row])
-            if task is None or not task.is_retracting:
+            if task is None or not (task.is_retracting or (event.returned[row] and _may_come_back(task))):
                 continue
             task.is_retracting = False
             if event.returned[row]:
@@ -315,6 +315,11 @@ class Cancellation:
         """Drop the requests for a lost worker."""
         self._outbox.remove_worker(worker)
         self._stops.pop(worker, None)
+
+
+def _may_come_back(task: Task) -> bool:
+    """Whether a worker may give the task back unasked: a row before it, whose result it reads, had no value."""
+    return task.state == DISPATCHED and len(task.inputs) > 0
 
 
 def mark_started(task: Task, now: float) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.evacuation import Evacuation
-from scaler_scheduler.core.completion.task_end import answer_task
+from scaler_scheduler.core.completion.task_end import answer_task, detach
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.report.graph_view import ended_node
@@ -21,10 +21,13 @@ from scaler_scheduler.core.state.tables import ENDED_NODES
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
     CANCEL,
+    DISPATCHED,
     GIVE_UP,
     INTENT_BALANCE,
     INTENT_CANCEL,
+    NO_INTENT,
     READY,
+    RETRACT,
     UNREADY,
 )
 
@@ -395,6 +398,8 @@ class Graphs:
             if stored is None:
                 continue
             for reader in stored.blocked_tasks:
+                if reader.state == DISPATCHED and reader.intent <= INTENT_BALANCE:
+                    self._take_back(reader)
                 if reader.state == BLOCKED:  # not ended, and not failed by another of its inputs
                     reader.transition(GIVE_UP)
                     self._answer(reader, outcome, payload)
@@ -404,6 +409,20 @@ class Graphs:
             stored.is_referenced = False
             stored.readers = 0
             self.drop_unneeded(stored)
+
+    def _take_back(self, follower: Task) -> None:
+        """Take back a task that its worker can't begin, because the task before it has failed."""
+        worker = follower.worker
+        assert worker is not None
+        self._outbox.retract(follower)
+        detach(self._tables, follower)
+        follower.intent = NO_INTENT
+        follower.transition(RETRACT)
+        follower.transition(UNREADY)
+        self._tables.history.record_returned(follower, worker, effects.OUTCOME_VALUE, 0, "")
+        self._tables.counts.retracted += 1
+        if not worker.task_count:
+            self._dispatcher.add_worker(worker)
 
     def fail_input_lost(self, task: Task, text: str) -> None:
         """Fail a task on no worker that cannot read an input."""

@@ -7,6 +7,15 @@ from scaler_scheduler.core.state.records import Task
 from scaler_scheduler.core.state.tables import Tables
 
 
+def detach(tables: Tables, task: Task) -> None:
+    """Take the task from its worker. The worker's later answers about it do not count."""
+    assert task.worker is not None
+    task.worker.release(task)
+    tables.timers.cancel(task)
+    task.is_retracting = task.is_stopping = False
+    tables.counts.add_dispatched(-1, task.options.weight)
+
+
 def close_task(tables: Tables, task: Task) -> None:
     """Remove a task in a final state, which no worker holds, from its client and its function."""
     client = task.client

@@ -11,7 +11,7 @@ from scaler_scheduler.core.state.functions import SMALL, Function
 from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
 from scaler_scheduler.core.state.timers import Clock
-from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, REATTACH, WAITING
+from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, READY, REATTACH, WAITING
 from scaler_scheduler.core.state.workers import AgentTable
 
 
@@ -24,16 +24,14 @@ class DispatchWriter:
         self._outbox = outbox
         self._counts = counts
         self._agents = agents
+        self.kept: list[Task] = []
+        """The tasks of the last `dispatch` whose results are kept, until their followers are dispatched."""
         self._next_serial = 1
         """The serial number of the next task record."""
 
     def dispatch(self, worker: Worker, lane: Lane, function: Function, count: int) -> int:
         """Dispatch up to `count` of the lane's next tasks, all of `function`, to the worker. Returns their number."""
-        if function not in worker.functions:
-            worker.functions.add(function)
-            self._outbox.add(
-                effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
-            )
+        self._send_function(worker, function)
         outgoing = self._outbox.dispatch_batch(worker)
         weight = lane.next_options.weight
         if lane.requeued:
@@ -44,6 +42,29 @@ class DispatchWriter:
         self._counts.add_waiting(lane, -taken, weight)
         self._counts.add_dispatched(taken, weight)
         return taken
+
+    def dispatch_followers(self, worker: Worker, tasks: list[Task]) -> None:
+        """Dispatch blocked tasks behind the tasks of the last `dispatch` whose results they read (`followers.py`)."""
+        outgoing = self._outbox.dispatch_batch(worker)
+        now = self._clock.now
+        begin = 0
+        for end, task in enumerate(tasks, 1):
+            task.transition(READY)
+            task.since = now
+            if end == len(tasks) or tasks[end].function is not task.function:
+                self._send_function(worker, task.function)
+                self._dispatch_tasks(worker, task.function, tasks[begin:end], outgoing)
+                begin = end
+        worker.sent_tasks += len(tasks)
+        self._counts.add_dispatched(len(tasks), 1)
+        self.kept = []
+
+    def _send_function(self, worker: Worker, function: Function) -> None:
+        if function not in worker.functions:
+            worker.functions.add(function)
+            self._outbox.add(
+                effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
+            )
 
     def _dispatch_requeued(
         self, worker: Worker, lane: Lane, function: Function, count: int, outgoing: effects.Dispatch
@@ -97,6 +118,8 @@ class DispatchWriter:
                     outgoing.row_options[row] = special
                 if options.name:
                     outgoing.names[row] = options.name
+            if task.keep:
+                self.kept.append(task)
             if task.inputs:
                 deliver_inputs(task, worker, row, outgoing, self._agents, self._outbox)
             elif task.is_large:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
+from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
@@ -181,6 +182,8 @@ class Dispatcher:
                 worker.heard_at = self._clock.now
             taken = self._writer.dispatch(worker, lane, function, count)
             self._filling[worker.profile] = worker
+            if self._writer.kept:
+                self._writer.dispatch_followers(worker, followers_of(self._writer.kept, worker, queue_size))
             if len(lanes) > 1:
                 # Bounded: workers report any run time, and each pass of a lane in debt is a turn of this loop.
                 turn_ns = min(taken * options.weight * function.mean_ns, MAX_TURN_NS)

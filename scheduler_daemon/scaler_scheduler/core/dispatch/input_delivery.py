@@ -44,6 +44,10 @@ def deliver_inputs(
     task.reads_files = False
     for stored in task.inputs:
         outgoing.inputs.append(stored.id)
+        if stored.producer is not None:
+            outgoing.input_sources.append(effects.INPUT_OF_ROW_BEFORE)
+            outgoing.inline_sizes.append(0)
+            continue
         copies = stored.copies
         is_there = copies is not None and worker in copies.workers
         if not task.is_large and not is_there and is_inlined(stored):

@@ -148,7 +148,7 @@ class PeerLoss:
         self._tables.objects.remove_worker(worker)
         names = set(running)
         intents: dict[Task, int] = {}
-        for task in sorted(worker.tasks.values(), key=_serial):
+        for task in reversed(list(worker.tasks.values())):  # a task before the tasks whose results it reads
             name = (task.client.incarnation, task.id, task.attempt)
             if task.intent and name in names:
                 intents[task] = task.intent

@@ -102,6 +102,7 @@ class Welcomes:
             kinds=event.kinds,
             deadline=now + self._limits.worker_timeout_seconds,
             user=event.user,
+            takes_followers=event.takes_followers,
         )
         worker.language, worker.version = event.language, event.version
         if known is not None:

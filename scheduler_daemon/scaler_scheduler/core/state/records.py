@@ -497,6 +497,7 @@ class Worker:
         "sent_tasks",
         "silent_checks",
         "suspended",
+        "takes_followers",
         "tasks",
         "unclaimed",
         "usage",
@@ -517,6 +518,7 @@ class Worker:
         kinds: Kinds,
         deadline: float,
         user: str = "",
+        takes_followers: bool = False,
     ) -> None:
         self.incarnation = incarnation
         self.agent = agent
@@ -528,6 +530,8 @@ class Worker:
         self.user = user
         self.kinds = kinds
         self.profile: WorkerProfile = (capabilities, kinds)
+        self.takes_followers = takes_followers
+        """Whether it takes rows that read results of rows before them in the same Dispatch."""
         self.deadline = deadline
         """When its lease runs out, in seconds of the monotonic clock."""
         self.tasks: dict[int, Task] = {}
