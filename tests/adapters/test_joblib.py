@@ -34,6 +34,16 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 FOREVER = 600.0
 
 
+def test_futures_stand_for_their_results(backend: None, client: Client) -> None:
+    done, large = client.submit(operator.add, 1, 2), client.submit(bytes, 100_000)
+    assert done.result(60) == 3
+    calls = [delayed(operator.add)(client.submit(operator.neg, number), done) for number in range(20)]
+    assert Parallel()(calls) == [3 - number for number in range(20)]
+    assert Parallel()(delayed(len)(each) for each in (large, [done, large], {"k": large})) == [100_000, 2, 1]
+    with pytest.raises(ZeroDivisionError):
+        Parallel()([delayed(operator.add)(client.submit(operator.truediv, 1, 0), 1)])
+
+
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> None:
     register_joblib()

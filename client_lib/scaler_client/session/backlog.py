@@ -41,7 +41,7 @@ class Backlog:
         """Exactly the tasks below this id were sent since the client's start."""
         self._dropped: set[int] = set()
         """Waiting tasks that must not be sent. Their rows are removed when their batch is used next."""
-        self._keep_earlier: list[int] = []
+        self._keep_earlier: dict[int, None] = {}
         """What batches without a row left were to keep: the next batch says it."""
 
     @property
@@ -170,12 +170,11 @@ class Backlog:
 
     def keep_with_next(self, ids: Sequence[int]) -> None:
         """Have the results of these tasks kept by the next batch: their own batch has no row left."""
-        self._keep_earlier += ids
+        self._keep_earlier.update(dict.fromkeys(ids))
 
     def drop_keep(self, task_id: int) -> None:
         """Do not have this result kept: nobody reads it any more."""
-        if self._keep_earlier:
-            self._keep_earlier = [each for each in self._keep_earlier if each != task_id]
+        self._keep_earlier.pop(task_id, None)
 
     def drop(self, task_id: int) -> None:
         """Drop a task that was not sent."""

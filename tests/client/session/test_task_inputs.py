@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import pytest
 from tests.client.session.stand_ins import (
     UNLIMITED,
     SinkRecorder,
@@ -195,3 +197,46 @@ def test_a_result_that_waits_for_credit_after_a_second_join_is_forgotten() -> No
     session.forget_object(first.stored)
     session.handle(messages.Credit(UNLIMITED), 0.0)
     assert rows(sent_without_functions(session)) == [([2], [1], [], []), messages.ForgetObjects([1])]
+
+
+@pytest.mark.parametrize("credit", [1, UNLIMITED])
+@pytest.mark.parametrize("end", ["cancel", "drop"])
+def test_a_long_chain_is_linear_work(credit: int, end: str) -> None:
+    steps = [steps_of_chain(count, credit, end) for count in (300, 1200)]
+    assert steps[1] < 5 * steps[0]  # four times as many links
+
+
+def steps_of_chain(count: int, credit: int, end: str) -> int:
+    """Return how many lines run to submit a chain, to cancel or drop its middle, and to get its answers."""
+    steps = 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        session = joined_session(credit=credit)
+        sinks = [submitted(session)]
+        sent_without_functions(session)
+        for _ in range(count - 1):
+            sinks.append(submitted(session, sinks[-1]))
+        sent_without_functions(session)
+        for sink in sinks[count // 4 : count // 2]:
+            if end == "cancel":
+                session.cancel([sink.task_id], lambda: None)
+            else:
+                session.forget_object(sink.stored)
+        sent_without_functions(session)
+        session.handle(messages.Credit(UNLIMITED), 0.0)
+        sent_without_functions(session)
+        ids = [sink.task_id for sink in sinks]
+        session.handle(messages.Resolved(ids, [Outcome.VALUE] * count, [b"v"] * count), 0.0)
+        for sink in sinks:
+            session.forget_object(sink.stored)
+        sent_without_functions(session)
+    finally:
+        sys.settrace(before)
+    return steps
