@@ -123,6 +123,9 @@ struct Heartbeat {
   workers @3 :List(WorkerHeartbeat);  # of a host agent: its living workers; the heartbeat renews their leases too
   lagMicroseconds @4 :UInt64;       # time from the last heartbeat that was echoed to its echo; 0: no echo yet
   isRetiring @5 :Bool;              # of a host agent: it is about to end; its workers finish their running tasks and get no new tasks
+  memoryBytes @6 :UInt64;           # of a host agent: its host's objects and large results in memory
+  diskBytes @7 :UInt64;             # of a host agent: those that it has spilled to disk
+  movedBytes @8 :UInt64;            # of a host agent: written to disk and mapped from disk since it started
 }
 
 struct WorkerHeartbeat {
@@ -462,6 +465,9 @@ struct AgentColumns {
   cpuMilliseconds @7 :List(UInt64);
   lagMicroseconds @8 :List(UInt64); # from a heartbeat to its echo, measured by the agent
   lastHeartbeatMilliseconds @9 :List(UInt64);  # the scheduler's uptime at its last heartbeat, the source of all figures of its host
+  memoryBytes @10 :List(UInt64);    # objects and large results of its host that are in memory
+  diskBytes @11 :List(UInt64);      # those that were spilled to disk
+  movedBytes @12 :List(UInt64);     # written to disk and mapped from disk since the agent started
 }
 
 struct ClientColumns {

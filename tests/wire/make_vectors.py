@@ -349,6 +349,7 @@ CASES: list[Any] = [
             {"incarnation": WORKER + 1, "residentBytes": 0, "cpuMilliseconds": 0},
         ],
         "lagMicroseconds": 350, "isRetiring": True,
+        "memoryBytes": 1 << 34, "diskBytes": 1 << 41, "movedBytes": 1 << 42,
     }, []),
     ("shutdown", "shutdown", None, []),
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
@@ -395,6 +396,7 @@ CASES: list[Any] = [
             "incarnations": [AGENT], "names": [0], "hosts": [0], "pids": [814], "languages": [3], "versions": [4],
             "residentBytes": [50 << 20], "cpuMilliseconds": [1500], "lagMicroseconds": [350],
             "lastHeartbeatMilliseconds": [86399000],
+            "memoryBytes": [1 << 34], "diskBytes": [1 << 41], "movedBytes": [1 << 42],
         },
         "clientColumns": {
             "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "notWaiting": [3], "objects": [1],

@@ -67,7 +67,7 @@ def test_snapshot_with_peers(core: Core) -> None:
     core.client(C, 11)
     core.client(C2, 12, worker=22)
     core.now += 5
-    core.feed(events.Heartbeat(A, 1, [22], (1000, 50), 350, [((1 << 64) - 1, 70)]))
+    core.feed(events.Heartbeat(A, 1, [22], (1000, 50), 350, [((1 << 64) - 1, 70)], values=(8, 16, 24)))
     core.take()
     snapshot = taken(core)
     assert (snapshot.workers, snapshot.agents, snapshot.clients) == (2, 1, 2)
@@ -82,6 +82,7 @@ def test_snapshot_with_peers(core: Core) -> None:
     assert (agents.incarnations, agents.names, agents.hosts, agents.pids) == ([33], ["name"], ["host"], [4711])
     assert (agents.resident_bytes, agents.cpu_milliseconds, agents.lag_microseconds) == ([1000], [50], [350])
     assert agents.last_heartbeat_milliseconds == [15000]
+    assert (agents.memory_bytes, agents.disk_bytes, agents.moved_bytes) == ([8], [16], [24])
     assert (clients.incarnations, clients.workers) == ([11, 12], [0, 22])
 
 

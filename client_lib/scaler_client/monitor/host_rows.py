@@ -21,6 +21,12 @@ class HostRow:
     resident_bytes: int = 0
     lag_seconds: float = 0.0
     """The longest lag among the host's agents."""
+    memory_bytes: int = 0
+    """Objects and large results in memory."""
+    disk_bytes: int = 0
+    """Objects and large results on disk."""
+    moved_bytes: int = 0
+    """Written to disk and mapped from disk since the start of the agents."""
 
     def add(self, other: HostRow) -> None:
         self.agents += other.agents
@@ -28,6 +34,9 @@ class HostRow:
         self.cpu_percent += other.cpu_percent
         self.resident_bytes += other.resident_bytes
         self.lag_seconds = max(self.lag_seconds, other.lag_seconds)
+        self.memory_bytes += other.memory_bytes
+        self.disk_bytes += other.disk_bytes
+        self.moved_bytes += other.moved_bytes
 
 
 def host_rows(view: SnapshotView) -> dict[str, HostRow]:
@@ -35,6 +44,7 @@ def host_rows(view: SnapshotView) -> dict[str, HostRow]:
     found: dict[str, HostRow] = {}
     for agent in view.agents:
         row = HostRow(1, 0, agent.cpu_percent, agent.resident_bytes, agent.lag_seconds)
+        row.memory_bytes, row.disk_bytes, row.moved_bytes = agent.memory_bytes, agent.disk_bytes, agent.moved_bytes
         found.setdefault(agent.host, HostRow()).add(row)
     for worker in view.workers:
         found.setdefault(worker.host, HostRow()).add(HostRow(0, 1, worker.cpu_percent, worker.resident_bytes))

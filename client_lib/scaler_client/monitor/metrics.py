@@ -276,3 +276,13 @@ def _hosts(view: SnapshotView) -> Iterator[Metric]:
     yield _gauges("scaler_host_resident_memory_bytes", resident, "host", sizes)
     lag = "Time from a heartbeat of a host's agent to its echo, the longest of its agents."
     yield _gauges("scaler_host_lag_seconds", lag, "host", {host: row.lag_seconds for host, row in rows.items()})
+    held = "Objects and large results that a host has in memory."
+    yield _gauges(
+        "scaler_host_object_memory_bytes", held, "host", {host: row.memory_bytes for host, row in rows.items()}
+    )
+    spilled = "Objects and large results that a host has on disk."
+    yield _gauges("scaler_host_spilled_bytes", spilled, "host", {host: row.disk_bytes for host, row in rows.items()})
+    moved = "Bytes of objects and large results that a host has written to disk and mapped from disk."
+    yield _counters(
+        "scaler_host_spill_moved_bytes", moved, "host", {host: row.moved_bytes for host, row in rows.items()}
+    )

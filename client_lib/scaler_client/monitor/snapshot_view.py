@@ -63,6 +63,12 @@ class AgentRow:
     silent_seconds: float
     """Time since its last heartbeat."""
     workers: int
+    memory_bytes: int
+    """The objects and large results of its host that are in memory."""
+    disk_bytes: int
+    """Those that were spilled to disk."""
+    moved_bytes: int
+    """Written to disk and mapped from disk since the agent's start."""
 
 
 @dataclass(frozen=True)
@@ -285,6 +291,9 @@ def _agent_rows(snapshot: Snapshot, usages: CpuUsages) -> list[AgentRow]:
             lag_seconds=columns.lag_microseconds[row] / 1e6,
             silent_seconds=max(0.0, snapshot.uptime_seconds - columns.last_heartbeat_milliseconds[row] / 1000),
             workers=workers.get(incarnation, 0),
+            memory_bytes=columns.memory_bytes[row],
+            disk_bytes=columns.disk_bytes[row],
+            moved_bytes=columns.moved_bytes[row],
         )
         for row, incarnation in enumerate(columns.incarnations)
     ]

@@ -141,6 +141,9 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
     heartbeat.cpuMilliseconds = message.cpu_milliseconds
     heartbeat.lagMicroseconds = message.lag_microseconds
     heartbeat.isRetiring = message.is_retiring
+    heartbeat.memoryBytes = message.memory_bytes
+    heartbeat.diskBytes = message.disk_bytes
+    heartbeat.movedBytes = message.moved_bytes
     workers = heartbeat.init("workers", len(message.workers))
     for entry, worker in zip(workers, message.workers):
         entry.incarnation = worker.incarnation

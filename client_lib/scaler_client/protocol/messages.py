@@ -139,6 +139,9 @@ class Heartbeat:
     workers: list[WorkerHeartbeat] = field(default_factory=list)
     lag_microseconds: int = 0
     is_retiring: bool = False
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    moved_bytes: int = 0
 
 
 @dataclass

@@ -159,6 +159,9 @@ class AgentColumns:
     cpu_milliseconds: list[int] = field(default_factory=list)
     lag_microseconds: list[int] = field(default_factory=list)
     last_heartbeat_milliseconds: list[int] = field(default_factory=list)
+    memory_bytes: list[int] = field(default_factory=list)
+    disk_bytes: list[int] = field(default_factory=list)
+    moved_bytes: list[int] = field(default_factory=list)
 
 
 @dataclass

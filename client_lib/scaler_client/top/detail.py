@@ -82,6 +82,8 @@ def _agent(agent: AgentRow | None, row: WorkerRow) -> list[tuple[str, str]]:
         ("lag", duration(agent.lag_seconds)),
         ("heard", f"{duration(agent.silent_seconds)} ago"),
         ("workers", str(agent.workers)),
+        ("values", f"{size(agent.memory_bytes)} in memory, {size(agent.disk_bytes)} on disk"),
+        ("moved", f"{size(agent.moved_bytes)} to and from disk"),
     ]
 
 

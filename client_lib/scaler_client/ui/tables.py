@@ -60,6 +60,11 @@ def snapshot_message(view: SnapshotView) -> Message:
             "tasks": snapshot.waiting_bytes,
             "objects": snapshot.object_bytes,
         },
+        "values": {
+            "memory": sum(row.memory_bytes for row in view.agents),
+            "disk": sum(row.disk_bytes for row in view.agents),
+            "moved": sum(row.moved_bytes for row in view.agents),
+        },
         "deaths": [[cause, total] for cause, total in sorted(snapshot.deaths.items())],
         "retries": snapshot.retries,
         "dispatch_latencies": snapshot.dispatch_latencies,
@@ -152,6 +157,9 @@ def agents_message(view: SnapshotView) -> Message:
             "lag": [row.lag_seconds for row in rows],
             "silent": [_rounded(row.silent_seconds) for row in rows],
             "workers": [row.workers for row in rows],
+            "memory": [row.memory_bytes for row in rows],
+            "disk": [row.disk_bytes for row in rows],
+            "moved": [row.moved_bytes for row in rows],
         },
     )
 

@@ -209,10 +209,11 @@ class Heartbeat(Event):
 
     `workers` are the workers whose leases a host agent renews in addition to its own. `usage` has the sender's resident
     bytes and milliseconds of processor time, and `usages` those of each of these workers. `is_retiring`: the agent is
-    about to end; its workers finish running tasks and get no new ones.
+    about to end; its workers finish running tasks and get no new ones. `values` has the bytes of the agent's host in
+    memory, on disk, and moved between them.
     """
 
-    __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "workers")
+    __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "values", "workers")
     kind = HEARTBEAT
 
     def __init__(
@@ -224,6 +225,7 @@ class Heartbeat(Event):
         lag_microseconds: int = 0,
         usages: Sequence[tuple[int, int]] = (),
         is_retiring: bool = False,
+        values: tuple[int, int, int] = (0, 0, 0),
     ) -> None:
         self.route = route
         self.sequence = sequence
@@ -232,6 +234,7 @@ class Heartbeat(Event):
         self.lag_microseconds = lag_microseconds
         self.usages = usages
         self.is_retiring = is_retiring
+        self.values = values
 
 
 class Function(Event):

@@ -174,6 +174,7 @@ def agent_columns(table: AgentTable, texts: TextTable, started: float) -> list[C
         (WIDE, compacted([agent.usage[1] for agent in agents])),
         (WIDE, compacted([agent.lag_us for agent in agents])),
         (WIDE, compacted([max(0, int((agent.last_heartbeat_at - started) * 1000)) for agent in agents])),
+        *((WIDE, compacted([agent.values[place] for agent in agents])) for place in range(3)),
     ]
 
 

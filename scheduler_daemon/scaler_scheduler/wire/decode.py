@@ -198,7 +198,10 @@ def _heartbeat(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
             usages.append((worker.resident_bytes, worker.cpu_milliseconds))
     usage = heartbeat.resident_bytes, heartbeat.cpu_milliseconds
     lag_microseconds, is_retiring = heartbeat.lag_microseconds, heartbeat.is_retiring
-    return events.Heartbeat(route, heartbeat.sequence, incarnations, usage, lag_microseconds, usages, is_retiring)
+    values = heartbeat.memory_bytes, heartbeat.disk_bytes, heartbeat.moved_bytes
+    return events.Heartbeat(
+        route, heartbeat.sequence, incarnations, usage, lag_microseconds, usages, is_retiring, values
+    )
 
 
 def _function(route: bytes, message: Any, frames: list[bytes]) -> events.Event:

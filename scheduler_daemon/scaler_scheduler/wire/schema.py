@@ -725,7 +725,7 @@ _Goodbye_list_item_type = _StructItemType(Goodbye)
 @Heartbeat.__extend__
 class Heartbeat(_Struct):
     __capnpy_id__ = 0xeba354bb328ef745
-    __static_data_size__ = 5
+    __static_data_size__ = 8
     __static_ptrs_size__ = 1
     
     
@@ -784,21 +784,48 @@ class Heartbeat(_Struct):
             value = value ^ False
         return value
     
+    @property
+    def memory_bytes(self):
+        # no union check
+        value = self._read_primitive(40, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def disk_bytes(self):
+        # no union check
+        value = self._read_primitive(48, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def moved_bytes(self):
+        # no union check
+        value = self._read_primitive(56, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False):
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(48)
+        pos = builder.allocate(72)
         builder.write_uint64(pos + 0, sequence)
         builder.write_uint64(pos + 8, resident_bytes)
         builder.write_uint64(pos + 16, cpu_milliseconds)
-        builder.copy_from_list(pos + 40, _WorkerHeartbeat_list_item_type, workers)
+        builder.copy_from_list(pos + 64, _WorkerHeartbeat_list_item_type, workers)
         builder.write_uint64(pos + 24, lag_microseconds)
         builder.write_bool(32, 0, is_retiring)
+        builder.write_uint64(pos + 40, memory_bytes)
+        builder.write_uint64(pos + 48, disk_bytes)
+        builder.write_uint64(pos + 56, moved_bytes)
         return builder.as_string()
     
-    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False):
-        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring)
-        self._init_from_buffer(_buf, 0, 5, 1)
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes)
+        self._init_from_buffer(_buf, 0, 8, 1)
     
     def shortrepr(self):
         parts = []
@@ -808,6 +835,9 @@ class Heartbeat(_Struct):
         if self.has_workers(): parts.append("workers = %s" % self.get_workers().shortrepr())
         parts.append("lagMicroseconds = %s" % self.lag_microseconds)
         parts.append("isRetiring = %s" % str(self.is_retiring).lower())
+        parts.append("memoryBytes = %s" % self.memory_bytes)
+        parts.append("diskBytes = %s" % self.disk_bytes)
+        parts.append("movedBytes = %s" % self.moved_bytes)
         return "(%s)" % ", ".join(parts)
 
 _Heartbeat_list_item_type = _StructItemType(Heartbeat)
@@ -6822,7 +6852,7 @@ _WorkerColumns_list_item_type = _StructItemType(WorkerColumns)
 class AgentColumns(_Struct):
     __capnpy_id__ = 0x893b63319b442fca
     __static_data_size__ = 0
-    __static_ptrs_size__ = 10
+    __static_ptrs_size__ = 13
     
     
     @property
@@ -6975,10 +7005,55 @@ class AgentColumns(_Struct):
         ptr = self._read_fast_ptr(72)
         return ptr != 0
     
+    @property
+    def memory_bytes(self):
+        # no union check
+        return self._read_list(80, _PrimitiveItemType(_Types.uint64))
+    
+    def get_memory_bytes(self):
+        res = self.memory_bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_memory_bytes(self):
+        ptr = self._read_fast_ptr(80)
+        return ptr != 0
+    
+    @property
+    def disk_bytes(self):
+        # no union check
+        return self._read_list(88, _PrimitiveItemType(_Types.uint64))
+    
+    def get_disk_bytes(self):
+        res = self.disk_bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_disk_bytes(self):
+        ptr = self._read_fast_ptr(88)
+        return ptr != 0
+    
+    @property
+    def moved_bytes(self):
+        # no union check
+        return self._read_list(96, _PrimitiveItemType(_Types.uint64))
+    
+    def get_moved_bytes(self):
+        res = self.moved_bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_moved_bytes(self):
+        ptr = self._read_fast_ptr(96)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None):
+    def __new(incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None, memory_bytes=None, disk_bytes=None, moved_bytes=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(80)
+        pos = builder.allocate(104)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), hosts)
@@ -6989,11 +7064,14 @@ class AgentColumns(_Struct):
         builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint64), cpu_milliseconds)
         builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint64), lag_microseconds)
         builder.copy_from_list(pos + 72, _PrimitiveItemType(_Types.uint64), last_heartbeat_milliseconds)
+        builder.copy_from_list(pos + 80, _PrimitiveItemType(_Types.uint64), memory_bytes)
+        builder.copy_from_list(pos + 88, _PrimitiveItemType(_Types.uint64), disk_bytes)
+        builder.copy_from_list(pos + 96, _PrimitiveItemType(_Types.uint64), moved_bytes)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None):
-        _buf = AgentColumns.__new(incarnations, names, hosts, pids, languages, versions, resident_bytes, cpu_milliseconds, lag_microseconds, last_heartbeat_milliseconds)
-        self._init_from_buffer(_buf, 0, 0, 10)
+    def __init__(self, incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None, memory_bytes=None, disk_bytes=None, moved_bytes=None):
+        _buf = AgentColumns.__new(incarnations, names, hosts, pids, languages, versions, resident_bytes, cpu_milliseconds, lag_microseconds, last_heartbeat_milliseconds, memory_bytes, disk_bytes, moved_bytes)
+        self._init_from_buffer(_buf, 0, 0, 13)
     
     def shortrepr(self):
         parts = []
@@ -7007,6 +7085,9 @@ class AgentColumns(_Struct):
         if self.has_cpu_milliseconds(): parts.append("cpuMilliseconds = %s" % self.get_cpu_milliseconds().shortrepr())
         if self.has_lag_microseconds(): parts.append("lagMicroseconds = %s" % self.get_lag_microseconds().shortrepr())
         if self.has_last_heartbeat_milliseconds(): parts.append("lastHeartbeatMilliseconds = %s" % self.get_last_heartbeat_milliseconds().shortrepr())
+        if self.has_memory_bytes(): parts.append("memoryBytes = %s" % self.get_memory_bytes().shortrepr())
+        if self.has_disk_bytes(): parts.append("diskBytes = %s" % self.get_disk_bytes().shortrepr())
+        if self.has_moved_bytes(): parts.append("movedBytes = %s" % self.get_moved_bytes().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _AgentColumns_list_item_type = _StructItemType(AgentColumns)

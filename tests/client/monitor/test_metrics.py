@@ -95,6 +95,9 @@ def test_metrics_of_a_full_snapshot(reader: MonitorReader) -> None:
         'scaler_host_workers{host="node-8"}': 1,
         'scaler_host_resident_memory_bytes{host="node-7"}': 2024 + (3 << 20),
         'scaler_host_lag_seconds{host="node-7"}': 0.00035,
+        'scaler_host_object_memory_bytes{host="node-7"}': 1 << 20,
+        'scaler_host_spilled_bytes{host="node-7"}': 1 << 21,
+        'scaler_host_spill_moved_bytes_total{host="node-7"}': 1 << 22,
     }
     assert {name: found.get(name) for name in expected} == expected
     assert 'version="1.0.0"' in next(name for name in found if name.startswith("scaler_scheduler_info"))

@@ -46,7 +46,7 @@ from ..fork_server.process_events import ProcessStarted
 from ..fork_server.process_usage import process_usage, resident_bytes
 from ..fork_server.state_page import StatePage
 from ..fork_server.worker_settings import WorkerSettings
-from ..objects.host_storage import HostStorage, NoRoomError
+from ..objects.host_storage import HostStorage, NoRoomError, Usage
 from ..objects.spiller import SpillerThread
 from .data_server import DataAddressError, DataServer
 from .data_sources import DataSources, PartFiles
@@ -411,7 +411,9 @@ class _Agent:
             usage = process_usage(pid)
             workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
         figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
-        self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring))
+        used = self._storage.usage() or Usage(0, 0)
+        values = used.memory_bytes, used.disk_bytes, used.written_bytes + used.read_bytes
+        self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring, *values))
 
     def _measure(self, effect: MeasureMemory) -> None:
         shared = self._storage.bytes_in_use()

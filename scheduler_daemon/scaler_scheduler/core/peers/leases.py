@@ -56,6 +56,7 @@ class Leases:
             agent.last_heartbeat_at = now
             agent.usage = event.usage
             agent.lag_us = event.lag_microseconds
+            agent.values = event.values
             for row, incarnation in enumerate(event.workers):
                 named = tables.workers.find(incarnation)
                 if named is not None and named.agent == agent.incarnation:

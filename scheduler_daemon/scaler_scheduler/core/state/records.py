@@ -634,6 +634,7 @@ class Agent:
         "route",
         "usage",
         "user",
+        "values",
         "version",
     )
 
@@ -659,6 +660,8 @@ class Agent:
         self.usage = (0, 0)
         """Resident bytes, and milliseconds of processor time, of the agent's own process, from its last heartbeat."""
         self.lag_us = 0
+        self.values = (0, 0, 0)
+        """The bytes of its host's objects and large results in memory, on disk, and moved between them."""
         """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
         self.last_heartbeat_at = 0.0
         """When its last heartbeat came, or its hello if there was none, in seconds of the monotonic clock."""
