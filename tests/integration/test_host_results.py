@@ -143,7 +143,7 @@ def test_a_chain_stays_on_one_host(tmp_path: Path) -> None:
         wait_until(lambda: object_files(clusters) == [], what="unneeded results are removed from memory")
 
 
-def test_a_result_read_on_both_hosts_is_fetched_once(tmp_path: Path) -> None:
+def test_a_result_read_on_both_hosts_goes_there_once(tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     with two_hosts(tmp_path, 1) as (daemon, clusters, client):
         graph = {"a": (make, log), "b": (add_one, log, "a"), "c": (meet, log, "b"), "d": (meet, log, "b")}
@@ -153,7 +153,8 @@ def test_a_result_read_on_both_hosts_is_fetched_once(tmp_path: Path) -> None:
         }
         assert [rest for _, *rest in results.values()] == [[SIZE // 8, False]] * 2
         with monitor(daemon.monitor_address) as watch:
-            assert watch.next().sent.get("fetch_objects") == 1
+            sent = watch.next().sent
+            assert sent.get("transfer_object") == 1 and not sent.get("fetch_objects") and not sent.get("object")
         wait_until(lambda: object_files(clusters) == [])
 
 

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import (
+    DataAddress,
     ForgetObjects,
     Heartbeat,
     Hello,
     Message,
+    NoObject,
     Object,
+    ObjectChunk,
     Payload,
     Role,
     WorkerHeartbeat,
 )
 from scaler_client.protocol.wire import decode, encode
 from scaler_worker.agent.effects import (
+    AskSource,
+    CloseSource,
+    DropPart,
     Effect,
     Exit,
+    FinishFile,
     Log,
     MarkObjectLost,
     MeasureMemory,
@@ -33,6 +42,7 @@ from scaler_worker.agent.effects import (
     SignalWorker,
     StartWorker,
     WriteObject,
+    WritePart,
 )
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import ProcessEnded
@@ -74,7 +84,12 @@ class AgentHost:
         """The latency of all connections of this host, relative to the network's."""
         self.link = world.network.open(name, self._arrived, self.latency_factor)
         self.link.reconnected = self._reconnected
-        hello = Hello(Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name)
+        # Most hosts have a data address. No random number is drawn for it.
+        address = f"sim://{self.incarnation}" if self.incarnation % 4 else ""
+        self.data = DataAddress(address, "", str(self.incarnation))
+        self._parts: dict[ObjectName, bytearray] = {}
+        """Files that come from other hosts."""
+        hello = Hello(Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name, data=self.data)
         self._fetched: deque[ObjectName] = deque()
         """Objects that the scheduler has asked for and that were not sent yet."""
         self.names = [f"{name}-{number}" for number in range(workers)]
@@ -93,6 +108,9 @@ class AgentHost:
             self.page.read,
             is_sending=lambda: bool(self._fetched),
             list_files=self.files.names,
+            has_file=lambda name: (
+                isinstance(self.files.find(name), Sequence) and type(self.files.find(name)) is not str
+            ),
         )
         self.session = AgentSession(hello, settings, access, now)
         self._chance: random.Random = world.chance
@@ -292,6 +310,52 @@ class AgentHost:
             self._send(Object(object_id, list(found), client))
         self._tick()
 
+    # ----------------------------------------------------------------------------------------------- files from hosts
+
+    def _ask_source(self, ask: AskSource) -> None:
+        chance = self._chance
+        source = next((host for host in self.world.living_hosts() if host.data == ask.source), None)
+        if source is None or (source.incarnation ^ self.incarnation) % 8 == 1 or chance.random() < 0.01:
+            self.world.trace.count("chunks that nobody answers")
+            return
+        delay = self.world.plan.link_faults.latency * chance.uniform(0.5, 2.0)
+        self.world.clock.after(delay, lambda: source.process.later(0.0, lambda: source._serve(ask, self)))
+
+    def _serve(self, ask: AskSource, asker: AgentHost) -> None:
+        """Answer another host that asks for a chunk."""
+        request = ask.message
+        found = self.files.find((request.client, request.id))
+        answer: Message = NoObject(request.client, request.id, "there is no such file")
+        if found is not None and not isinstance(found, str):
+            file = pickle.dumps([bytes(frame) for frame in found])
+            part = file[request.offset : request.offset + request.bytes]
+            answer = ObjectChunk(request.client, request.id, request.offset, len(file), part)
+        delay = self.world.plan.link_faults.latency * self._chance.uniform(0.5, 2.0)
+        self.world.clock.after(delay, lambda: asker.process.later(0.0, lambda: asker._answered(ask.source, answer)))
+
+    def _answered(self, source: DataAddress, answer: Message) -> None:
+        self._do(self.session.data_received(source, answer, self.world.clock.now))
+        self._tick()
+
+    def _write_part(self, write: WritePart) -> None:
+        if not self.has_space():
+            self._parts.pop(write.name, None)
+            self._do(self.session.part_failed(write.name, NO_SPACE))
+            return
+        part = self._parts.setdefault(write.name, bytearray())
+        part[len(part) :] = bytes(max(0, write.offset - len(part)))
+        part[write.offset : write.offset + len(write.payload)] = write.payload
+
+    def _finish_file(self, finish: FinishFile) -> None:
+        answer = finish.answer
+        if finish.name in self._parts:
+            self.world.trace.count("files from host to host")
+            self.files.write(finish.name, pickle.loads(self._parts.pop(finish.name)))
+        else:
+            answer = replace(answer, error="a part of it could not be written")
+        self._send(answer)
+        self.world.reached("a result is fetched", self)
+
     def _exit(self, effect: Exit) -> None:
         self.world.trace.note(self.name, "exits", str(effect.status))
         for worker in list(self.workers.values()):
@@ -318,6 +382,11 @@ class AgentHost:
         MarkObjectLost: lambda self, effect: self.files.write(effect.name, effect.reason),
         RemoveObjects: _remove_objects,
         SendObjects: _send_objects,
+        AskSource: _ask_source,
+        CloseSource: lambda self, effect: None,
+        WritePart: _write_part,
+        FinishFile: _finish_file,
+        DropPart: lambda self, effect: self._parts.pop(effect.name, None),
         Log: _log,
         Exit: _exit,
     }

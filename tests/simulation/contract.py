@@ -91,6 +91,10 @@ class Contract:
             self._worker_died(event)
         elif isinstance(event, events.Hello):
             self._hello(event)
+        elif isinstance(event, events.Transferred):
+            agent = self._agents.get(event.route)
+            if agent is not None and not event.error:
+                self._objects.transferred((event.client, event.id), agent.incarnation)
         elif isinstance(event, (events.Object, events.ForgetObjects)):
             agent = self._agents.get(event.route)
             if agent is None:

@@ -23,8 +23,9 @@ from scaler_scheduler.core.completion import (
     results,
     suspension,
     task_end,
+    transfer_end,
 )
-from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher, followers
+from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher, followers, transfers
 from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.daemon import client_files
@@ -307,11 +308,27 @@ MUTATIONS = (
     ),
     Mutation(
         "send readers to files of other hosts",
-        dispatcher, "_is_home", "stored.home.incarnation == worker.agent", "True",
+        records.StoredObject, "is_on", "self.home.incarnation == agent", "True",
+    ),
+    Mutation(
+        "leave readers blocked when their transfer has failed",
+        transfer_end.TransferEnd, "_give_up", "self._dispatcher.fetch(stored)", "pass",
+    ),
+    Mutation(
+        "leave readers blocked when the file has come from another host",
+        transfer_end.TransferEnd, "transferred", "self._graphs.object_available(stored)", "pass",
+    ),
+    Mutation(
+        "keep the place of a transfer that has ended",
+        transfers.Transfers, "end", "_count(self._outgoing, transfer.source, -1)", "pass",
+    ),
+    Mutation(
+        "let a file from another host stay when nobody needs it",
+        transfers.Transfers, "_start", "copies.stale_agents.add(transfer.target)", "pass",
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",
-        welcome.Welcomes, "welcome_agent", "stored.is_being_fetched", "False",
+        welcome.Welcomes, "welcome_agent", "stored.fetched_from is agent", "False",
     ),
     Mutation(
         "leave the files that an agent names when it joins again",

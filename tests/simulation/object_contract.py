@@ -23,9 +23,9 @@ class ObjectContract:
         """How many open tasks read an object."""
         self._referred: set[TaskId] = set()
         """Objects that a client has sent, or whose task it has submitted, and that it has not forgotten."""
-        self._homes: dict[TaskId, int] = {}
-        """Kept results that only the host of this agent has."""
-        self._copied: dict[TaskId, int] = {}
+        self._homes: dict[TaskId, set[int]] = {}
+        """Kept results that only the hosts of these agents have."""
+        self._copied: dict[TaskId, set[int]] = {}
         """Kept results that were fetched."""
         self._lost: set[TaskId] = set()
         """Kept results that were lost with their host and not submitted again."""
@@ -78,27 +78,41 @@ class ObjectContract:
         """Note that a worker of this agent has written the task's result to a file. Returns whether it may count."""
         if self._keep.get(name) != events.KEEP_YES:
             return False
-        self._homes[name] = agent
+        self._homes[name] = {agent}
         return True
+
+    def transferred(self, name: TaskId, agent: int) -> None:
+        """Note that the agent has got the file from another one."""
+        for names in (self._homes, self._copied):
+            if name in names:
+                names[name].add(agent)
 
     def fetched(self, name: TaskId, agent: int) -> None:
         """Note that the agent sends the content of the file."""
-        if self._homes.get(name) == agent:
+        if agent in self._homes.get(name, ()):
             self._copied[name] = self._homes.pop(name)
 
     def missing(self, name: TaskId, agent: int) -> None:
         """Note that the agent does not have the file."""
-        if self._homes.get(name) == agent:
-            del self._homes[name]
-            self._lose(name)
+        hosts = self._homes.get(name, set())
+        if agent in hosts:
+            hosts.discard(agent)
+            if not hosts:
+                del self._homes[name]
+                self._lose(name)
+
+    def _hosts_of(self, name: TaskId) -> set[int]:
+        return self._homes.get(name, set()) | self._copied.get(name, set())
 
     def agents_gone(self, here: set[int]) -> int:
         """Note which agents are connected. Returns how many results are lost."""
-        lost = [name for name, agent in self._homes.items() if agent not in here]
+        for hosts in (*self._homes.values(), *self._copied.values()):
+            hosts &= here
+        lost = [name for name, hosts in self._homes.items() if not hosts]
         for name in lost:
             del self._homes[name]
             self._lose(name)
-        for name in [name for name, agent in self._copied.items() if agent not in here]:
+        for name in [name for name, hosts in self._copied.items() if not hosts]:
             del self._copied[name]
         return len(lost)
 
@@ -127,11 +141,13 @@ class ObjectContract:
             self._sent[effect.route].discard(name)
             if name in self._lost or name in self._anew:
                 continue  # no peer has it any more
-            if agent and not was_sent and agent not in (self._homes.get(name), self._copied.get(name)):
+            if agent and not was_sent and agent not in self._hosts_of(name):
                 continue  # a file of an attempt that does not count
             for names in (self._homes, self._copied):
-                if agent and names.get(name) == agent:
-                    del names[name]
+                if agent and agent in names.get(name, ()):
+                    names[name].discard(agent)
+                    if not names[name]:
+                        del names[name]
             _expect(not self._readers[name], "freed while a task reads it", name)
             _expect(name not in self._referred, "freed while its client refers to it", name)
 
@@ -156,7 +172,7 @@ class ObjectContract:
                 _expect(not is_shared, "is inside the row and a file", name, each)
                 continue
             if is_shared == effects.INPUT_IN_WORKER_FILE:
-                is_home = agent in (self._homes.get((name[0], each)), self._copied.get((name[0], each)))
+                is_home = agent in self._hosts_of((name[0], each))
                 _expect(is_home, "sent to read a file of another host", name, each)
                 continue
             route = agent_route if is_shared else worker

@@ -11,9 +11,10 @@ from unittest.mock import patch
 from scaler_client.api import map_run
 from scaler_client.pickling import call_rows
 from scaler_client.session import map_feed
-from scaler_scheduler.core.dispatch import credit, input_delivery
+from scaler_scheduler.core.dispatch import credit, input_delivery, transfers
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.wire import decode
+from scaler_worker.agent import downloads
 
 from . import faults, host_result_faults
 from .agent_host import AgentHost
@@ -94,6 +95,8 @@ class World:
             patch.multiple(input_delivery, **sizes),
             patch.object(decode, "SHARED_BYTES", 1),
             patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
+            patch.multiple(downloads, CHUNK_BYTES=100, FIRST_CHUNK_BYTES=20, CHUNKS_IN_FLIGHT=2),
+            patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, MAX_OUT_OF_ONE=1, WAITING_TASKS=2),
             # The order of a set must not depend on memory addresses.
             patch.object(records.Worker, "__hash__", lambda worker: hash(worker.incarnation)),
             patch.object(records.Agent, "__hash__", lambda agent: hash(agent.incarnation)),

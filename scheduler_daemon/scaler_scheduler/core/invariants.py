@@ -250,6 +250,11 @@ def _check_objects(tables: Tables) -> None:
             raise InvariantError(f"{name} is at agent {stored.home.incarnation}, which is gone")
         if stored.frames is not None and stored.blocked_tasks:
             raise InvariantError(f"{name} is here, and tasks wait for it")
+        hosts = set() if stored.copies is None else stored.copies.hosts
+        if (stored.home is not None and stored.home not in hosts) or (stored.home is None and hosts):
+            raise InvariantError(f"{name} is at {len(hosts)} hosts, and its home is another")
+        if stored.copies is not None and not hosts <= stored.copies.agents:
+            raise InvariantError(f"{name} is a file of a host that is not known to have it")
         for agent in stored.copies.agents | stored.copies.stale_agents if stored.copies is not None else ():
             if stored not in agent.objects:
                 raise InvariantError(f"{name} is at agent {agent.incarnation}, which does not know it")

@@ -17,6 +17,7 @@ from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.results import ResultHandler
 from scaler_scheduler.core.completion.suspension import resume_named, suspend_named
+from scaler_scheduler.core.completion.transfer_end import TransferEnd
 from scaler_scheduler.core.dispatch import work_stealing
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
@@ -79,6 +80,7 @@ class Scheduler:
         evacuation = Evacuation(core)
         self._graphs = graphs = Graphs(core, evacuation)
         self._host_results = host_results = HostResults(core, graphs)
+        self._transfer_end = transfer_end = TransferEnd(core, graphs, host_results)
         attempt_end = AttemptEnd(core, graphs)
         self._results_handler = ResultHandler(core, attempt_end, graphs, host_results)
         self._cancellation = cancellation = Cancellation(core, graphs, host_results, attempt_end)
@@ -95,7 +97,9 @@ class Scheduler:
             graphs=graphs,
             host_results=host_results,
             reattach=reattach,
+            transfer_end=transfer_end,
         )
+        self.transfers = core.transfers
         self.unschedulable = Unschedulable(core)
         self._slow_consumer = SlowConsumer(core)
         self._peers = Peers(core)
@@ -184,6 +188,7 @@ class Scheduler:
             self._leases.expire(now, self._lease_timer.stall_seconds())
             self._credits.update_all()
             self._cancellation.reassign_silent()
+            self._transfer_end.check(now)
             self.unschedulable.check(now)
             self._slow_consumer.check(now)
 
@@ -411,7 +416,9 @@ class Scheduler:
         self._peer_loss.worker_died(worker, event.cause, now=now, running=running, peak_bytes=event.peak_bytes)
 
     def _transferred(self, event: events.Transferred, now: float) -> None:
-        self._peers.agent(event.route)
+        agent = self._peers.agent(event.route)
+        if agent is not None:
+            self._transfer_end.transferred(agent, event)
 
     # ---------------------------------------------------------------------------------------------------------- clients
 

@@ -99,6 +99,9 @@ def plain(effect: Any) -> Sent:
         )
     if effect.kind == effects.FETCH_OBJECTS:
         return ("fetch objects", route, list(zip(effect.clients, effect.ids)))
+    if effect.kind == effects.TRANSFER_OBJECT:
+        data = effect.data.address, effect.data.key, effect.data.ticket
+        return ("transfer object", route, (effect.client, effect.id), effect.bytes, effect.source, data)
     if effect.kind == effects.SHUTDOWN:
         return ("shutdown", route)
     if effect.kind == effects.CREDIT:

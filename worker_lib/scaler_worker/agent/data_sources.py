@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -110,8 +111,15 @@ class PartFiles:
         """Write a part of a file.
 
         Raises:
-            OSError: it can't be written.
+            OSError: it can't be written. Nothing is left of the file.
         """
+        try:
+            self._write(name, offset, payload)
+        except OSError:
+            self.drop(name)
+            raise
+
+    def _write(self, name: ObjectName, offset: int, payload: Payload) -> None:
         descriptor = self._descriptors.get(name)
         if descriptor is None:
             flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | FLAGS
@@ -125,10 +133,12 @@ class PartFiles:
         """Give a file its name.
 
         Raises:
-            OSError: it can't be renamed.
+            OSError: it can't be renamed, or a part of it could not be written.
             ValueError: it is damaged.
         """
-        descriptor = self._descriptors.pop(name)
+        descriptor = self._descriptors.pop(name, None)
+        if descriptor is None:
+            raise FileNotFoundError(errno.ENOENT, "a part of it could not be written")
         try:
             finish_part(self._directory, name, descriptor)
         finally:

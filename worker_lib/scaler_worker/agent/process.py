@@ -492,7 +492,7 @@ class _Agent:
             self._parts.finish(finish.name)
             if not self._storage.adopt(finish.name):
                 self._disk.run(partial(self._storage.spill, finish.name))
-        except (OSError, ValueError, KeyError) as error:  # KeyError: a part could not be written
+        except (OSError, ValueError) as error:
             answer = replace(answer, error=str(error))
         self._send(answer)
 

@@ -13,12 +13,19 @@ class Evacuation:
 
     def __init__(self, core: CoreState) -> None:
         self._tables = core.tables
-        self._outbox = core.outbox
+        self._dispatcher = core.dispatcher
         self._memory_limit_bytes = core.limits.memory_limit_bytes
 
     def evacuate(self, agent: Agent) -> None:
         """Fetch the kept results that only this agent's host has."""
-        away = [stored for stored in agent.objects if stored.home is agent and stored.is_remote]
+        away = []
+        for stored in agent.objects:
+            if stored.home is agent and stored.is_remote:
+                copies = stored.copies
+                if not stored.fetched_from and copies and any(not host.is_retiring for host in copies.hosts):
+                    stored.move_home()
+                else:
+                    away.append(stored)
         self.fetch(agent, sorted(away, key=lambda stored: (stored.client.incarnation, stored.id)))
 
     def fetch(self, agent: Agent, away: list[StoredObject]) -> None:
@@ -29,6 +36,5 @@ class Evacuation:
             if stored.size > room:
                 continue
             room -= stored.size
-            if not stored.is_being_fetched:
-                self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
             agent.evacuated.add(stored)
+            self._dispatcher.fetch(stored)

@@ -38,7 +38,7 @@ class HostResults:
         """Store the bytes of an object that the scheduler has requested from a host agent."""
         client = self._tables.clients.find(event.client)
         stored = None if client is None else client.objects.get(event.id)
-        if stored is None or stored.home is not agent or not stored.is_remote:
+        if stored is None or not stored.is_remote or stored.copies is None or agent not in stored.copies.hosts:
             return
         is_for_client_only = not stored.blocked_tasks and stored not in agent.evacuated
         self._tables.objects.fill(stored, event.frames)
@@ -59,9 +59,7 @@ class HostResults:
             elif not stored.is_remote:
                 send_object(stored, client.route, self._outbox)
             else:
-                assert stored.home is not None
-                if not stored.is_being_fetched:
-                    self._outbox.fetch_object(stored.home.route, client.incarnation, each)
+                self._dispatcher.fetch(stored)
                 stored.is_wanted = True
         self._tell_missing(client, missing)
 
@@ -72,12 +70,18 @@ class HostResults:
 
     def report_missing(self, agent: Agent, event: events.ForgetObjects) -> None:
         """Handle requested objects that the host agent does not have."""
-        lost = []
+        lost: list[StoredObject] = []
         for name, object_id in zip(event.clients, event.ids):
             client = self._tables.clients.find(name)
             stored = None if client is None else client.objects.get(object_id)
             if stored is not None and stored.home is agent and stored.is_remote:
-                lost.append(stored)
+                assert stored.copies is not None
+                stored.copies.hosts.discard(agent)
+                if stored.copies.hosts:
+                    stored.move_home()
+                    self._dispatcher.fetch(stored)
+                else:
+                    lost.append(stored)
         self.lose_objects(lost)
 
     def lose_objects(self, lost: Iterable[StoredObject]) -> None:
@@ -118,15 +122,16 @@ class HostResults:
         """
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
-            self._discard_file(agent, incarnation, task_id)
+            self.discard_file_of(agent, incarnation, task_id)
 
     def reconcile_files(self, agent: Agent, names: Iterable[TaskAttempt]) -> None:
         """Remove files that do not count on the host of an agent that has joined again. The first request to remove
         them may be lost."""
         for incarnation, task_id, _ in names:
-            self._discard_file(agent, incarnation, task_id)
+            self.discard_file_of(agent, incarnation, task_id)
 
-    def _discard_file(self, agent: Agent, incarnation: int, task_id: int) -> None:
+    def discard_file_of(self, agent: Agent, incarnation: int, task_id: int) -> None:
+        """Have a host agent remove a file that does not count, now or with its object."""
         client = self._tables.clients.find(incarnation)
         stored = None if client is None else client.objects.get(task_id)
         task = None if client is None else client.tasks.get(task_id)

@@ -6,15 +6,17 @@ The constructor of a part takes a `CoreState` and the few other parts that it ca
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.tables import Tables
 
 
 class CoreState:
-    """The tables, the outbox, the dispatcher, its writer, the limits and the operator log of one scheduler."""
+    """The tables, the outbox, the dispatcher, its writer, the transfers between hosts, the limits and the operator log
+    of one scheduler."""
 
-    __slots__ = ("dispatcher", "limits", "operator_log", "outbox", "tables", "writer")
+    __slots__ = ("dispatcher", "limits", "operator_log", "outbox", "tables", "transfers", "writer")
 
     def __init__(self, limits: Limits, now: float) -> None:
         """Make the tables, the outbox and the dispatcher of one scheduler.
@@ -27,5 +29,8 @@ class CoreState:
         self.tables = tables = Tables(now)
         self.outbox = outbox = Outbox()
         self.writer = DispatchWriter(outbox, tables.counts, tables.agents, tables.history, tables.clock)
-        self.dispatcher = Dispatcher(outbox, tables.counts, self.writer, tables.clock, limits.queue_size)
         self.operator_log = OperatorLog()
+        self.transfers = Transfers(outbox, self.operator_log, tables.clock)
+        self.dispatcher = Dispatcher(
+            outbox, tables, self.writer, transfers=self.transfers, queue_size=limits.queue_size
+        )

@@ -15,10 +15,10 @@ from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
-from scaler_scheduler.core.state.counts import Counts
+from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import Client, Copies, Lane, StoredObject, Task, Worker, WorkerProfile
-from scaler_scheduler.core.state.timers import Clock
+from scaler_scheduler.core.state.records import Agent, Client, Copies, Lane, StoredObject, Task, Worker, WorkerProfile
+from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import UNREADY, WAITING
 
 TURN_NS = 2_000_000
@@ -32,7 +32,9 @@ MAX_TURN_NS = 32_000_000
 class Dispatcher:
     """The queue of lanes with waiting tasks, and the lists of workers that have room."""
 
-    def __init__(self, outbox: Outbox, counts: Counts, writer: DispatchWriter, clock: Clock, queue_size: int) -> None:
+    def __init__(
+        self, outbox: Outbox, tables: Tables, writer: DispatchWriter, *, transfers: Transfers, queue_size: int
+    ) -> None:
         self.ranks: list[int] = []
         """The ranks in `lanes`, ascending."""
         self.lanes: dict[int, deque[Lane]] = {}
@@ -50,9 +52,11 @@ class Dispatcher:
         """Of lanes that have found no idle worker in this run. The workers that can serve them get no other tasks in
         this run, so that they become idle."""
         self._outbox = outbox
-        self._counts = counts
+        self._counts = tables.counts
+        self._agents = tables.agents
         self._writer = writer
-        self._clock = clock
+        self._transfers = transfers
+        self._clock = tables.clock
         self._queue_size = queue_size
 
     # ------------------------------------------------------------------------------------------ what waits, who is free
@@ -171,8 +175,20 @@ class Dispatcher:
                 skipped += 1
                 lanes.rotate(-1)
                 continue
-            if lane.requeued and self._must_fetch(lane, worker):
+            if lane.requeued and (away := self._away(lane, worker)):
+                is_full = any(self._transfers.is_full(stored, worker.agent) for stored in away)
+                if not is_full:
+                    task = lane.first_requeued
+                    lane.pop_requeued()
+                    self.block_on_fetch(task, away, self._agents.find(worker.agent))
                 self.add_worker(worker)
+                # The next task goes to another host.
+                self.idle.make_oldest(worker)
+                if self._filling.get(worker.profile) is worker:
+                    del self._filling[worker.profile]
+                if is_full:
+                    skipped += 1
+                    lanes.rotate(-1)
                 continue
             workers = len(self.idle) + len(self.partial) + 1
             count = prefetch_count(worker, cost, self._counts.waiting, workers, queue_size)
@@ -227,30 +243,32 @@ class Dispatcher:
                 return found
         return None
 
-    def _must_fetch(self, lane: Lane, worker: Worker) -> bool:
-        """Whether an input must be fetched before the lane's next task can run on this worker. Then the task is
-        blocked."""
-        task = lane.first_requeued
-        for stored in task.inputs:
-            if stored.frames is None and not _is_home(stored, worker):
-                break
-        else:
-            return False
-        lane.pop_requeued()
-        self.block_on_fetch(task, [each for each in task.inputs if each.is_remote and not _is_home(each, worker)])
-        return True
+    def _away(self, lane: Lane, worker: Worker) -> list[StoredObject]:
+        """The inputs of the lane's next task that only other hosts than this worker's have."""
+        inputs = lane.first_requeued.inputs
+        for stored in inputs:
+            if stored.frames is None and not stored.is_on(worker.agent):
+                return [each for each in inputs if each.is_remote and not each.is_on(worker.agent)]
+        return []
 
-    def block_on_fetch(self, task: Task, away: Sequence[StoredObject]) -> None:
-        """Block a waiting task until these inputs are fetched from the hosts that have them."""
+    def block_on_fetch(self, task: Task, away: Sequence[StoredObject], target: Agent | None = None) -> None:
+        """Block a waiting task until these inputs are on the target's host, or in the scheduler. None: until they are
+        in the scheduler."""
         lane = task.client.lane_of(task)
         self._counts.add_waiting(lane, -1, task.options.weight)
         task.transition(UNREADY)
         for stored in away:
-            assert stored.home is not None
-            if not stored.is_being_fetched:
-                self._outbox.fetch_object(stored.home.route, stored.client.incarnation, stored.id)
+            if target is None or not self._transfers.request(stored, target):
+                self.fetch(stored)
             stored.block(task)
             task.missing_inputs += 1
+
+    def fetch(self, stored: StoredObject) -> None:
+        """Ask the home of an object for its bytes, unless it was asked already."""
+        home = stored.home
+        if home is not None and stored.fetched_from is not home:
+            stored.fetched_from = home
+            self._outbox.fetch_object(home.route, stored.client.incarnation, stored.id)
 
     def _next_worker(self, lane: Lane, function: Function, cost: int) -> Worker | None:
         """Choose a free worker for the lane's next task of this cost, and remove it from its list.
@@ -304,8 +322,3 @@ class Dispatcher:
         of the lane."""
         if self.next_function(lane) is None:
             self.dequeue(lane)
-
-
-def _is_home(stored: StoredObject, worker: Worker) -> bool:
-    """Whether a worker on this worker's host wrote the object as a file."""
-    return stored.home is not None and stored.home.incarnation == worker.agent

@@ -24,6 +24,7 @@ class FreeWorkers:
         self._by_agent: dict[int, OrderedDict[Worker, None]] = {}
         self._count = 0
         self._added = 0
+        self._moved = 0
 
     def __len__(self) -> int:
         return self._count
@@ -48,6 +49,14 @@ class FreeWorkers:
         neighbours[worker] = None
         self._count += 1
 
+    def make_oldest(self, worker: Worker) -> None:
+        """Let a worker be as if it had been added first, if it is in the set."""
+        group = self._by_profile.get(worker.profile)
+        if group is not None and worker in group:
+            self._moved -= 1
+            group[worker] = self._moved
+            group.move_to_end(worker, last=False)
+
     def remove(self, worker: Worker) -> None:
         """Remove a worker. It must be in the set."""
         group = self._by_profile[worker.profile]
@@ -63,7 +72,7 @@ class FreeWorkers:
     def newest(self, capabilities: Capabilities, kind: str) -> Worker | None:
         """Return the worker that was added last, of those that can serve. None if there is none."""
         best: Worker | None = None
-        highest = 0
+        highest = self._moved - 1
         for group in self._by_profile.values():
             worker = next(reversed(group))
             if group[worker] > highest and worker.can_serve(capabilities, kind):

@@ -71,7 +71,7 @@ def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbo
     copies = stored.copies
     if copies is None:
         copies = stored.copies = Copies()
-    if stored.home is not None and stored.home.incarnation == worker.agent and worker not in copies.workers:
+    if stored.is_on(worker.agent) and worker not in copies.workers:
         copies.file_readers.add(worker)
         worker.objects.add(stored)
         return effects.INPUT_IN_WORKER_FILE

@@ -10,6 +10,7 @@ from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.completion.task_end import end_with_client
+from scaler_scheduler.core.completion.transfer_end import TransferEnd
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.effects import OUTCOME_WORKER_DIED
 from scaler_scheduler.core.lines import printable_line
@@ -40,6 +41,7 @@ class PeerLoss:
         graphs: Graphs,
         host_results: HostResults,
         reattach: Reattach,
+        transfer_end: TransferEnd,
     ) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher
@@ -48,6 +50,7 @@ class PeerLoss:
         self._host_results = host_results
         self._cancellation = cancellation
         self._reattach = reattach
+        self._transfer_end = transfer_end
         self._operator_log = core.operator_log
 
     def worker_died(
@@ -104,7 +107,8 @@ class PeerLoss:
     def agent_left(self, agent: Agent) -> None:
         """Handle a host agent that has left, with the objects that only its host had."""
         self._tables.agents.remove(agent)
-        lost = self._tables.objects.remove_agent(agent)
+        lost, moved = self._tables.objects.remove_agent(agent)
+        self._transfer_end.agent_lost(agent, moved)
         if not lost:
             return
         self._host_results.lose_objects(lost)

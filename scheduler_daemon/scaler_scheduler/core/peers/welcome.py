@@ -31,6 +31,7 @@ class Welcomes:
         self._tables = core.tables
         self._outbox = core.outbox
         self._dispatcher = core.dispatcher
+        self._transfers = core.transfers
         self._operator_log = core.operator_log
         self._credits = credits
         self._restart_hold = restart_hold
@@ -137,12 +138,13 @@ class Welcomes:
             agents.reconnect(agent, event.route)
             agent.deadline = deadline
             for stored in self._tables.objects.reconnect_agent(agent):
-                if stored.is_remote and stored.is_being_fetched:
+                if stored.fetched_from is agent:
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         agent.data = event.data
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, at
         # which the agent drops its other files.
+        self._transfers.repeat(agent)
         for stored in self._tables.objects.shared_files(agent, self._tables.workers):
             self._tables.objects.add_agent_copy(stored, agent)
             send_object(stored, agent.route, self._outbox)

@@ -57,7 +57,7 @@ class ObjectTable:
         for worker in workers:
             if worker.agent == agent.incarnation:
                 found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
-        return sorted((stored for stored in found if stored.home is not agent), key=_name)
+        return sorted((stored for stored in found if agent not in _copies_of(stored).hosts), key=_name)
 
     def add_agent_copy(self, stored: StoredObject, agent: Agent) -> None:
         """Note that the object is sent to this host agent."""
@@ -72,27 +72,33 @@ class ObjectTable:
             _copies_of(stored).file_readers.discard(worker)
         worker.objects = set()
 
-    def remove_agent(self, agent: Agent) -> list[StoredObject]:
-        """Forget the copies of a lost host agent. Returns the objects that no other peer has."""
+    def remove_agent(self, agent: Agent) -> tuple[list[StoredObject], list[StoredObject]]:
+        """Forget the copies of a lost host agent. Returns the objects that no other peer has, and those that have
+        another home now."""
+        lost: list[StoredObject] = []
+        moved: list[StoredObject] = []
         for stored in agent.objects:
-            _copies_of(stored).agents.discard(agent)
-            _copies_of(stored).stale_agents.discard(agent)
-        lost = [stored for stored in agent.objects if stored.home is agent and stored.is_remote]
-        for stored in agent.objects:
+            copies = _copies_of(stored)
+            copies.agents.discard(agent)
+            copies.stale_agents.discard(agent)
+            copies.hosts.discard(agent)
             if stored.home is agent:
-                stored.home = None
+                if stored.move_home():
+                    moved.append(stored)
+                elif stored.frames is None:
+                    lost.append(stored)
         agent.objects = set()
-        return sorted(lost, key=_name)
+        return sorted(lost, key=_name), sorted(moved, key=_name)
 
     def reconnect_agent(self, agent: Agent) -> list[StoredObject]:
         """Note that a host agent has a new connection. Objects on their way to it may be lost.
 
-        Returns the objects whose files its workers made: the agent still has these.
+        Returns the objects whose files its workers made, or came from other hosts: the agent still has these.
         """
         for stored in agent.objects:
-            if stored.home is not agent:
+            if agent not in _copies_of(stored).hosts:
                 _copies_of(stored).agents.discard(agent)
-        made = [stored for stored in agent.objects if stored.home is agent]
+        made = [stored for stored in agent.objects if agent in _copies_of(stored).hosts]
         agent.objects = {*made, *(stored for stored in agent.objects if agent in _copies_of(stored).stale_agents)}
         return sorted(made, key=_name)
 

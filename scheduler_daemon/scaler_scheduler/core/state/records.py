@@ -141,17 +141,20 @@ class Timer:
 class Copies:
     """The peers that have a copy of an object. They get a ForgetObjects when it is no longer needed."""
 
-    __slots__ = ("agents", "file_readers", "stale_agents", "workers")
+    __slots__ = ("agents", "file_readers", "hosts", "stale_agents", "workers")
 
     def __init__(self) -> None:
         self.workers: set[Worker] = set()
         """Workers that got its bytes."""
         self.agents: set[Agent] = set()
         """Host agents with a file that all workers of the host read. The agent or a worker wrote it."""
+        self.hosts: set[Agent] = set()
+        """Those of `agents` whose file is not the scheduler's: its home, and hosts that got it from other hosts."""
         self.file_readers: set[Worker] = set()
         """Workers that got a task that reads this file."""
         self.stale_agents: set[Agent] = set()
-        """Host agents that may have a file of an attempt that does not count. It is removed with the object."""
+        """Host agents that may have a file of an attempt that does not count, or a part of the file. It is removed with
+        the object."""
 
     @property
     def holders(self) -> set[Worker]:
@@ -166,6 +169,7 @@ class StoredObject:
         "blocked_tasks",
         "client",
         "copies",
+        "fetched_from",
         "frames",
         "home",
         "id",
@@ -186,7 +190,9 @@ class StoredObject:
         self.producer = producer
         """The task that produces it. None once the object exists."""
         self.home: Agent | None = None
-        """The host agent whose worker wrote a file of it."""
+        """The host agent whose worker wrote a file of it. If that is lost: another host that has the file."""
+        self.fetched_from: Agent | None = None
+        """The home that was asked for its bytes and has not answered yet."""
         self.is_from_client = producer is None
         """Whether the client sent it. Then its bytes count in the client's credit."""
         self.is_awaited = False
@@ -228,20 +234,31 @@ class StoredObject:
         """Whether only its home has the bytes."""
         return self.frames is None and self.home is not None
 
-    @property
-    def is_being_fetched(self) -> bool:
-        """Whether its home was asked for the bytes. It must be remote."""
-        return self.is_wanted or bool(self.blocked_tasks) or (self.home is not None and self in self.home.evacuated)
+    def is_on(self, agent: int) -> bool:
+        """Whether the host of the agent with this incarnation has it as a file of its own."""
+        if self.home is None or self.copies is None:
+            return False
+        if self.home.incarnation == agent:
+            return True
+        return len(self.copies.hosts) > 1 and any(host.incarnation == agent for host in self.copies.hosts)
 
     def fill(self, frames: list[bytes]) -> None:
         """Store its bytes."""
         self.frames = frames
+        self.fetched_from = None
         self.producer = None
         self.is_awaited = False
         size = 0
         for frame in frames:
             size += len(frame)
         self.size = size
+
+    def move_home(self) -> bool:
+        """Make another host that has the file its home. Returns whether there is one."""
+        hosts = [] if self.copies is None else [host for host in self.copies.hosts if host is not self.home]
+        self.home = min(hosts, key=lambda host: (host.is_retiring, host.incarnation)) if hosts else None
+        self.fetched_from = None
+        return bool(hosts)
 
     def store_at(self, agent: Agent, size: int) -> None:
         """Note that a worker of this agent's host has written it as a file of `size` bytes."""
@@ -252,6 +269,7 @@ class StoredObject:
             self.copies = Copies()
         self.copies.stale_agents.discard(agent)
         self.copies.agents.add(agent)
+        self.copies.hosts.add(agent)
         agent.objects.add(self)
 
 

@@ -1,0 +1,91 @@
+"""The ends of transfers between hosts: waiting tasks go on, or their inputs come through the scheduler."""
+
+from __future__ import annotations
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.completion.graphs import Graphs
+from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.dispatch.transfers import Transfer
+from scaler_scheduler.core.state.records import Agent, StoredObject
+
+
+class TransferEnd:
+    """Handles the answers of host agents to `transferObject`, silent agents and lost agents."""
+
+    def __init__(self, core: CoreState, graphs: Graphs, host_results: HostResults) -> None:
+        self._tables = core.tables
+        self._transfers = core.transfers
+        self._dispatcher = core.dispatcher
+        self._graphs = graphs
+        self._host_results = host_results
+
+    def transferred(self, target: Agent, event: events.Transferred) -> None:
+        """Handle the answer of an agent."""
+        transfer = next(
+            (
+                each
+                for each in self._transfers
+                if each.target is target
+                and each.source is not None
+                and each.source.incarnation == event.source
+                and (each.stored.client.incarnation, each.stored.id) == (event.client, event.id)
+            ),
+            None,
+        )
+        if transfer is None:  # it was given up, or its source was lost
+            self._host_results.discard_file_of(target, event.client, event.id)
+            return
+        source, stored = transfer.source, transfer.stored
+        assert source is not None
+        if not event.error:
+            self._transfers.note_success(source, target)
+            if self._is_alive(stored) and stored.copies is not None and target not in stored.copies.agents:
+                stored.copies.stale_agents.discard(target)
+                stored.copies.agents.add(target)
+                stored.copies.hosts.add(target)
+            self._transfers.end(transfer)
+            self._transfers.start_waiting()  # while the tasks are still blocked that want it on other hosts
+            if self._is_alive(stored):
+                self._graphs.object_available(stored)
+            else:  # the request to forget it may be lost
+                self._host_results.discard_file_of(target, event.client, event.id)
+            return
+        if event.is_unreachable:
+            self._transfers.note_unreachable(source, target, event.error)
+        self._give_up(transfer)
+        self._transfers.start_waiting()
+
+    def check(self, now: float) -> None:
+        """Give up the transfers that take too long."""
+        for transfer in list(self._transfers):
+            if now >= transfer.deadline:
+                self._give_up(transfer)
+        self._transfers.start_waiting()
+
+    def agent_lost(self, agent: Agent, moved: list[StoredObject]) -> None:
+        """End the transfers from and to a lost agent. `moved` are the files that have another home now."""
+        for transfer in list(self._transfers):
+            if transfer.target is agent:
+                self._transfers.end(transfer)
+                # The tasks that waited for it find another host.
+                if self._is_alive(transfer.stored) and transfer.stored.is_remote and not transfer.stored.fetched_from:
+                    self._graphs.object_available(transfer.stored)
+            elif transfer.source is agent:
+                self._give_up(transfer)
+        for stored in moved:
+            is_blocking = len(stored.blocked_tasks) > 0 and not self._transfers.of(stored)
+            if self._is_alive(stored) and (stored.is_wanted or is_blocking):
+                self._dispatcher.fetch(stored)
+        self._transfers.forget_agent(agent)
+        self._transfers.start_waiting()
+
+    def _give_up(self, transfer: Transfer) -> None:
+        """End a transfer. If tasks wait for the file, it comes through the scheduler."""
+        stored = transfer.stored
+        self._transfers.end(transfer)
+        if self._is_alive(stored) and stored.is_remote and stored.blocked_tasks:
+            self._dispatcher.fetch(stored)
+
+    def _is_alive(self, stored: StoredObject) -> bool:
+        return self._tables.objects.find(stored.client, stored.id) is stored

@@ -1,0 +1,219 @@
+"""Results that are files of hosts go from host to host. Chooses the source of each transfer, and bounds their number.
+
+Every host that has the file can be its source, the least loaded first, so a file that many hosts need spreads. Tasks
+wait, blocked, until the file is on the host. What cannot be transferred goes through the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.state.operator_log import OperatorLog
+from scaler_scheduler.core.state.records import Agent, StoredObject
+from scaler_scheduler.core.state.timers import Clock
+
+MAX_IN = 4
+"""Transfers to one host at once."""
+
+MAX_OUT = 4
+"""Transfers from one host at once."""
+
+MAX_OUT_OF_ONE = 2
+"""Transfers of one file from one host at once. With more, each would be slower, and the file would spread later."""
+
+WAITING_TASKS = 64
+"""At most so many tasks wait for one transfer. Further tasks stay in their lane, for hosts that have the file."""
+
+QUEUE_SECONDS = 30.0
+"""What waits for longer for its turn goes through the scheduler."""
+
+UNREACHABLE_SECONDS = 300.0
+"""For so long no transfer between two hosts is tried after one could not connect to the other."""
+
+GRACE_SECONDS = 30.0
+LEAST_BYTES_PER_SECOND = 4 << 20
+"""A transfer that takes longer than the grace, and is slower than this, goes through the scheduler."""
+
+MOST_SECONDS = 3600.0
+"""No transfer may take longer."""
+
+SCANNED = 100
+"""The most transfers in the queue that are looked at in one go."""
+
+
+class Transfer:
+    """One file on its way to one host."""
+
+    __slots__ = ("deadline", "source", "stored", "target", "tasks")
+
+    def __init__(self, stored: StoredObject, target: Agent, deadline: float) -> None:
+        self.stored = stored
+        self.target = target
+        self.source: Agent | None = None
+        """The host that sends it. None: it waits for its turn."""
+        self.deadline = deadline
+        """When it is given up, in seconds of the monotonic clock."""
+        self.tasks = 0
+        """How many tasks were blocked for it."""
+
+
+class Transfers:
+    """The transfers that wait or run, and the pairs of hosts that cannot reach each other."""
+
+    def __init__(self, outbox: Outbox, operator_log: OperatorLog, clock: Clock) -> None:
+        self._outbox = outbox
+        self._operator_log = operator_log
+        self._clock = clock
+        self._all: dict[StoredObject, list[Transfer]] = {}
+        """The transfers of each file."""
+        self._queue: deque[Transfer] = deque()
+        """Transfers without a source. Some may have ended."""
+        self._incoming: dict[Agent, int] = {}
+        self._outgoing: dict[Agent, int] = {}
+        self.unreachable: dict[tuple[Agent, Agent], float] = {}
+        """Pairs of a source and a target that could not connect: when that was, in seconds of the monotonic clock."""
+        self.done = 0
+        """The number of transfers that have ended well."""
+
+    def __iter__(self) -> Iterator[Transfer]:
+        for transfers in list(self._all.values()):
+            yield from transfers
+
+    def of(self, stored: StoredObject) -> list[Transfer]:
+        """The transfers of a file that wait or run."""
+        return self._all.get(stored, [])
+
+    def find(self, stored: StoredObject, target: Agent) -> Transfer | None:
+        """The oldest transfer of a file to a host."""
+        return next((transfer for transfer in self.of(stored) if transfer.target is target), None)
+
+    def is_full(self, stored: StoredObject, target: int) -> bool:
+        """Whether so many tasks wait for the file on this host (an agent's incarnation) that no more should."""
+        return any(each.target.incarnation == target and each.tasks >= WAITING_TASKS for each in self.of(stored))
+
+    def request(self, stored: StoredObject, target: Agent) -> bool:
+        """Let a task wait until the file is on this host. Returns False if it has to come from the scheduler."""
+        transfer = self.find(stored, target)
+        if transfer is None:
+            copies = stored.copies
+            # A host with another file of this name must not take that for the right one.
+            if copies is None or target in copies.stale_agents or not any(self._sources(stored, target)):
+                return False
+            transfer = Transfer(stored, target, self._clock.now + QUEUE_SECONDS)
+            self._all.setdefault(stored, []).append(transfer)
+            if not self._start(transfer):
+                self._queue.append(transfer)
+        transfer.tasks += 1
+        return True
+
+    def end(self, transfer: Transfer) -> None:
+        """Forget a transfer that has ended, well or not. Then call `start_waiting`."""
+        self._remove(transfer)
+        if transfer.source is not None:
+            _count(self._outgoing, transfer.source, -1)
+            _count(self._incoming, transfer.target, -1)
+
+    def _remove(self, transfer: Transfer) -> None:
+        transfers = self._all[transfer.stored]
+        transfers.remove(transfer)
+        if not transfers:
+            del self._all[transfer.stored]
+
+    def start_waiting(self) -> None:
+        """Begin transfers that wait, as far as the limits allow."""
+        for _ in range(min(SCANNED, len(self._queue))):
+            transfer = self._queue.popleft()
+            if transfer not in self.of(transfer.stored):
+                continue
+            if not _is_wanted(transfer.stored):
+                self._remove(transfer)
+            elif not self._start(transfer):
+                self._queue.append(transfer)
+
+    def repeat(self, target: Agent) -> None:
+        """Send the orders to a host again that has a new connection."""
+        for transfer in self:
+            if transfer.target is target and transfer.source is not None:
+                self._order(transfer, transfer.source)
+
+    def note_unreachable(self, source: Agent, target: Agent, error: str) -> None:
+        """Remember that the target could not connect to the source."""
+        if (source, target) not in self.unreachable:
+            text = f"host {target.host} can't connect to {_address(source)} of host {source.host} ({error})"
+            self._operator_log.warning(f"{text}: values between them go through the scheduler")
+        self.unreachable[source, target] = self._clock.now
+
+    def note_success(self, source: Agent, target: Agent) -> None:
+        """Remember that the target could connect to the source."""
+        self.done += 1
+        if self.unreachable.pop((source, target), None) is not None:
+            self._operator_log.info(f"host {target.host} can connect to {_address(source)} of host {source.host} again")
+
+    def forget_agent(self, agent: Agent) -> None:
+        """Forget what is known of the connections of a lost host."""
+        for pair in [pair for pair in self.unreachable if agent in pair]:
+            del self.unreachable[pair]
+
+    # ---------------------------------------------------------------------------------------------------------- inside
+
+    def _sources(self, stored: StoredObject, target: Agent) -> Iterator[Agent]:
+        """The hosts that have the file and may send it to this one, busy or not."""
+        if target.data is None or stored.copies is None:
+            return
+        for source in stored.copies.hosts:
+            if source is not target and source.data is not None:
+                failed_at = self.unreachable.get((source, target))
+                if failed_at is None or self._clock.now >= failed_at + UNREACHABLE_SECONDS:
+                    yield source
+
+    def _start(self, transfer: Transfer) -> bool:
+        """Begin a transfer, if its hosts are not too busy."""
+        copies = transfer.stored.copies
+        if copies is None or transfer.target in copies.stale_agents or self._incoming.get(transfer.target, 0) >= MAX_IN:
+            return False
+        of_this = [each.source for each in self.of(transfer.stored)]
+        free = [
+            source
+            for source in self._sources(transfer.stored, transfer.target)
+            if self._outgoing.get(source, 0) < MAX_OUT and of_this.count(source) < MAX_OUT_OF_ONE
+        ]
+        if not free:
+            return False
+        source = min(free, key=lambda agent: (self._outgoing.get(agent, 0), agent.incarnation))
+        transfer.source = source
+        copies.stale_agents.add(transfer.target)  # it has a part of the file from now on
+        transfer.target.objects.add(transfer.stored)
+        seconds = min(MOST_SECONDS, GRACE_SECONDS + transfer.stored.size / LEAST_BYTES_PER_SECOND)
+        transfer.deadline = self._clock.now + seconds
+        _count(self._outgoing, source, 1)
+        _count(self._incoming, transfer.target, 1)
+        self._order(transfer, source)
+        return True
+
+    def _order(self, transfer: Transfer, source: Agent) -> None:
+        stored, target = transfer.stored, transfer.target
+        if source.data is not None:  # else it has joined again without an address: the transfer is given up in time
+            self._outbox.add(
+                effects.TransferObject(
+                    target.route, stored.client.incarnation, stored.id, stored.size, source.incarnation, source.data
+                )
+            )
+
+
+def _is_wanted(stored: StoredObject) -> bool:
+    """Whether tasks wait for the file."""
+    is_alive = stored.client.objects.get(stored.id) is stored
+    return is_alive and stored.is_remote and len(stored.blocked_tasks) > 0
+
+
+def _count(counts: dict[Agent, int], agent: Agent, change: int) -> None:
+    counts[agent] = counts.get(agent, 0) + change
+    if not counts[agent]:
+        del counts[agent]
+
+
+def _address(agent: Agent) -> str:
+    return "" if agent.data is None else agent.data.address

@@ -1,0 +1,125 @@
+"""Large results go from host to host, or through the scheduler if the hosts cannot reach one another."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import numpy
+import pytest
+from tests.integration.commands import (
+    Command,
+    SchedulerCommand,
+    cluster_command,
+    key_command,
+    monitor,
+    scheduler,
+)
+from tests.integration.executions import note, notes
+from tests.waiting import wait_until
+
+from scaler_client import Client
+from scaler_client.protocol.snapshots import Snapshot
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no /dev/shm here")
+
+SECONDS = 60
+SIZE = 20 << 20
+
+UNREACHABLE = """
+import sys
+from dataclasses import replace
+from scaler_worker.agent import data_server
+from scaler_worker.cli import main
+
+bind = data_server.DataServer._bind
+
+def bind_elsewhere(self, *arguments):
+    bind(self, *arguments)
+    self.address = replace(self.address, address="tcp://127.0.0.1:1")
+
+data_server.DataServer._bind = bind_elsewhere
+sys.exit(main(sys.argv[1:]))
+"""
+"""scaler_cluster with a data address where nobody listens."""
+
+
+def make() -> Any:
+    return numpy.arange(SIZE // 8)
+
+
+def meet(log: str, hosts: int, array: Any) -> tuple[int, int]:
+    """Wait for the tasks of the other hosts."""
+    note(log, "meets")
+    wait_until(lambda: len(notes(log, "meets")) == hosts, SECONDS)
+    return os.getpid(), int(array[-1])
+
+
+@contextmanager
+def hosts_of(
+    folder: Path, *commands: list[str], keys: str = ""
+) -> Iterator[tuple[SchedulerCommand, list[Command], Client]]:
+    """A scheduler, and hosts with one worker each."""
+    with ExitStack() as stack:
+        daemon = stack.enter_context(scheduler(folder, *(["--keys", keys] if keys else [])))
+        started = []
+        for number, command in enumerate(commands):
+            arguments = [*command, "-n", "1", daemon.address, "--heartbeat-interval-seconds", "0.2"]
+            started.append(Command(arguments + (["--keys", keys] if keys else []), folder / f"cluster{number}.log"))
+            stack.callback(started[-1].end)
+        with monitor(daemon.monitor_address) as watch:
+            wait_until(lambda: watch.next().workers == len(commands), SECONDS, "all workers are there")
+        client = stack.enter_context(Client(daemon.address, timeout_seconds=SECONDS, keys=keys or None))
+        yield daemon, started, client
+
+
+def read_everywhere(folder: Path, daemon: SchedulerCommand, client: Client, hosts: int) -> Snapshot:
+    """Make a large result, and read it on all hosts. Returns what the scheduler then says."""
+    graph: dict[str, Any] = {"made": (make,)}
+    readers = [f"reader{number}" for number in range(hosts)]
+    graph.update({reader: (meet, str(folder / "log"), hosts, "made") for reader in readers})
+    results = client.get(graph, readers)
+    assert len({pid for pid, _ in results.values()}) == hosts
+    assert {last for _, last in results.values()} == {SIZE // 8 - 1}
+    with monitor(daemon.monitor_address) as watch:
+        return watch.next()
+
+
+def test_a_result_goes_from_host_to_host(tmp_path: Path) -> None:
+    with hosts_of(tmp_path, *[cluster_command()] * 4) as (daemon, _, client):
+        seen = read_everywhere(tmp_path, daemon, client, 4)
+    assert seen.sent.get("transfer_object") == seen.received.get("transferred") == 3
+    assert not seen.sent.get("fetch_objects") and not seen.received.get("object")
+
+
+def test_with_keys(tmp_path: Path) -> None:
+    keys = str(tmp_path / "keys")
+    key_command("keygen", keys)
+    with hosts_of(tmp_path, *[cluster_command()] * 2, keys=keys) as (daemon, _, client):
+        seen = read_everywhere(tmp_path, daemon, client, 2)
+    assert seen.sent.get("transfer_object") == 1 and not seen.sent.get("fetch_objects")
+
+
+def test_an_unreachable_host_sends_through_the_scheduler(tmp_path: Path) -> None:
+    blocked = [sys.executable, "-c", UNREACHABLE]
+    with hosts_of(tmp_path, blocked, blocked) as (daemon, _, client):
+        seen = read_everywhere(tmp_path, daemon, client, 2)
+        assert seen.sent.get("transfer_object") == seen.sent.get("fetch_objects") == 1
+        assert daemon.log().count("go through the scheduler") == 1
+        (tmp_path / "log").unlink()
+        seen = read_everywhere(tmp_path, daemon, client, 2)
+        assert seen.sent.get("fetch_objects") == 2
+        assert daemon.log().count("go through the scheduler") <= 2, "once for each direction"
+
+
+def test_without_a_data_address_all_goes_through_the_scheduler(tmp_path: Path) -> None:
+    with hosts_of(tmp_path, cluster_command(), cluster_command("--data-address", "")) as (daemon, _, client):
+        seen = read_everywhere(tmp_path, daemon, client, 2)
+    assert seen.sent.get("fetch_objects") == 1 and not seen.sent.get("transfer_object")

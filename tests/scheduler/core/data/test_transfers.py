@@ -1,0 +1,190 @@
+"""Large results that go from host to host: sources, limits, failures. Runs under PyPy and CPython."""
+
+from __future__ import annotations
+
+import pytest
+from tests.scheduler.core.data.test_graphs import KEEP, NAME, NO, C, forget, submit
+from tests.scheduler.core.data.test_host_results import SIZE, fetched, store
+
+from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch.transfers import GRACE_SECONDS, MAX_OUT_OF_ONE, QUEUE_SECONDS, UNREACHABLE_SECONDS
+from scaler_scheduler.core.ids import DataAddress
+
+HOSTS = 5
+
+
+def agent(number):
+    return b"agent %d" % number
+
+
+def worker(number):
+    return b"worker %d" % number
+
+
+def hosts(core, count, without=()):
+    """Hosts with one worker each. The first worker stores the result of task 1, which `count` tasks read."""
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    for number in range(count):
+        data = None if number in without else DataAddress(f"tcp://host{number}:1", "", f"ticket{number}")
+        hello = events.Hello(agent(number), 1, events.AGENT, 31 + number, 0, "", "", f"host{number}", 1, "a", data=data)
+        core.feed(hello)
+    core.worker(worker(0), 51, agent=31)
+    submit(core, [(1, [], KEEP)])
+    store(core, worker(0), 1)
+    for number in range(1, count):
+        core.worker(worker(number), 51 + number, agent=31 + number)
+    core.take()
+    submit(core, [(2 + number, [1], NO) for number in range(count)])
+
+
+def orders(core):
+    """The orders since the last call, as (source, target), and the numbers of hosts that were asked for the bytes."""
+    found, asked = [], []
+    for sent in core.take():
+        if sent[0] == "transfer object":
+            _, route, name, size, source, data = sent
+            assert (name, size) == ((NAME, 1), SIZE)
+            assert data == (f"tcp://host{source - 31}:1", "", f"ticket{source - 31}")
+            found.append((source - 31, int(route.split()[1])))
+        elif sent[0] == "fetch objects":
+            asked.append(int(sent[1].split()[1]))
+    return found, asked
+
+
+def answer(core, source, target, error="", is_unreachable=False):
+    core.feed(events.Transferred(agent(target), NAME, 1, 31 + source, error, is_unreachable))
+
+
+def read_at(core):
+    """The hosts of the tasks that were dispatched to read the file since the last call."""
+    return {int(sent[1].split()[1]) for sent in core.take() if sent[0] == "dispatch"}
+
+
+def test_a_result_spreads_from_host_to_host(core):
+    hosts(core, HOSTS)
+    running, asked = orders(core)
+    assert not asked and len(running) == MAX_OUT_OF_ONE and {source for source, _ in running} == {0}
+    sources, targets = set(), set()
+    while running:
+        source, target = running.pop(0)
+        answer(core, source, target)
+        sources.add(source)
+        targets.add(target)
+        more, asked = orders(core)
+        assert not asked
+        running += more
+        assert all(count <= MAX_OUT_OF_ONE for count in map([one for one, _ in running].count, range(HOSTS)))
+    assert targets == {1, 2, 3, 4} and len(sources) > 1
+    assert core.scheduler.transfers.done == 4
+
+
+def test_a_reader_waits_until_the_file_is_on_its_host(core):
+    hosts(core, 2)
+    assert read_at(core) == {0}
+    answer(core, 0, 1)
+    [sent] = [each for each in core.take() if each[0] == "dispatch"]
+    assert sent[1] == worker(1)
+
+
+@pytest.mark.parametrize("is_unreachable", [False, True])
+def test_a_failed_transfer_goes_through_the_scheduler(core, is_unreachable):
+    hosts(core, 2)
+    assert orders(core) == ([(0, 1)], [])
+    answer(core, 0, 1, "no connection within 5 s", is_unreachable)
+    assert orders(core) == ([], [0])
+    fetched(core, 1, agent=agent(0))
+    assert read_at(core) == {1}
+    assert len(core.scheduler.transfers.unreachable) == is_unreachable
+    logged = [text for _, text in core.scheduler.operator_log.drain() if "through the scheduler" in text]
+    assert len(logged) == is_unreachable
+
+
+def test_an_unreachable_pair_is_tried_again_after_a_while(core):
+    hosts(core, 2)
+    answer(core, 0, 1, "no connection", True)
+    transfers, [first, second] = core.scheduler.transfers, list(core.scheduler.tables.agents)
+    stored = core.scheduler.tables.clients.find(NAME).objects[1]
+    assert not any(transfers._sources(stored, second))
+    core.scheduler._clock.now += UNREACHABLE_SECONDS
+    assert list(transfers._sources(stored, second)) == [first]
+    core.take()
+
+
+@pytest.mark.parametrize("without", [0, 1])
+def test_a_host_without_a_data_address(core, without):
+    hosts(core, 2, without=(without,))
+    assert orders(core) == ([], [0])
+
+
+def test_the_source_is_lost(core):
+    hosts(core, HOSTS)
+    [(_, first), (_, second)], _ = orders(core)
+    answer(core, 0, first)
+    core.take()
+    core.feed(events.Goodbye(agent(0), "ends"))
+    found, asked = orders(core)
+    assert asked == [first], "it has the only other copy"
+    assert all(source == first for source, _ in found)
+
+
+def test_the_target_is_lost(core):
+    hosts(core, 2)
+    core.take()
+    core.feed(events.Goodbye(agent(1), "ends"))
+    assert not list(core.scheduler.transfers)
+    assert orders(core) == ([], [])
+    assert core.scheduler.counts.waiting == 1, "the reader waits for the worker of the first host"
+
+
+def test_a_silent_target_is_given_up(core):
+    hosts(core, 2)
+    core.take()
+    core.scheduler._transfer_end.check(core.now + GRACE_SECONDS - 1)
+    assert list(core.scheduler.transfers)
+    core.scheduler._transfer_end.check(core.now + GRACE_SECONDS + SIZE)
+    assert not list(core.scheduler.transfers)
+    core.feed()
+    assert orders(core) == ([], [0])
+    answer(core, 0, 1)  # late: the file is removed with the object
+    assert orders(core) == ([], [])
+
+
+def test_what_waits_for_too_long_goes_through_the_scheduler(core):
+    hosts(core, HOSTS)
+    assert len(orders(core)[0]) == MAX_OUT_OF_ONE
+    core.scheduler._transfer_end.check(core.now + QUEUE_SECONDS)
+    core.feed()
+    assert orders(core)[1] == [0]
+
+
+def test_a_target_that_joins_again_gets_its_order_again(core):
+    hosts(core, 2)
+    assert orders(core) == ([(0, 1)], [])
+    data = DataAddress("tcp://host1:1", "", "ticket1")
+    core.feed(events.Hello(agent(1), 1, events.AGENT, 32, 0, "", "", "host1", 1, "a", data=data))
+    assert orders(core) == ([(0, 1)], [])
+
+
+def test_the_file_is_removed_from_all_hosts(core):
+    hosts(core, 2)
+    answer(core, 0, 1)
+    core.take()
+    for number in range(2):
+        for task_id in (2, 3):
+            core.results(worker(number), [(NAME, task_id, 1)], 1000, effects.OUTCOME_VALUE, b"v")
+    forget(core, 1)
+    forgotten = {sent[1] for sent in core.take() if sent[0] == "forget objects"}
+    assert {agent(0), agent(1)} <= forgotten
+    assert not list(core.scheduler.transfers)
+
+
+def test_an_answer_that_nobody_waits_for_is_ignored(core):
+    hosts(core, 2)
+    core.take()
+    answer(core, 1, 1)
+    answer(core, 0, 0)
+    core.feed(events.Transferred(agent(1), NAME, 99, 31))
+    core.feed(events.Transferred(agent(1), 99, 1, 31))
+    assert orders(core) == ([], [])
+    assert len(list(core.scheduler.transfers)) == 1
