@@ -323,10 +323,6 @@ MUTATIONS = (
         transfers.Transfers, "end", "_count(self._outgoing, transfer.source, -1)", "pass",
     ),
     Mutation(
-        "let a file from another host stay when nobody needs it",
-        transfers.Transfers, "_start", "copies.stale_agents.add(transfer.target)", "pass",
-    ),
-    Mutation(
         "fetch nothing again from an agent that joins again",
         welcome.Welcomes, "welcome_agent", "stored.fetched_from is agent", "False",
     ),
