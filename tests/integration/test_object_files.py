@@ -16,6 +16,7 @@ from tests.waiting import wait_until
 from scaler_client.commands.object_directory import make_directory
 from scaler_client.commands.object_files import DISK_LINK, STORAGE_FILES, write_object
 from scaler_worker.objects.files import ObjectLostError, read_object
+from scaler_worker.objects.host_storage import HostStorage
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no /dev/shm here")
 
@@ -182,3 +183,24 @@ def test_unfinished_files_of_a_killed_worker_are_removed(scheduler: FakeSchedule
         one.kill()
         wait_until(lambda: len(set(os.listdir(directory)).difference(STORAGE_FILES)) == 2)
         assert f"{CLIENT:016x}-{50:016x}.{other.pid}.part" in os.listdir(directory)
+
+
+def test_objects_beyond_the_limit_are_files_on_disk(scheduler: FakeScheduler, log: Path, tmp_path: Path) -> None:
+    options = ["--object-memory", "3M", "--spill-directory", str(tmp_path)]
+    with started(log, scheduler.address, *options) as cluster:
+        directory = joined(scheduler, cluster)
+        send(scheduler, 8, b"pickle", b"y" * 4_000_000)
+        wait_until(lambda: files(directory) == [7, 8])
+        assert HostStorage(str(directory)).disk_path((CLIENT, 8)).startswith(str(directory))
+        assert fetch(scheduler, 7, 8) == {7: FRAMES, 8: [b"pickle", b"y" * 4_000_000]}
+        scheduler.say("forgetObjects", clients=[CLIENT], ids=[8])
+        (on_disk,) = tmp_path.glob("scaler-*")
+        wait_until(lambda: os.listdir(on_disk) == [])
+        send(scheduler, 9, b"pickle", b"y" * 4_000_000)
+        scheduler.say("forgetObjects", clients=[CLIENT], ids=[9])  # while it is written
+        send(scheduler, 10)
+        wait_until(lambda: files(directory) == [7, 10])
+        wait_until(lambda: os.listdir(on_disk) == [])
+        cluster.process.terminate()
+        assert cluster.wait_for_exit(SHUTDOWN_SECONDS) == 0
+        assert not on_disk.exists()

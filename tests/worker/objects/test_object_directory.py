@@ -14,6 +14,7 @@ import pytest
 
 from scaler_client.commands.object_directory import ObjectDirectory, make_directory
 from scaler_client.commands.object_files import write_object
+from scaler_worker.objects.host_storage import HostStorage
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no locks on directories")
 NAME = "scaler-000000000000004d"
@@ -21,6 +22,7 @@ OWNER = """
 import sys
 from scaler_client.commands.object_directory import make_directory
 from scaler_client.commands.object_files import write_object
+from scaler_worker.objects.host_storage import HostStorage
 directory = make_directory(int(sys.argv[2]), [sys.argv[1]])
 write_object(directory.path, (1, 2), [b"frame"])
 print(directory.path, flush=True)
@@ -143,3 +145,26 @@ def test_a_directory_removed_before_its_lock_is_made_again(tmp_path: Path, monke
     directory = ObjectDirectory(str(tmp_path / NAME))
     assert made == [directory.path] * 2 and os.path.isdir(directory.path)
     directory.remove()
+
+
+def test_the_directory_on_disk_is_removed_with_the_one_in_memory(tmp_path: Path) -> None:
+    for place in ("memory", "disk"):
+        (tmp_path / place).mkdir()
+    directory = make_directory(77, [str(tmp_path / "memory")])
+    directory.on_disk = make_directory(77, [str(tmp_path / "disk")])
+    storage = HostStorage(directory.path)
+    storage.create(1, 1 << 20, directory.on_disk.path)
+    storage.write((1, 2), [b"frame"])
+    assert os.listdir(directory.on_disk.path)
+    directory.remove()
+    assert os.listdir(tmp_path / "memory") == os.listdir(tmp_path / "disk") == []
+
+
+def test_a_killed_agents_directory_on_disk_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    with made_by_a_process(tmp_path, 5) as process:
+        process.kill()
+        process.wait()
+        left = tmp_path / f"scaler-{5:016x}" / f"{1:016x}-{2:016x}.4711.3.100"
+        left.write_bytes(b"spilled")
+        make_directory(77, [str(tmp_path)]).remove()
+        assert os.listdir(tmp_path) == []

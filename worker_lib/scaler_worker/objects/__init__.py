@@ -1,5 +1,6 @@
-"""Objects on a host: files in shared memory, mapped read-only; caches of their values; results kept as files.
+"""Objects on a host: files in shared memory or on disk, mapped read-only; their limits; caches of their values; results
+kept as files.
 
-Begin with `files.py` (the files) and `table.py` (the objects that a worker knows).
+Begin with `files.py` (the files), `host_storage.py` (the limits) and `table.py` (the objects that a worker knows).
 May import: task_rows.
 """
