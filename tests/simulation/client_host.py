@@ -13,7 +13,7 @@ from scaler_client.protocol.wire import decode, encode
 from scaler_client.session.session import Session, State
 
 from .client_maps import ClientMap, SimulatedFunction
-from .client_objects import UserObjects, give_result
+from .client_objects import UserObjects, give_result, read_results
 from .clock import Process
 from .map_plan import Manner
 from .network import Frames
@@ -73,7 +73,7 @@ class ClientHost:
 
         def ended() -> None:
             release()
-            self.user_objects.reader_ended(script)
+            self.user_objects.reader_ended(read_results([script]))
 
         future.ended = ended
         assert future.function is not None
@@ -99,18 +99,19 @@ class ClientHost:
         return started.futures
 
     def submit_graph(self, scripts: list[Script], targets: list[int], options: Options) -> list[Future]:
-        """Submit tasks, some of which read the results of earlier tasks, as graph.Plan does."""
+        """Submit tasks, some of which read one another's results or those of earlier tasks, as graph.Plan does."""
         oracle = self.world.oracle
         sent_objects: dict[SentObject, int] = {}
         for script in scripts:
             for sent_object in script.sent_objects:
                 sent_objects.setdefault(sent_object, ~len(sent_objects))
+        earlier = {key: ~(len(sent_objects) + place) for place, key in enumerate(read_results(scripts))}
         refs = [self.user_objects.get(sent_object) for sent_object in sent_objects]
         functions = [self.function(script.function) for script in scripts]
         futures = [Future(oracle, self, function, script, options) for function, script in zip(functions, scripts)]
         rows = {script.key: row for row, script in enumerate(scripts)}
         inputs = [
-            sent_objects[each] if isinstance(each, SentObject) else rows[each.key]
+            sent_objects[each] if isinstance(each, SentObject) else rows.get(each.key, earlier.get(each.key, 0))
             for script in scripts
             for each in script.inputs
         ]
@@ -123,7 +124,7 @@ class ClientHost:
             [script.payload() for script in scripts],
             inputs,
             [len(script.inputs) for script in scripts],
-            refs,  # type: ignore[arg-type]
+            [*refs, *map(self.user_objects.result, earlier)],  # type: ignore[list-item]
         )
         graph = GraphTasks(
             graph_rows,
@@ -134,10 +135,11 @@ class ClientHost:
         )
         self.session.submit_graph(graph)
         asked = [futures[row] for row in targets]
-        release = self.user_objects.hold(refs, len(asked))
+        release = self.user_objects.hold(refs, len(asked), lambda: self.user_objects.reader_ended(earlier))
+        related = [*asked, *self.user_objects.related(earlier)]
         for row, future in enumerate(futures):
             future.task_id = graph.first + row
-            future.graph = asked
+            future.graph = related
             future.ended = release
             future.functions = set(functions)
             oracle.submitted(self.incarnation, future, is_asked=row in targets)

@@ -64,8 +64,7 @@ class UserObjects:
         """Return the payload of a task that reads these, and results of other tasks."""
         ids = {ref.key: ref.object_id for ref in refs}
         inputs: list[Reference | int] = [
-            ids[each.key] if isinstance(each, SentObject) else self._result(self._read[each.key])
-            for each in script.inputs
+            ids[each.key] if isinstance(each, SentObject) else self.result(each.key) for each in script.inputs
         ]
         return call_with_inputs(script.payload(), inputs) if inputs else script.payload()
 
@@ -76,11 +75,15 @@ class UserObjects:
         script = future.script
         if script.key in self.readers_left:
             self._read[script.key] = future
-        future.graph += [each for key in script.inputs if isinstance(key, Script) for each in self._read[key.key].graph]
+        future.graph += self.related(read_results([script]))
 
-    def reader_ended(self, script: Script) -> None:
-        """Note that a reader of results is done. A future that nobody reads any more is deleted."""
-        for key in {each.key for each in script.inputs if isinstance(each, Script)}:
+    def related(self, keys: Iterable[int]) -> list[Future]:
+        """Return these tasks, which others read, and the tasks that they read."""
+        return [each for key in keys for each in self._read[key].graph]
+
+    def reader_ended(self, keys: Iterable[int]) -> None:
+        """Note that a reader of these tasks' results is done. A future that nobody reads any more is deleted."""
+        for key in keys:
             self.readers_left[key] -= 1
             reference = self._read[key].reference
             if not self.readers_left[key] and reference is not None:
@@ -88,8 +91,9 @@ class UserObjects:
                     0.0, lambda stored=reference.stored: self._client.session.objects.forget(stored)
                 )
 
-    def _result(self, future: Future) -> ObjectRef:
-        """Do what `futures/result_references.py` does."""
+    def result(self, key: int) -> ObjectRef:
+        """Do what `futures/result_references.py` does with the future of this task."""
+        future = self._read[key]
         if future.reference is None or future.reference.stored.is_gone:
             self._client.world.trace.count("results that other tasks read")
             stored = ResultObject(f"task {future.script.key}", future, future.parent)
@@ -99,8 +103,10 @@ class UserObjects:
                 give_result(future)
         return future.reference
 
-    def hold(self, refs: list[Ref], owners: int = 1) -> Callable[[], None]:
-        """Hold references until the returned function has been called `owners` times."""
+    def hold(
+        self, refs: list[Ref], owners: int = 1, on_release: Callable[[], None] = lambda: None
+    ) -> Callable[[], None]:
+        """Hold references until the returned function has been called `owners` times. Then call `on_release`."""
         for ref in refs:
             ref.holders += 1
         left = owners
@@ -108,8 +114,10 @@ class UserObjects:
         def release() -> None:
             nonlocal left
             left -= 1
-            for ref in refs if not left else ():
-                self._release(ref)
+            if not left:
+                for ref in refs:
+                    self._release(ref)
+                on_release()
 
         return release
 
@@ -129,6 +137,14 @@ class UserObjects:
         if not ref.holders:
             # As the garbage collector does it: it wakes no thread.
             self._client.process.later(0.0, lambda: self._client.session.objects.forget(ref.stored))
+
+
+def read_results(scripts: Iterable[Script]) -> list[int]:
+    """Return the keys of the tasks that these tasks read and that are not among them."""
+    scripts = list(scripts)
+    own = {script.key for script in scripts}
+    read = [each.key for script in scripts for each in script.inputs if isinstance(each, Script)]
+    return [key for key in dict.fromkeys(read) if key not in own]
 
 
 def give_result(future: Future) -> None:

@@ -427,6 +427,10 @@ MUTATIONS = (
         task_inputs.TaskInputs, "send_available", "self._objects.send_now(stored, self._batch.outgoing)", "pass",
     ),
     Mutation(
+        "let a node wait whose argument was cancelled",
+        open_graphs.GraphTasks, "record_failures", "if cause is None and", "if",
+    ),
+    Mutation(
         "hand a failure to the row behind it",
         runner.Runner, "_run_queue", "if followers is not None and outcome == _VALUE:", "if followers is not None:",
     ),

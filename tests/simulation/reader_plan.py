@@ -1,7 +1,7 @@
 """Tasks that read the results of tasks that their client has submitted before: futures as arguments.
 
 A third of the plans has such tasks. They are submitted one by one: at once, while their inputs run, or when these have
-ended.
+ended. Some of the plans end with a graph that reads them too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from scaler_client.protocol.messages import Options
 
+from .client_objects import read_results
 from .plan import Plan, Work, Writer, is_endless
 from .scripts import Script, Source
 
@@ -44,9 +45,11 @@ def reader_counts(program: list[Work]) -> dict[int, int]:
     """Return for each task whose result other tasks of a program read how many tasks do so, by key."""
     counts: Counter[int] = Counter()
     for work in program:
-        if work.targets is None and not work.is_map:
+        if work.targets is not None:
+            counts.update(read_results(work.scripts))
+        elif not work.is_map:
             for script in work.scripts:
-                counts.update({each.key for each in script.inputs if isinstance(each, Script)})
+                counts.update(read_results([script]))
     return dict(counts)
 
 
@@ -80,10 +83,12 @@ def _works(chance: random.Random, writer: Writer, at: float) -> list[Work]:
         else:
             at += pause
             works.append(Work(at, [script]))
+    if chance.random() < 0.5:
+        works.append(_graph(chance, writer, at + chance.choice((0.0, 0.002, 0.3)), scripts))
     for work in works:
         if chance.random() < 0.15:
-            places = range(len(work.scripts))
-            chosen = sorted(chance.sample(places, chance.randint(1, len(work.scripts))))
+            places = range(len(work.scripts if work.targets is None else work.targets))
+            chosen = sorted(chance.sample(places, chance.randint(1, len(places))))
             work.cancels.append((writer.moment(), chosen, chance.random() < 0.4))
     return works
 
@@ -100,3 +105,19 @@ def _waiting_readers(chance: random.Random, writer: Writer, at: float) -> Work:
     read = plain(0)
     scripts = [read, plain(0, _FILLING_BYTES), plain(1, inputs=(read,)), plain(2, inputs=(read,))]
     return Work(at, scripts, cancels=[(chance.choice((0.0, 0.002)), [2], False)])
+
+
+def _graph(chance: random.Random, writer: Writer, at: float, read: list[Script]) -> Work:
+    """Draw a graph whose tasks read one another and these tasks."""
+    scripts: list[Script] = []
+    for _ in range(chance.choice((1, 3, 10))):
+        script = Script(
+            key=writer.next_key,
+            seconds=chance.choice((0.0, 0.0002, 0.02)),
+            raises=chance.random() < 0.03,
+            result_bytes=chance.choice((0, 200, 2000)),
+            inputs=tuple(chance.choices([*scripts, *read], k=chance.choice((0, 1, 2, 3)))),
+        )
+        writer.next_key += 1
+        scripts.append(script)
+    return Work(at, scripts, targets=sorted({chance.randrange(len(scripts)), len(scripts) - 1}))

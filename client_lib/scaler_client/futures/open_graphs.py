@@ -134,6 +134,7 @@ class GraphTasks:
         self._has_failed = True
         for task_id, outcome, answer in sorted(answers, key=itemgetter(0)):
             row = task_id - self.first
+            cause = None
             if self._objects:
                 objects = [self._objects[~each] for each in self._inputs_of(row) if each < 0]
                 cause = input_failure(objects, outcome, answer)
@@ -141,7 +142,7 @@ class GraphTasks:
                     outcome, answer = cause.outcome, cause.answer
             failed = self._cause_of(row, outcome, answer)
             if failed == row:
-                if outcome == Outcome.CANCELLED and row not in self.targets:
+                if cause is None and outcome == Outcome.CANCELLED and row not in self.targets:
                     # Users cancel targets only. The scheduler cancels a row when all its readers have failed. This is
                     # not a failure of the row itself, and the readers may be submitted again.
                     continue

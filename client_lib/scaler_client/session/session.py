@@ -411,9 +411,12 @@ class Session:
     def _submit_open_tasks(self) -> None:
         self.objects.send_all(self._batch.outgoing)
         self._inputs.restart()
-        for graph in self.tasks.graphs():
-            self._batch.bind_inputs(graph.objects(), graph.first + graph.count - 1)
+        bound: set[GraphSink] = set()
         for task_id in self.tasks.ids_to_resubmit():
+            graph = self.tasks.graph(task_id)
+            if graph is not None and graph not in bound:  # not before the rows whose results it reads
+                bound.add(graph)
+                self._batch.bind_inputs(graph.objects(), graph.first + graph.count - 1)
             sink = self.tasks.sink(task_id)
             self._batch.add_row(task_id, *sink.row(task_id), sink.options)
         self._batch.flush()
