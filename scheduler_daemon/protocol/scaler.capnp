@@ -408,6 +408,8 @@ struct Snapshot {
   objectBytes @34 :UInt64;          # objects of all clients in the scheduler's memory
   memoryLimitBytes @35 :UInt64;     # the configured limit
   unschedulable @36 :UInt64;             # of `waiting`: tasks that no connected worker can run
+  unreachableHosts @37 :List(Counter);   # pairs of hosts, "node-8 from node-7": the second could not connect to the data address of
+                                    # the first, as counted
 }
 
 struct Texts {                      # the columns below refer to these texts by number, from 0

@@ -113,6 +113,8 @@ def test_an_unreachable_host_sends_through_the_scheduler(tmp_path: Path) -> None
         seen = read_everywhere(tmp_path, daemon, client, 2)
         assert seen.sent.get("transfer_object") == seen.sent.get("fetch_objects") == 1
         assert daemon.log().count("go through the scheduler") == 1
+        [pair] = seen.unreachable_hosts
+        assert " from " in pair
         (tmp_path / "log").unlink()
         seen = read_everywhere(tmp_path, daemon, client, 2)
         assert seen.sent.get("fetch_objects") == 2

@@ -410,6 +410,7 @@ CASES: list[Any] = [
         "deaths": [counter("signal 9", 2, 1699999998000), counter("lease", 1)], "retries": 3,
         "dispatchLatencies": [0, 0, 0, 1000002], "dispatchLatencyMicroseconds": 6000000, "waitingBytes": 320,
         "objectBytes": 4096, "memoryLimitBytes": 4 << 30, "unschedulable": 2,
+        "unreachableHosts": [counter("node-8 from node-7", 1)],
     }, []),
     ("history", "history", {
         "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],

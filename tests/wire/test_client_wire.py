@@ -118,7 +118,7 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
     for name, times in (("dropped", "dropped_times"), ("deaths", "death_times")):
         last = {counter["name"]: counter.get("lastMilliseconds", 0) / 1000 for counter in fields[name]}
         fields[times] = {name: seconds for name, seconds in last.items() if seconds}
-    for name in ("received", "sent", "dropped", "deaths"):
+    for name in ("received", "sent", "dropped", "deaths", "unreachable_hosts"):
         fields[name] = {counter["name"]: counter["count"] for counter in fields[name]}
     process = {snake(name): value for name, value in fields["process"].items()}
     fields["process"] = snapshots.SchedulerProcess(**process)

@@ -64,6 +64,9 @@ def _host_problems(view: SnapshotView) -> Iterator[str]:
     if slow:
         longest = max(row.lag_seconds for row in slow)
         yield f"heartbeats take up to {duration(longest)}: {_listed([row.host for row in slow])}"
+    if view.snapshot.unreachable_hosts:
+        pairs = _listed(sorted(view.snapshot.unreachable_hosts))
+        yield f"values go through the scheduler, because hosts can't reach others (--data-address): {pairs}"
 
 
 def _scheduler_problems(view: SnapshotView) -> Iterator[str]:

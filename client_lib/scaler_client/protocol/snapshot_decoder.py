@@ -120,6 +120,7 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         object_bytes=snapshot.objectBytes,
         memory_limit_bytes=snapshot.memoryLimitBytes,
         unschedulable=snapshot.unschedulable,
+        unreachable_hosts=_counters(snapshot.unreachableHosts),
     )
 
 

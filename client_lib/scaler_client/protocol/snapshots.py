@@ -215,6 +215,7 @@ class Snapshot:
     tasks were dispatched less than 2^k microseconds and at least 2^(k - 1) after they could be;
     `dispatch_latency_microseconds` is the sum. `waiting_bytes` is the payload of open tasks in the scheduler's memory,
     `object_bytes` the size of objects there. `unschedulable` of the waiting tasks can run on no connected worker.
+    `unreachable_hosts` has pairs of hosts, "node-8 from node-7": the second cannot connect to the first.
     """
 
     version: str
@@ -254,6 +255,7 @@ class Snapshot:
     object_bytes: int = 0
     memory_limit_bytes: int = 0
     unschedulable: int = 0
+    unreachable_hosts: dict[str, int] = field(default_factory=dict)
 
     def left_out(self) -> dict[str, int]:
         """Return, for each table, the number of rows beyond the limit up to which the scheduler publishes rows."""

@@ -20,6 +20,9 @@ from .history_columns import history_frame
 from .memory_trim import resident_bytes
 from .snapshot_columns import TextTable, agent_columns, client_columns, function_columns, object_columns, worker_columns
 
+MAX_PAIRS = 20
+"""The most pairs of hosts that cannot reach each other in a snapshot."""
+
 _FIRST_TABLE = 7
 """The number of Snapshot's pointer `texts`. The pointers of the other tables follow it, as in the schema."""
 
@@ -118,6 +121,7 @@ class SnapshotWriter:
                 object_bytes=tables.objects.bytes,
                 memory_limit_bytes=self._core.limits.memory_limit_bytes,
                 unschedulable=self._core.unschedulable.task_count,
+                unreachable_hosts=_unreachable_hosts(self._core),
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
@@ -182,6 +186,14 @@ class SnapshotWriter:
 
 def _counters(names: Sequence[str], counts: Sequence[int]) -> list[Counter]:
     return [Counter(name=name, count=count) for name, count in zip(names, counts) if count]
+
+
+def _unreachable_hosts(core: Scheduler) -> list[Counter]:
+    pairs: dict[str, int] = {}
+    for source, target in core.transfers.unreachable:
+        name = f"{source.host} from {target.host}"
+        pairs[name] = pairs.get(name, 0) + 1
+    return [Counter(name=name, count=count) for name, count in list(pairs.items())[:MAX_PAIRS]]
 
 
 def _counters_with_times(counts: Mapping[str, int], times: IncreaseTimes) -> list[Counter]:

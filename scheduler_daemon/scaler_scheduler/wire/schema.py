@@ -2236,7 +2236,7 @@ _Error_list_item_type = _StructItemType(Error)
 class Snapshot(_Struct):
     __capnpy_id__ = 0xc687910d18d52488
     __static_data_size__ = 20
-    __static_ptrs_size__ = 15
+    __static_ptrs_size__ = 16
     
     
     @property
@@ -2704,10 +2704,25 @@ class Snapshot(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def unreachable_hosts(self):
+        # no union check
+        return self._read_list(120, _Counter_list_item_type)
+    
+    def get_unreachable_hosts(self):
+        res = self.unreachable_hosts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Counter_list_item_type)
+        return res
+    
+    def has_unreachable_hosts(self):
+        ptr = self._read_fast_ptr(120)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(280)
+        pos = builder.allocate(288)
         builder.write_uint32(pos + 0, protocol_version)
         builder.alloc_text(pos + 160, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
@@ -2745,11 +2760,12 @@ class Snapshot(_Struct):
         builder.write_uint64(pos + 136, object_bytes)
         builder.write_uint64(pos + 144, memory_limit_bytes)
         builder.write_uint64(pos + 152, unschedulable)
+        builder.copy_from_list(pos + 280, _Counter_list_item_type, unreachable_hosts)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable)
-        self._init_from_buffer(_buf, 0, 20, 15)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts)
+        self._init_from_buffer(_buf, 0, 20, 16)
     
     def shortrepr(self):
         parts = []
@@ -2790,6 +2806,7 @@ class Snapshot(_Struct):
         parts.append("objectBytes = %s" % self.object_bytes)
         parts.append("memoryLimitBytes = %s" % self.memory_limit_bytes)
         parts.append("unschedulable = %s" % self.unschedulable)
+        if self.has_unreachable_hosts(): parts.append("unreachableHosts = %s" % self.get_unreachable_hosts().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
