@@ -416,7 +416,7 @@ MUTATIONS = (
     ),
     Mutation(
         "keep no result for a batch whose readers were cancelled",
-        backlog.Backlog, "keep_with_next", "self._keep_earlier += ids", "pass",
+        backlog.Backlog, "keep_with_next", "self._keep_earlier.update(dict.fromkeys(ids))", "pass",
     ),
     Mutation(
         "forget a result before the rows that say that it is kept",
