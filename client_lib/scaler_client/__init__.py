@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         WorkerDiedError,
     )
     from .futures.future import TaskFuture
+    from .futures.kept_results import KeptFuture
     from .futures.profiling import ProfilingInfo
     from .nested.task_host import TaskStoppedError
     from .pickling.custom_serializer import Serializer
@@ -49,6 +50,7 @@ __all__ = [
     "ClusterExecutor",
     "FunctionLoadError",
     "GraphCycleError",
+    "KeptFuture",
     "KeyFileError",
     "LocalCluster",
     "MessageTooLargeError",
@@ -84,6 +86,7 @@ _MODULES = {
     "ClusterExecutor": "api.executor",
     "FunctionLoadError": "errors",
     "GraphCycleError": "errors",
+    "KeptFuture": "futures.kept_results",
     "KeyFileError": "commands.key_files",
     "LocalCluster": "api.local_cluster",
     "MessageTooLargeError": "errors",

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ClientClosedError
 from ..futures.future import TaskFuture
+from ..futures.kept_results import KeptFuture
 from ..futures.open_graphs import GraphTasks
 from ..graphs.nodes import Nodes
 from ..graphs.order import order
@@ -15,7 +16,7 @@ from ..graphs.rows import RowBuilder
 from ..io import objects
 from ..nested import slot_wait
 from ..nested.task_host import RunningTask
-from ..pickling.references import ObjectRef
+from ..pickling.references import ObjectRef, call_with_inputs
 from ..protocol.messages import Keep
 from .submit import Submitter
 
@@ -62,7 +63,12 @@ class GraphPlan:
             for each in wanted
         ]
         """One future for each key."""
-        self._tasks = self._graph_tasks() if self._targets else None
+        self._kept: list[KeptFuture[Any]] = []
+        if client._keeps_results:
+            self._kept = self._kept_futures()
+            places = {future: self._kept[row] for row, future in self._targets.items()}
+            self.futures = [places.get(each, each) for each in self.futures]
+        self._tasks = self._graph_tasks() if self._targets and not self._kept else None
 
     def submit(self, on_change: Callable[[], None] | None = None) -> None:
         """Hand the graph to the I/O thread.
@@ -73,7 +79,9 @@ class GraphPlan:
         Raises:
             ClientClosedError: the client is disconnected.
         """
-        if self._tasks is not None:
+        if self._kept:
+            self._io_thread.call_soon(self._submit_kept)
+        elif self._tasks is not None:
             self._tasks.on_change = on_change
             self._io_thread.call_soon(self._submit_all)
 
@@ -105,6 +113,26 @@ class GraphPlan:
     def values(self) -> dict[Any, Any]:
         """Return the values by key, once all have arrived."""
         return {key: future.result() for key, future in zip(self.keys, self.futures)}
+
+    def _kept_futures(self) -> list[KeptFuture[Any]]:
+        """Return a future for each row. Each row is a task of its own, whose result stays on its host."""
+        rows, begin = self._builder.rows, 0
+        kept: list[KeptFuture[Any]] = []
+        for number, payload, count in zip(rows.numbers, rows.payloads, rows.input_counts):
+            read = rows.inputs[begin : begin + count]
+            begin += count
+            inputs = [kept[each].reference if each >= 0 else rows.objects[~each] for each in read]
+            call = call_with_inputs(payload, inputs)
+            function = rows.functions[number]
+            kept.append(KeptFuture(self._io_thread, function, call, options=self._options, parent=self._parent))
+        return kept
+
+    def _submit_kept(self, session: Any) -> None:
+        kept, self._kept = self._kept, []  # intermediate results are freed when they were read
+        for reference in self._builder.new_objects:
+            objects.send(session, reference)
+        for future in kept:
+            session.submit_kept(future)
 
     def _submit_all(self, session: Any) -> None:
         assert self._tasks is not None
@@ -159,6 +187,8 @@ def get(client: Submitter, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dic
     plan = GraphPlan(client, graph, keys, client._current_task())
     changed = slot_wait.make_event(client._io_thread)
     plan.submit(changed.set)
+    if client._keeps_results:
+        return dict(zip(plan.keys, plan.futures))
     try:
         while plan.is_open:
             client._io_thread.check_can_wait()

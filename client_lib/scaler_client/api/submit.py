@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ..errors import ClientClosedError
 from ..futures.future import TaskFuture
+from ..futures.kept_results import KeptFuture
 from ..io.io_thread import IoThread
 from ..nested import slot_wait
 from ..nested.task_host import RunningTask
@@ -101,7 +102,14 @@ class Submitter:
     def _set_options(self, options: TaskOptions) -> None:
         self._options = options
         # One check for each task: a task without options skips everything else about options.
-        self._sends_no_options = self._nested_handle is None and not options.retry_on and options.to_wire() is None
+        self._sends_no_options = (
+            self._nested_handle is None and not (options.retry_on or options.keep) and options.to_wire() is None
+        )
+
+    @property
+    def _keeps_results(self) -> bool:
+        """Whether the results of this view's tasks stay on their hosts (`options(keep=True)`)."""
+        return self._options.keep
 
     @property
     def _has_custom_serializer(self) -> bool:
@@ -118,6 +126,7 @@ class Submitter:
         name: str | None = None,
         capabilities: Mapping[str, int] | Iterable[str] | None = None,
         profiling: bool | None = None,
+        keep: bool | None = None,
     ) -> S:
         """Return a view of this client whose tasks have these options.
 
@@ -135,6 +144,8 @@ class Submitter:
             name: the task's name in logs, errors and monitors; by default the name of the function.
             capabilities: the capabilities that a worker must have: names, or a dict of names and minimum amounts.
             profiling: whether tasks are measured; see `TaskFuture.profiling_info`.
+            keep: whether results stay on their hosts. `submit` then returns a `KeptFuture`, `submit_graph` a list of
+                them. It is done when the result is there; `result()` brings the value.
 
         Returns:
             The view. It needs no `disconnect` of its own.
@@ -160,6 +171,7 @@ class Submitter:
                 name=name,
                 capabilities=capabilities,
                 profiling=profiling,
+                keep=keep,
             )
         )
         return view
@@ -196,7 +208,13 @@ class Submitter:
             checked_bool("profiling", profiling)
         task = self._current_task()
         options = self._wire_options(task, profiling)
-        future: TaskFuture[T] = TaskFuture(self._io_thread, self._function(fn), self._dumper(fn)(args, kwargs))
+        function, payload = self._function(fn), self._dumper(fn)(args, kwargs)
+        if self._options.keep:
+            parent = None if task is None else task.name
+            kept: KeptFuture[T] = KeptFuture(self._io_thread, function, payload, options=options, parent=parent)
+            self._io_thread.submit_kept([kept])
+            return kept
+        future: TaskFuture[T] = TaskFuture(self._io_thread, function, payload)
         if options is None:
             self._io_thread.submit(future)
         else:
@@ -293,6 +311,8 @@ class Submitter:
         if not isinstance(iterable, Iterable):
             raise TypeError(f"map needs an iterable of tuples of arguments, not {iterable!r}")
         checked_bool("progress", progress)
+        if self._options.keep:
+            raise ValueError("map brings its results: to keep them on their hosts, submit each call")
         task = self._current_task()
         parent = None if task is None else task.name
         options = self._wire_options(task, None)

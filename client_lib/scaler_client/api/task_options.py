@@ -44,13 +44,14 @@ class TaskOptions:
     graph_backend: str = PYTHON
     """The library that analyses graphs in the client."""
     stream_output: bool = False
+    keep: bool = False
     _wire_cache: dict[tuple[int, int, bool, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __reduce__(self) -> Any:
         parts = (self.timeout, self.retries, self.retry_on, self.priority, self.name, self.capabilities, self.profiling)
-        return TaskOptions, (*parts, self.graph_backend, self.stream_output)
+        return TaskOptions, (*parts, self.graph_backend, self.stream_output, self.keep)
 
     def replace_given(
         self,
@@ -62,6 +63,7 @@ class TaskOptions:
         name: Any = None,
         capabilities: Any = None,
         profiling: Any = None,
+        keep: Any = None,
     ) -> TaskOptions:
         """Check new options, and return a copy of these options with the new values. None keeps a value.
 
@@ -84,6 +86,8 @@ class TaskOptions:
             given["capabilities"] = _checked_capabilities(capabilities)
         if profiling is not None:
             given["profiling"] = checked_bool("profiling", profiling)
+        if keep is not None:
+            given["keep"] = checked_bool("keep", keep)
         return dataclasses.replace(self, **given)
 
     def to_wire(

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from ..futures.future import TaskFuture
+from ..futures.kept_results import KeptFuture, fetch_values
 from ..nested import task_host
 
 T = TypeVar("T")
@@ -79,6 +80,7 @@ def wait(
 def gather(futures: Iterable[Future[T]]) -> list[T]:
     """Return the results in order. Raises the exception of the first future that fails, as soon as it fails."""
     listed: list[Future[T]] = checked_futures(futures, Future)
+    fetch_values([future for future in listed if isinstance(future, KeptFuture)])
     results = []
     for position, future in enumerate(listed):
         if not _is_done_soon(future):

@@ -59,7 +59,7 @@ class FailedNode(NamedTuple):
     """Returns the text that names a row; called in any thread."""
 
 
-_lazy_lock = threading.Lock()
+lazy_lock = threading.Lock()
 """Held while a future makes its condition or a list. One lock serves all futures, because this is rare and short."""
 
 
@@ -103,6 +103,9 @@ class FutureOwner(slot_wait.SlotReporter, ObjectHolder, Protocol):
 
     def cancel(self, future: TaskFuture[Any], force: bool) -> None:
         """Cancel the task, and wait for the answer. With `force`, a running task is stopped too."""
+
+    def fetch_values(self, wanted: Any) -> None:
+        """Fetch the values of kept results (`kept_results.fetch_values`)."""
 
     def schedule_callbacks(self, future: TaskFuture[Any]) -> None:
         """Let the callback thread run the callbacks of the future."""
@@ -175,7 +178,7 @@ class TaskFuture(Future[T]):
         # A lock, because the standard library only acquires and releases it. A Condition costs 1 us more.
         condition = self._lazy_condition
         if condition is None:
-            with _lazy_lock:
+            with lazy_lock:
                 condition = self._lazy_condition
                 if condition is None:
                     condition = self._lazy_condition = threading.RLock()
@@ -313,7 +316,7 @@ class TaskFuture(Future[T]):
             return
         callbacks = self._done_callbacks
         if callbacks is None:
-            with _lazy_lock:
+            with lazy_lock:
                 callbacks = self._done_callbacks
                 if callbacks is None:
                     callbacks = self._done_callbacks = []
@@ -503,7 +506,7 @@ class TaskFuture(Future[T]):
     def _add_watcher(self, watcher: Any) -> None:
         watchers = self._watchers
         if watchers is None:
-            with _lazy_lock:
+            with lazy_lock:
                 watchers = self._watchers
                 if watchers is None:
                     watchers = self._watchers = []
@@ -528,7 +531,7 @@ class TaskFuture(Future[T]):
         # Unpickling runs user code, so it happens without the lock. If two threads unpickle, the first result counts.
         if self._reference is not None:
             give_result(self)  # before the bytes are dropped
-        with _lazy_lock:
+        with lazy_lock:
             if self._answer is not None:
                 self._result = result
                 self._answer = None

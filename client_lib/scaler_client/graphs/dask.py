@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..commands.install_hints import install_hint
+from ..futures.future import TaskFuture
+from ..futures.kept_results import KeptFuture, fetch_values
 
 Node = Any
 """A `dask._task_spec.GraphNode`."""
@@ -23,6 +25,10 @@ OBJECT_BYTES = 64 * 1024
 
 class GraphClient(Protocol):
     """The part of a client that this module uses."""
+
+    @property
+    def _keeps_results(self) -> bool:
+        """Whether `get` returns futures of results that stay on their hosts."""
 
     def get(self, graph: Any, keys: Any) -> Any:
         """Run a graph, and return values by key."""
@@ -65,7 +71,13 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
     except ImportError as error:
         raise ImportError(f"dask_get needs dask 2024.12 or newer: {install_hint('dask')}") from error
     graph = plain_graph(dsk, set(flatten_keys(keys)))
-    values = {**graph.literals, **client.get(_client_graph(client, graph), graph.targets)}
+    computed = client.get(_client_graph(client, graph), graph.targets)
+    literals = {name: graph.literals[name] for name in graph.resolved.values() if name in graph.literals}
+    if not client._keeps_results:
+        persisted = {name: value for name, value in literals.items() if isinstance(value, KeptFuture)}
+        fetch_values(list(persisted.values()))
+        literals.update((name, future.result()) for name, future in persisted.items())
+    values = {**literals, **computed}
     return restore_shape(keys, {key: values[name] for key, name in graph.resolved.items()})
 
 
@@ -172,9 +184,9 @@ def _fuse_chains(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Ha
 def _client_graph(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:
     """Return the calls as a graph for `Client.get`."""
     nodes: dict[Hashable, Any] = {
-        key: client.send_object(graph.literals[key])
+        key: value if isinstance(value := graph.literals[key], TaskFuture) else client.send_object(value)
         for key in {key: None for call in graph.calls.values() for key in call.inputs if key in graph.literals}
-        if _is_large(graph.literals[key])
+        if isinstance(graph.literals[key], TaskFuture) or _is_large(graph.literals[key])
     }
     for key, call in graph.calls.items():
         is_bound = [name in graph.literals and name not in nodes for name in call.inputs]

@@ -13,9 +13,10 @@ from operator import itemgetter, lt
 from typing import Any
 
 from ..futures.future import TaskFuture
+from ..futures.kept_results import KeptFuture
 from ..pickling.references import ObjectRef
 
-REFERENCES = frozenset({ObjectRef, TaskFuture})
+REFERENCES = frozenset({ObjectRef, TaskFuture, KeptFuture})
 """Types of values that stand for an object or a result."""
 
 _DEEP = frozenset({list, tuple, dict}) | REFERENCES

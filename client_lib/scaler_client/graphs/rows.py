@@ -80,7 +80,7 @@ class RowBuilder:
                 if shape == CALL:
                     locations[position] = add_call(value, flat_inputs[begins[position] : ends[position]])
                 elif shape == LITERAL:
-                    if type(value) is TaskFuture:
+                    if isinstance(value, TaskFuture):
                         value = values[position] = reference_to(value)
                     if type(value) is ObjectRef:
                         locations[position] = self._object_location(value)

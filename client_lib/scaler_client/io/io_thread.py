@@ -19,6 +19,7 @@ from ..commands.addresses import Address
 from ..commands.key_files import PeerKeys
 from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.future import TaskFuture
+from ..futures.kept_results import FetchedValue, KeptFuture, KeptResult
 from ..nested import slot_wait
 from ..net.curve import apply_keys
 from ..net.file_limit import check_free_files, file_shortage
@@ -129,6 +130,27 @@ class IoThread:
     def submit_with_options(self, future: TaskFuture[Any]) -> None:
         """Submit a task with options."""
         self._call_soon(lambda: self._submit_with_options(future))
+
+    def submit_kept(self, futures: Sequence[KeptFuture[Any]]) -> None:
+        """Submit tasks whose results stay on their hosts.
+
+        Raises:
+            ClientClosedError: the client is closed.
+        """
+
+        def submit_all() -> None:
+            for future in futures:
+                self._session.submit_kept(future)
+
+        self._call_soon(submit_all)
+
+    def fetch_values(self, wanted: Sequence[tuple[KeptResult, FetchedValue[Any]]]) -> None:
+        """Fetch the values of kept results, each for a future.
+
+        Raises:
+            ClientClosedError: the client is closed.
+        """
+        self._call_soon(lambda: self._session.fetch_values(wanted))
 
     def submit_calls(self, feed: MapFeed, blocks: list[CallBlock], is_last: bool) -> None:
         """Hand calls of a map to its feed.

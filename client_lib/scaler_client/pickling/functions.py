@@ -12,11 +12,12 @@ import functools
 import hashlib
 import inspect
 import itertools
+import pickle
 import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import (
@@ -164,6 +165,14 @@ class Function:
         if note:
             add_note(raised, note)
         return None, raised
+
+    def read_frames(self, frames: Sequence[Payload]) -> tuple[Any, BaseException | None]:
+        """Return the result of a task that is a pickle and its buffers, and its exception. One of them is None."""
+        try:
+            value = pickle.loads(frames[0], buffers=map(bytearray, frames[1:]))  # copies, so that arrays are writable
+        except Exception as error:
+            return None, self._load_failure("result", error, "", "")
+        return self._read_value(value)
 
     def _load_failure(self, what: str, error: Exception, function_name: str, place: str) -> ResultPickleError:
         """Return the error of an answer that can't be unpickled."""

@@ -198,7 +198,27 @@ class NodeRef:
         return reduced(self)
 
 
-Reference = ObjectRef | NodeRef
+class StoredInput:
+    """What a call has read, for another run of this call. Unlike a reference, it does not keep the object."""
+
+    __slots__ = ("stored",)
+
+    def __init__(self, stored: StoredObject) -> None:
+        self.stored = stored
+
+    @property
+    def object_id(self) -> int:
+        """The object's id."""
+        return self.stored.id
+
+    def check(self, _io_thread: object) -> None:
+        """Do nothing: only the session makes such inputs."""
+
+    def __reduce__(self) -> Any:
+        return reduced(self)
+
+
+Reference = ObjectRef | NodeRef | StoredInput
 REFERENCES = frozenset({ObjectRef, NodeRef})
 STAND_INS: dict[type, Callable[[Any, object], ObjectRef | bytes]] = {}
 """Types whose values stand for a result in arguments: futures. The function returns the reference to the result, or its
@@ -312,7 +332,15 @@ class InputCollector:
 
 def reads_results(inputs: Iterable[Reference | int]) -> bool:
     """Return whether results of other tasks are among what calls read."""
-    return any(type(each) is ObjectRef and type(each.stored) is ResultObject for each in inputs)
+    return any(read_result(each) is not None for each in inputs)
+
+
+def read_result(each: Reference | int) -> ResultObject | None:
+    """Return the result of another task that stands among what a call reads; None: this is something else."""
+    if type(each) is ObjectRef or type(each) is StoredInput:
+        stored = each.stored
+        return stored if isinstance(stored, ResultObject) else None
+    return None
 
 
 def input_failure(inputs: Iterable[Reference | int], outcome: int, answer: Payload) -> InputFailure | None:
@@ -324,8 +352,9 @@ def input_failure(inputs: Iterable[Reference | int], outcome: int, answer: Paylo
         answer: the payload of that outcome.
     """
     for each in inputs:
-        if type(each) is ObjectRef and type(each.stored) is ResultObject:
-            failure = each.stored.failure
+        stored = read_result(each)
+        if stored is not None:
+            failure = stored.failure
             if failure is not None and (outcome == Outcome.INPUT_LOST or failure[2:] == (outcome, answer)):
                 return failure
     return None

@@ -81,6 +81,12 @@ class HeldObjects:
         """Forget kept results once all rows up to `last_row` are sent. The client itself has no references to them."""
         self._deferred.append((last_row, ids))
 
+    def lend(self, stored: ResultObject, reader: int) -> None:
+        """Have a result without references kept until the row that reads it is sent."""
+        if stored.id in self._forgotten:
+            self._forgotten.remove(stored.id)
+        self._unread.append((reader, stored.id))
+
     def scheduler_changed(self) -> None:
         """Stop waiting for confirmations: the new scheduler has none of these objects."""
         self._unconfirmed.clear()
@@ -91,6 +97,7 @@ class HeldObjects:
         self._unconfirmed.clear()
         if unconfirmed:
             needed = {each for _, ids in self._deferred for each in ids}
+            needed.update(each for _, each in self._unread)
             self._forgotten = [*(each for each in unconfirmed if each not in needed), *self._forgotten]
 
     def confirm(self, heartbeat: int) -> None:
@@ -146,7 +153,7 @@ class HeldObjects:
 
     def _drop(self, stored: StoredObject) -> None:
         stored.drop()
-        result = stored if type(stored) is ResultObject else None
+        result = stored if isinstance(stored, ResultObject) else None
         if self._backlog.drop_object(stored.id) and (result is None or self.joins <= 2):
             return  # it was not sent; after further joins the scheduler may have a result nevertheless
         if result is not None and result.last_reader >= 0:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from ..futures.open_graphs import SUCCESS_OUTCOMES
-from ..pickling.references import CallWithInputs, input_failure
+from ..futures.kept_results import KeptResult
+from ..futures.open_graphs import MAX_RECOVERIES, SUCCESS_OUTCOMES
+from ..pickling.references import CallWithInputs, Reference, input_failure, read_result
 from ..protocol.messages import Outcome, Payload, Resolved, TaskAttempt
 from .result_sinks import BLOCK_BITS, GraphSink, ResultSink, SingleSink
 
@@ -20,6 +21,10 @@ class OpenTasks:
         """Sinks of single tasks by id, in the order of submission."""
         self._graphs: dict[int, GraphSink] = {}
         """Sinks of graphs, by their ids without the last BLOCK_BITS bits. A graph may have several entries."""
+        self._broken_singles: dict[int, None] = {}
+        """Tasks that must be submitted again, because a kept result that they read was lost."""
+        self._recoveries: dict[int, int] = {}
+        """How often each of them was submitted again."""
         self._broken: dict[GraphSink, None] = {}
         """Graphs that have lost results of their nodes, so that open targets must be submitted again."""
 
@@ -136,10 +141,32 @@ class OpenTasks:
             return
         payload = sink.row(task_id)[1]
         cause = input_failure(payload.inputs, outcome, answer) if type(payload) is CallWithInputs else None
-        if cause is None:
+        if cause is None and outcome == _INPUT_LOST and self._can_resubmit(task_id, payload):
+            self.single[task_id] = sink
+            self._broken_singles[task_id] = None
+        elif cause is None:
             sink.resolve(task_id, outcome, answer)
         else:
             sink.fail_input(task_id, cause)
+
+    def _can_resubmit(self, task_id: int, payload: Payload) -> bool:
+        """Return whether a task that could not read an input may be submitted again: a kept result can be made again.
+
+        If this does not help several times, the missing input is something else.
+        """
+        if type(payload) is not CallWithInputs or not any(_is_kept(each) for each in payload.inputs):
+            return False
+        self._recoveries[task_id] = self._recoveries.get(task_id, 0) + 1
+        return self._recoveries[task_id] <= MAX_RECOVERIES
+
+    def pop_broken_singles(self) -> list[int]:
+        """Return the tasks that must be submitted again, ascending."""
+        if self._recoveries:
+            self._recoveries = {each: count for each, count in self._recoveries.items() if each in self.single}
+        if not self._broken_singles:
+            return []
+        broken, self._broken_singles = sorted(self._broken_singles), {}
+        return [task_id for task_id in broken if task_id in self.single]
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
         """Give one task an answer of the client's own."""
@@ -187,6 +214,11 @@ class OpenTasks:
                 sink.set_measurements(*measurements)
             elif graph is not None:
                 graph.set_measurements(task_id, *measurements)
+
+
+def _is_kept(each: Reference | int) -> bool:
+    stored = read_result(each)
+    return isinstance(stored, KeptResult) and stored.is_kept and stored.failure is None
 
 
 def _keys_of(graph: GraphSink) -> range:

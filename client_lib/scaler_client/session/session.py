@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..errors import ClientClosedError, SchedulerLostError
+from ..futures.kept_results import FetchedValue, KeptFuture, KeptResult
 from ..pickling.functions import Function
 from ..pickling.references import StoredObject
 from ..protocol import messages
@@ -22,6 +23,7 @@ from .cancels import Cancels
 from .frame_limit import FrameLimit, fits_limit
 from .graph_recovery import resubmit_graph
 from .held_objects import HeldObjects
+from .kept_values import KeptValues
 from .liveness import Liveness
 from .map_feed import MapFeeds
 from .open_tasks import OpenTasks
@@ -92,7 +94,8 @@ class Session:
         self._batch = SubmitBatch(backlog)
         self._batch.outgoing.append(hello)
         self.objects = HeldObjects(backlog)
-        self._inputs = TaskInputs(self._batch, self.objects, self._new_id)
+        self._inputs = TaskInputs(self._batch, self.objects, self.tasks, self._new_id)
+        self._kept_values = KeptValues(self.tasks, self.objects, self._inputs)
         self._batch.bind_inputs = self._inputs.bind
         self._acks = ResultAcks()
         self._shutdown = ShutdownRequest()
@@ -136,6 +139,20 @@ class Session:
             del self.pending[task_id]
             self._fail_new_task(sink, task_id)
         return task_id
+
+    def submit_kept(self, future: KeptFuture[Any]) -> None:
+        """Submit a task whose result stays on its host."""
+        stored = future.stored
+        future.task_id = stored.id = self.submit_with_options(future, *future.row(-1))
+        if self.state is not State.CLOSED:
+            stored.known_in_join = self.objects.joins
+            self.objects.hold(stored)
+
+    def fetch_values(self, wanted: Iterable[tuple[KeptResult, FetchedValue[Any]]]) -> None:
+        """Fetch the values of kept results."""
+        self._kept_values.fetch(wanted)
+        if self.state is State.CLOSED:
+            self._kept_values.close()
 
     def submit_graph(self, sink: GraphSink) -> None:
         """Submit tasks that read one another's results. Each task comes after the tasks whose results it reads."""
@@ -279,6 +296,8 @@ class Session:
         self._batch.clear()
         self._batch.last_function = None  # a function's finalizer refers to this session: a cycle
         self.objects.close()
+        self._inputs.is_joined = False
+        self._kept_values.close()
         self._shutdown.answer()
         ids = self.tasks.ids()
         for task_id in ids:
@@ -334,6 +353,7 @@ class Session:
         if batch.ids and (batch.backlog.is_open or len(batch.ids) >= BATCH_ROWS):
             batch.flush()
         if self.state is _JOINED:
+            batch.outgoing += self._kept_values.pop_messages()
             batch.outgoing += self.objects.pop_messages(
                 self._liveness.sequence, self._batch.ids[0] if self._batch.ids else None
             )
@@ -393,6 +413,7 @@ class Session:
         self.scheduler = welcome
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.state = State.JOINED
+        self._inputs.is_joined = True
         self._acks.restart(welcome.result_window)
         self.frame_limit.restart(welcome.message_size_limit)
         self._liveness.fit_lease(welcome.lease_seconds)
@@ -411,6 +432,7 @@ class Session:
     def _submit_open_tasks(self) -> None:
         self.objects.send_all(self._batch.outgoing)
         self._inputs.restart()
+        self._kept_values.restart()
         bound: set[GraphSink] = set()
         for task_id in self.tasks.ids_to_resubmit():
             graph = self.tasks.graph(task_id)
@@ -428,6 +450,7 @@ class Session:
         # client send a hello. A later answer does so if that hello was lost.
         if self.state is State.JOINED or (self.state is State.JOINING and self._expects_answer):
             self.state = State.JOINING
+            self._inputs.is_joined = False
             self._batch.clear()
             self._batch.outgoing = [self._hello]  # other messages would get the same answer
             self._expects_answer = False
@@ -449,6 +472,7 @@ class Session:
         """Fail all open tasks with this error."""
         self.loss = error
         ids = self.tasks.fail(error)
+        self._kept_values.fail(error)
         self._cancels.answer(ids)
         cancels = self._cancels.abandon(ids)
         self._batch.clear_rows()
@@ -468,9 +492,10 @@ class Session:
     def _handle_resolved(self, message: messages.Resolved) -> None:
         self.tasks.resolve_all(message)
         self._inputs.send_available()
-        broken = self.tasks.pop_broken_graphs()
-        if broken:
-            self._recover(broken, message.ids)
+        self._kept_values.advance()
+        broken, singles = self.tasks.pop_broken_graphs(), self.tasks.pop_broken_singles()
+        if broken or singles:
+            self._recover(broken, singles, message.ids)
         else:
             self._cancels.answer(message.ids)
         if self.state is State.JOINED:
@@ -485,14 +510,15 @@ class Session:
         if self.state is State.JOINED:
             self._batch.backlog.grant(message.bytes, self._batch.outgoing)
 
-    def _recover(self, graphs: Sequence[GraphSink], answered: Sequence[int]) -> None:
-        """Submit graphs again whose targets could not read results that were lost with a host."""
-        resubmitted = {task_id for graph in graphs for task_id in graph.open_ids()}
+    def _recover(self, graphs: Sequence[GraphSink], singles: Sequence[int], answered: Sequence[int]) -> None:
+        """Submit graphs and tasks again that could not read results that were lost with a host."""
+        resubmitted = {*singles, *(task_id for graph in graphs for task_id in graph.open_ids())}
         self._cancels.answer([task_id for task_id in answered if task_id not in resubmitted])
         if self.state is not State.JOINED:
             return  # the next join submits all open tasks
         for graph in graphs:
             resubmit_graph(graph, self._batch, self.objects)
+        self._inputs.submit_again([(task_id, self.tasks.single[task_id]) for task_id in singles])
         self._cancels.repeat(list(resubmitted))
         self._batch.outgoing += self._cancels.pop_messages()
 
@@ -522,6 +548,8 @@ class Session:
         messages.Started: lambda self, message: self.tasks.start(message.ids),
         messages.CancelRefused: lambda self, message: self._cancels.refuse(message.ids),
         messages.Output: _handle_output,
+        messages.Object: lambda self, message: self._kept_values.receive(message),
+        messages.ForgetObjects: lambda self, message: self._kept_values.note_lost(message.ids),
         messages.FetchObjects: lambda self, message: self._inputs.send_wanted(message.ids),
         messages.Credit: _handle_credit,
         messages.Welcome: _handle_welcome,

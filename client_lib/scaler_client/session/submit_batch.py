@@ -64,9 +64,10 @@ class SubmitBatch:
 
     def add_row(self, task_id: int, function: Function, payload: Payload, options: Options | None) -> None:
         """Add a task of any kind. `Session.submit` repeats this inline for tasks without options and inputs."""
+        if type(payload) is CallWithInputs:
+            self.bind_inputs(payload.inputs, task_id)  # first, because it may submit lost results again
         self.use_function(function, options)
         if type(payload) is CallWithInputs:
-            self.bind_inputs(payload.inputs, task_id)
             self._calls_with_inputs[len(self.ids)] = payload
         self.ids.append(task_id)
         self.functions.append(function.number)
@@ -81,8 +82,8 @@ class SubmitBatch:
             return
         # The payload itself stays as it is: after a join the result may have no reader any more.
         payload = self.payloads[place]
-        inputs = payload.inputs if type(payload) is CallWithInputs else ()
-        self._calls_with_inputs[place] = call_with_inputs(payload, inputs, Keep.BOTH)
+        inputs, keep = (payload.inputs, payload.keep) if type(payload) is CallWithInputs else ((), 0)
+        self._calls_with_inputs[place] = call_with_inputs(payload, inputs, keep or Keep.BOTH)
 
     def pop_keep_earlier(self) -> list[int]:
         """Return and forget the earlier tasks whose results the next batch reads."""

@@ -1,16 +1,20 @@
 """The results of tasks that other tasks of the client read: a future among the arguments of a call.
 
 The scheduler keeps the result of an open task from the time when its first reader is submitted. If the task has ended
-by then, the scheduler asks the client for the bytes, and the reader waits for them.
+by then, the scheduler asks the client for the bytes, and the reader waits for them. If the result stays on its host
+(`KeptResult`), the client has no bytes, and submits the task again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ..pickling.references import ObjectRef, Reference, ResultObject
-from ..protocol.messages import ForgetObjects
+from ..futures.kept_results import KeptResult
+from ..pickling.references import CallWithInputs, Reference, ResultObject, StoredInput, read_result
+from ..protocol.messages import ForgetObjects, Submit
 from .held_objects import HeldObjects
+from .open_tasks import OpenTasks
+from .result_sinks import SingleSink
 from .submit_batch import SubmitBatch
 
 
@@ -20,10 +24,14 @@ class TaskInputs:
     Args:
         batch: takes the rows.
         objects: sends results that the client has.
+        tasks: the open tasks.
         new_id: returns an unused id.
     """
 
-    def __init__(self, batch: SubmitBatch, objects: HeldObjects, new_id: Callable[[], int]) -> None:
+    def __init__(self, batch: SubmitBatch, objects: HeldObjects, tasks: OpenTasks, new_id: Callable[[], int]) -> None:
+        self.is_joined = False
+        """Whether rows can be sent. If not, the next join submits all open tasks."""
+        self._tasks = tasks
         self._batch = batch
         self._objects = objects
         self._new_id = new_id
@@ -38,9 +46,14 @@ class TaskInputs:
             reader: the id of the last of these rows.
         """
         for each in inputs:
-            if type(each) is ObjectRef and type(each.stored) is ResultObject:
-                each.stored.last_reader = max(each.stored.last_reader, reader)
-                self._bind(each.stored)
+            stored = read_result(each)
+            if stored is None:
+                continue
+            stored.last_reader = max(stored.last_reader, reader)
+            if isinstance(stored, KeptResult) and stored.is_kept and stored.failure is None:
+                self._bind_kept(stored, reader)
+            else:
+                self._bind(stored)
 
     def _bind(self, stored: ResultObject) -> None:
         if stored.known_in_join == self._objects.joins:
@@ -59,12 +72,100 @@ class TaskInputs:
         else:
             self._batch.keep_result(stored.id)  # the scheduler asks for it in vain, and answers INPUT_LOST
 
+    def _bind_kept(self, stored: KeptResult, reader: int) -> None:
+        """Have a result there that stays at its host: it may be lost, or freed if only its task's readers need it."""
+        if (stored.is_gone or stored.is_lost) and stored.id not in self._tasks.single:
+            self.make_again([stored], reader)
+        elif stored.known_in_join != self._objects.joins and not stored.is_gone:
+            stored.known_in_join = self._objects.joins
+            self._batch.keep_result(stored.id)  # if the scheduler does not have it any more, it asks for it
+        if stored.is_gone:
+            self._objects.lend(stored, reader)
+
+    # ---------------------------------------------------------------------------------------------------- lost results
+
+    def make_again(self, lost: Sequence[KeptResult], reader: int) -> None:
+        """Submit the tasks of lost results again, with the tasks of their inputs that were freed or lost.
+
+        A result that can't be made again gets its `failure`.
+
+        Args:
+            lost: the results.
+            reader: the row that reads them.
+        """
+        needed: dict[int, KeptResult] = {}
+        stack = list(lost)
+        while stack:
+            stored = stack.pop()
+            if stored.id in needed or stored.id in self._tasks.single:
+                continue
+            needed[stored.id] = stored
+            for each in map(read_result, stored.payload.inputs):
+                if isinstance(each, KeptResult) and each.is_kept and (each.is_gone or each.is_lost):
+                    stack.append(each)
+        possible = [needed[task_id] for task_id in sorted(needed) if self._can_run(needed[task_id])]
+        for stored in possible:
+            self._tasks.single[stored.id] = stored
+            stored.is_lost = False
+            if not stored.is_gone:
+                stored.known_in_join = self._objects.joins
+        if self.is_joined:
+            self.submit_again([(stored.id, stored) for stored in possible])
+
+    def _can_run(self, stored: KeptResult) -> bool:
+        """Return whether the task of a lost result can run again. Its inputs were asked before."""
+        if stored.failure is None:
+            for each in stored.payload.inputs:
+                missing = self._missing_input(each)
+                if missing:
+                    stored.set_loss(missing)
+                    break
+        return stored.failure is None
+
+    def _missing_input(self, each: Reference | int) -> str:
+        """Return why a task can't run again that reads this; empty: it can."""
+        if type(each) is not StoredInput:
+            return ""
+        stored = each.stored
+        if isinstance(stored, ResultObject) and stored.failure is not None:
+            return bytes(stored.failure.answer).decode(errors="replace")
+        if stored.is_gone and not (isinstance(stored, KeptResult) and stored.is_kept):
+            what = "the result of task" if isinstance(stored, ResultObject) else "the object"
+            return f"{what} {stored.name or stored.id}, which it reads, was freed"
+        return ""
+
+    def submit_again(self, rows: Sequence[tuple[int, SingleSink]]) -> None:
+        """Submit open tasks again, ahead of everything that waits for credit.
+
+        Args:
+            rows: ids and sinks; ascending, so that inputs come before their readers.
+        """
+        batch = self._batch
+        batch.flush()
+        for task_id, sink in rows:
+            function, payload = sink.row(task_id)
+            submit = Submit([task_id], [function.number], [payload], sink.options)
+            if type(payload) is CallWithInputs:
+                self.bind(payload.inputs, task_id)
+                submit.inputs, submit.keep = payload.input_ids(), [payload.keep] if payload.keep else ()
+                submit.input_counts = [len(submit.inputs)] if submit.inputs else ()
+            batch.use_function(function, sink.options)
+            submit.keep_earlier = batch.pop_keep_earlier()
+            batch.backlog.resend(submit, batch.outgoing)
+
+    # ------------------------------------------------------------------------------------- what the scheduler asks for
+
     def send_wanted(self, ids: Sequence[int]) -> None:
         """Send results that the scheduler asks for, as soon as they are there."""
         missing = []
         for each in ids:
             stored = self._objects.find(each)
-            if type(stored) is ResultObject and stored.failure is None:
+            if isinstance(stored, KeptResult) and stored.is_kept:
+                if each not in self._tasks.single:
+                    self.make_again([stored], each)
+                if stored.failure is not None:
+                    missing.append(each)
+            elif isinstance(stored, ResultObject) and stored.failure is None:
                 self._wanted.append(stored)
             else:
                 missing.append(each)

@@ -1,0 +1,30 @@
+"""dask's `persist` with results that stay on their hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scaler_client import Client, KeptFuture
+
+dask_array = pytest.importorskip("dask.array")
+
+
+def kept_in(collection: Any) -> list[KeptFuture[Any]]:
+    """The results that a persisted collection consists of."""
+    return [getattr(node, "value", node) for node in dict(collection.__dask_graph__()).values()]
+
+
+def test_a_persisted_array_is_read_where_it_is(client: Client) -> None:
+    keep = client.options(keep=True)
+    array = dask_array.arange(4000, chunks=1000) * 2
+    persisted = array.persist(scheduler=keep.dask_get)
+    kept = kept_in(persisted)
+    assert len(kept) == 4 and all(type(each) is KeptFuture for each in kept)
+    assert (persisted + 1).sum().compute(scheduler=client.dask_get) == 2 * sum(range(4000)) + 4000
+    assert all(each._value is None for each in kept), "no value came to the client"
+    assert (persisted.compute(scheduler=client.dask_get) == array.compute(scheduler=client.dask_get)).all()
+    again = (persisted * 2).persist(scheduler=keep.dask_get)
+    del persisted, kept
+    assert again.max().compute(scheduler=client.dask_get) == 3999 * 4

@@ -1,0 +1,359 @@
+"""Results that stay on their hosts, in the client's session: fetched late, freed, and made again after a loss."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.client.session.stand_ins import joined_session, sent_without_functions, submit, welcome
+from tests.client.session.test_task_inputs import Sink, resolved, rows
+
+from scaler_client.errors import ClientClosedError, ObjectNotFoundError, SchedulerLostError
+from scaler_client.futures.kept_results import FetchedValue, KeptFuture, fetch_values
+from scaler_client.pickling.functions import Function
+from scaler_client.pickling.references import ObjectRef, StoredObject, call_with_inputs
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import Keep, Outcome
+from scaler_client.session import kept_values
+from scaler_client.session.session import Session
+
+HOST = b"node-7"
+LOST = Outcome.INPUT_LOST
+
+
+class Caller:
+    """What futures see of the I/O thread."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def fetch_values(self, wanted: Any) -> None:
+        self.session.fetch_values(wanted)
+
+    def forget_object(self, stored: StoredObject) -> None:
+        self.session.forget_object(stored)
+
+    def check_can_wait(self) -> None: ...
+
+
+@pytest.fixture
+def session() -> Session:
+    return joined_session()
+
+
+@pytest.fixture
+def keep(session: Session) -> Callable[..., KeptFuture[Any]]:
+    """Submits a kept task that reads these futures or references."""
+    caller: Any = Caller(session)
+
+    def submit_kept(*inputs: Any, options: messages.Options | None = None) -> KeptFuture[Any]:
+        references = [each if isinstance(each, ObjectRef) else each.reference for each in inputs]
+        call = call_with_inputs(b"p", references)
+        future: KeptFuture[Any] = KeptFuture(caller, Function(1, "f", b"code"), call, options=options, parent=None)
+        session.submit_kept(future)
+        return future
+
+    return submit_kept
+
+
+def kept(*ids: int, size: int = 3, host: bytes = HOST) -> messages.Resolved:
+    answer = size.to_bytes(8, "little") + host
+    return messages.Resolved(list(ids), [Outcome.KEPT] * len(ids), [answer] * len(ids))
+
+
+def ended(session: Session, *ids: int) -> None:
+    """The tasks end, and everything that was to be sent is sent."""
+    sent_without_functions(session)
+    session.handle(kept(*ids), 0.0)
+    sent_without_functions(session)
+
+
+def give(session: Session, task_id: int, value: Any) -> None:
+    session.handle(messages.Object(task_id, [pickle.dumps(value)], 77), 0.0)
+
+
+def lose(session: Session, *ids: int) -> None:
+    session.handle(messages.ForgetObjects(list(ids), [77] * len(ids)), 0.0)
+
+
+def sent(session: Session) -> list[Any]:
+    return rows(sent_without_functions(session))
+
+
+def begin(*futures: KeptFuture[Any]) -> list[FetchedValue[Any]]:
+    """Fetch the values, without waiting for them."""
+    return fetch_values(futures)
+
+
+Keeper = Callable[..., KeptFuture[Any]]
+
+
+def test_it_is_done_without_its_value_which_comes_once(session: Session, keep: Keeper) -> None:
+    future = keep()
+    assert sent(session) == [([0], [], [Keep.YES], [])]
+    assert (future.size, future.location) == (None, None)
+    session.handle(kept(0, size=1234), 0.0)
+    assert future.done() and future.exception() is None and sent(session) == []
+    assert (future.size, future.location) == (1234, "node-7")
+    (value,) = begin(future)
+    assert sent(session) == [messages.FetchObjects([0])]
+    give(session, 0, "value")
+    assert value.result() == future.result() == "value" and sent(session) == []
+
+
+def test_many_values_come_with_one_message_as_far_as_the_window_allows(
+    session: Session, keep: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_values, "FETCH_BYTES", 6)
+    futures = [keep() for _ in range(4)]
+    ended(session, 0, 1, 2, 3)
+    begin(*futures)
+    assert sent(session) == [messages.FetchObjects([0, 1])]
+    give(session, 1, "one")
+    assert sent(session) == [messages.FetchObjects([2])]
+    give(session, 0, "zero"), give(session, 2, "two")
+    assert sent(session) == [messages.FetchObjects([3])]
+
+
+def test_a_value_with_buffers_is_writable(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    begin(future)
+    sent(session)
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(pickle.PickleBuffer(bytearray(b"abc")), 5, buffer_callback=buffers.append)
+    session.handle(messages.Object(0, [data, bytes(buffers[0].raw())], 77), 0.0)
+    assert future.result() == bytearray(b"abc") and isinstance(future.result(), bytearray)
+
+
+def test_a_value_that_is_wanted_before_the_task_ends(session: Session, keep: Keeper) -> None:
+    (value,) = begin(keep())
+    assert sent(session) == [([0], [], [Keep.YES], [])]
+    session.handle(kept(0), 0.0)
+    assert sent(session) == [messages.FetchObjects([0])]
+    give(session, 0, 7)
+    assert value.result() == 7
+
+
+def test_a_task_that_fails(session: Session, keep: Keeper) -> None:
+    future = keep()
+    (value,) = begin(future)
+    session.handle(resolved(0, b"died", Outcome.WORKER_DIED), 0.0)
+    for each in (future, value):
+        with pytest.raises(Exception, match="died"):
+            each.result()
+    assert future.size is None
+
+
+def test_it_is_freed_with_its_future_and_its_readers(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    reader = Sink(future)
+    submit(session, reader)
+    assert sent(session) == [([1], [0], [], [])]
+    del future, reader
+    assert sent(session) == [], "the session has the reader's row"
+    session.handle(resolved(1), 0.0)
+    assert sent(session) == [messages.ForgetObjects([0])]
+
+
+def test_a_lost_result_is_made_again_when_its_value_is_wanted(session: Session, keep: Keeper) -> None:
+    options = messages.Options(retries=2)
+    future = keep(options=options)
+    ended(session, 0)
+    lose(session, 0)
+    assert sent(session) == [], "only when it is needed"
+    (value,) = begin(future)
+    (again,) = sent_without_functions(session)
+    assert rows([again]) == [([0], [], [Keep.YES], [])] and again.options == options
+    session.handle(kept(0, host=b"node-8"), 0.0)
+    assert sent(session) == [messages.FetchObjects([0])] and future.location == "node-8"
+    give(session, 0, "again")
+    assert value.result() == "again"
+
+
+def test_a_value_that_is_lost_while_it_is_fetched(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    begin(future)
+    sent(session)
+    lose(session, 0)
+    assert sent(session) == [([0], [], [Keep.YES], [])]
+    lose(session, 0)
+    assert sent(session) == [], "the scheduler's answer to the fetch comes too"
+    session.handle(kept(0), 0.0)
+    assert sent(session) == [messages.FetchObjects([0])]
+
+
+def test_a_reader_makes_its_lost_input_again(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    reader = Sink(future)
+    submit(session, reader)
+    sent(session)
+    lose(session, 0)
+    session.handle(resolved(1, b"lost", LOST), 0.0)
+    assert sent(session) == [([0], [], [Keep.YES], []), ([1], [0], [], [])]
+    session.handle(resolved(1), 0.0)
+    assert [each[:2] for each in reader.told] == [(1, Outcome.VALUE)]
+
+
+def test_a_reader_of_a_result_that_is_known_to_be_lost(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    lose(session, 0)
+    submit(session, Sink(future, options=messages.Options(priority=3)))
+    outgoing = sent_without_functions(session)
+    assert rows(outgoing) == [([0], [], [Keep.YES], []), ([1], [0], [], [])]
+    assert outgoing[0].options is None and outgoing[1].options == messages.Options(priority=3)
+
+
+def test_freed_inputs_are_made_again_and_freed_again(session: Session, keep: Keeper) -> None:
+    first = keep()
+    second = keep(first)
+    third = keep(second)
+    ended(session, 0, 1, 2)
+    del first, second
+    assert sent(session) == [messages.ForgetObjects([0, 1])]
+    lose(session, 2)
+    begin(third)
+    assert sent(session) == [
+        ([0], [], [Keep.YES], []),
+        ([1], [0], [Keep.YES], []),
+        ([2], [1], [Keep.YES], []),
+        messages.ForgetObjects([0, 1]),
+    ]
+    session.handle(kept(0, 1, 2), 0.0)
+    assert sent(session) == [messages.FetchObjects([2])]
+
+
+def test_an_input_that_is_still_there_is_not_made_again(session: Session, keep: Keeper) -> None:
+    first = keep()
+    second = keep(first)
+    ended(session, 0, 1)
+    lose(session, 1)
+    begin(second)
+    assert sent(session) == [([1], [0], [Keep.YES], [])]
+
+
+def test_a_result_that_cannot_be_made_again_says_why(session: Session, keep: Keeper) -> None:
+    caller: Any = Caller(session)
+    reference = ObjectRef(caller, StoredObject("prices", [b"x"], None))
+    session.send_object(reference.stored)
+    first = keep(reference)
+    second = keep(first)
+    reader = Sink(second)
+    ended(session, 1, 2)
+    submit(session, reader)
+    del reference, first
+    lose(session, 2)
+    text = "the result of f#1 .* was lost with host node-7 and can't be made again: the object prices, .* was freed"
+    with pytest.raises(ObjectNotFoundError, match=f"f#2 .* can't be made again: {text}"):
+        second.result()
+    session.handle(resolved(3, b"lost", LOST), 0.0)
+    (cause,) = [each for each in reader.told if not isinstance(each, tuple) or each[0] == "f"]
+    assert b"prices" in cause.answer
+
+
+def test_a_task_that_fails_when_it_runs_again(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    lose(session, 0)
+    begin(future)
+    session.handle(resolved(0, b"each attempt died", Outcome.WORKER_DIED), 0.0)
+    with pytest.raises(Exception, match="each attempt died"):
+        future.result()
+
+
+def test_a_task_that_can_never_read_its_input_fails_in_the_end(session: Session, keep: Keeper) -> None:
+    reader = Sink(future := keep())
+    ended(session, 0)
+    submit(session, reader)
+    for _ in range(20):
+        sent(session)
+        session.handle(resolved(1, b"lost", LOST), 0.0)
+    assert reader.told == [(1, LOST, b"lost")] and not future.cancelled()
+
+
+def test_after_a_restart_the_scheduler_asks_for_the_input_of_a_reader(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    session.handle(messages.HelloWanted(), 0.0)
+    sent(session)
+    session.handle(welcome(incarnation=6), 0.0)
+    assert sent(session) == [], "it is made again when it is needed"
+    submit(session, Sink(future))
+    assert sent(session) == [([1], [0], [], [0])]
+    session.handle(messages.FetchObjects([0], [77]), 0.0)
+    assert sent(session) == [([0], [], [Keep.YES], [])]
+
+
+def test_after_a_restart_a_value_is_fetched_again(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    begin(future)
+    sent(session)
+    session.handle(messages.HelloWanted(), 0.0)
+    sent(session)
+    session.handle(welcome(incarnation=6), 0.0)
+    assert sent(session) == [messages.FetchObjects([0])]
+    lose(session, 0)
+    assert sent(session) == [([0], [], [Keep.YES], [])]
+
+
+def test_an_open_task_is_still_kept_after_a_restart(session: Session, keep: Keeper) -> None:
+    future = keep()
+    sent(session)
+    session.handle(messages.HelloWanted(), 0.0)
+    sent(session)
+    session.handle(welcome(incarnation=6), 0.0)
+    submit(session, Sink(future))
+    assert sent(session) == [([0], [], [Keep.YES], []), ([1], [0], [], [0])]
+
+
+def test_a_lost_result_is_made_again_after_the_next_join(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    lose(session, 0)
+    session.handle(messages.HelloWanted(), 0.0)
+    sent(session)
+    begin(future)
+    assert sent(session) == []
+    session.handle(welcome(incarnation=6), 0.0)
+    assert sent(session) == [([0], [], [Keep.YES], [])]
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_waiting_for_a_value_ends_with_the_client(session: Session, keep: Keeper, is_lost: bool) -> None:
+    future = keep()
+    ended(session, 0)
+    if is_lost:
+        lose(session, 0)
+    (value,) = begin(future)
+    session.close("a test")
+    with pytest.raises((ClientClosedError, Exception)):
+        value.result(0)
+    assert value.done()
+
+
+def test_waiting_for_a_value_ends_when_the_scheduler_is_lost(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    (value,) = begin(future)
+    session._lose_scheduler(SchedulerLostError("gone"))
+    with pytest.raises(SchedulerLostError):
+        value.result(0)
+    sent(session)
+    begin(future)
+    assert sent(session) == [messages.FetchObjects([0])], "a later call asks again"
+
+
+def test_clear_frees_it(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    session.clear(lambda: None)
+    assert sent(session) == [messages.ForgetObjects([0])]
+    with pytest.raises(ObjectNotFoundError, match="was freed"):
+        future.result()
