@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from scaler_client.commands.object_files import objects_in, path_of, read_frames
 from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObject, Transferred
 from scaler_worker.agent.data_server import DataAddressError, DataServer, interface_to
 from scaler_worker.agent.data_sources import DataSources, PartFiles
+from scaler_worker.agent.disk_thread import DiskThread
 from scaler_worker.agent.downloads import CHUNK_BYTES, Downloads
 from scaler_worker.agent.effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
+from scaler_worker.objects.host_storage import HostStorage
 
 SCHEDULER = parse_bind_address("tcp://127.0.0.1:2345")
 NAME = (4, 7)
@@ -62,6 +65,8 @@ class Host:
 
     def turn(self) -> None:
         self.server.serve()
+        if self.server.disk is not None:
+            self.server.disk.finish()
         for source, message in self.sources.receive():
             self.do(self.downloads.received(source, message, time.monotonic()))
         self.do(self.downloads.tick(time.monotonic()))
@@ -105,6 +110,24 @@ def test_a_file_goes_from_host_to_host(hosts, has_keys):
     assert answer == Transferred(*NAME, 9)
     assert read_frames(other.folder, NAME) == frames
     assert objects_in(other.folder, with_unfinished=True) == [NAME]
+
+
+def test_a_spilled_file_goes_from_host_to_host(hosts, tmp_path):
+    one, other = hosts(), hosts()
+    one.server.disk = DiskThread()
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    storage = HostStorage(one.folder)
+    storage.create(1, 1 << 30, str(disk))
+    frames = [b"a" * (3 * CHUNK_BYTES), b"", b"end"]
+    storage.write(NAME, frames)
+    assert storage.disk_path(NAME)
+    assert fetch(one, other, sum(map(len, frames))) == [Transferred(*NAME, 9)]
+    assert read_frames(other.folder, NAME) == frames
+    os.unlink(storage.disk_path(NAME))
+    other.answers.clear()
+    (answer,) = fetch(one, other, sum(map(len, frames)))
+    assert "is gone" in answer.error
 
 
 def test_a_wrong_ticket_gets_nothing(hosts):

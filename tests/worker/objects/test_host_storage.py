@@ -232,6 +232,21 @@ def test_linked_files_count_and_stay_in_memory(host: Host, tmp_path: Path) -> No
     host.check()
 
 
+def test_fetched_files_count_and_are_spilled(host: Host) -> None:
+    thread = SpillerThread(host.storage)
+    try:
+        for number in range(8):
+            write_object(str(host.memory), (CLIENT, number), [bytes([number]) * (2 * KILO - HEAD)])
+            host.storage.adopt((CLIENT, number))
+        while host.usage.memory_bytes > 8 * KILO:
+            os.sched_yield()
+    finally:
+        thread.close()
+    assert all(len(host.read(number)) == 2 * KILO - HEAD for number in range(8))
+    assert host.usage.memory_bytes + host.usage.disk_bytes == 16 * KILO
+    host.check()
+
+
 @pytest.mark.parametrize("size", [2 * KILO, 20 * KILO])
 def test_a_killed_writer_leaves_nothing(host: Host, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = os.fork()

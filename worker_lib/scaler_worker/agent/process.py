@@ -490,8 +490,7 @@ class _Agent:
         answer = finish.answer
         try:
             self._parts.finish(finish.name)
-            if not self._storage.adopt(finish.name):
-                self._disk.run(partial(self._storage.spill, finish.name))
+            self._storage.adopt(finish.name)
         except (OSError, ValueError) as error:
             answer = replace(answer, error=str(error))
         self._send(answer)

@@ -266,15 +266,18 @@ class HostStorage:
             replaced = self._place(path_of(self.directory, name))
             link_object(source, self.directory, name)
             self._release(usage, replaced)
-            usage.memory_bytes += self._place(path_of(self.directory, name)).size
+        self.adopt(name)
         self._unlink_disk_file(replaced)
 
-    def adopt(self, name: ObjectName) -> bool:
-        """Count a file that the agent has fetched from another host. Returns whether it is within the limit."""
-        with suppress(OSError), self._locked() as usage:
-            usage.memory_bytes += self._place(path_of(self.directory, name)).size
-            return usage.memory_bytes <= usage.memory_limit
-        return True
+    def adopt(self, name: ObjectName) -> None:
+        """Count a file in memory that was not written by this class. It may exceed the limit, until values are
+        spilled."""
+        with suppress(OSError):
+            with self._locked() as usage:
+                usage.memory_bytes += self._place(path_of(self.directory, name)).size
+                is_much = usage.memory_bytes > usage.memory_limit * SPILL_ABOVE
+            if is_much:
+                self.wake_spiller()
 
     def spill(self, name: ObjectName) -> int:
         """Move a value from memory to disk. Returns its size; 0: some process maps it, or it is not in memory alone.
