@@ -31,6 +31,7 @@ from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.daemon import client_files
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import runner
+from scaler_worker.worker import session as worker_session
 
 _CHANGED = ("scaler_scheduler.core.", "scaler_client.", "scaler_worker.")
 
@@ -174,6 +175,10 @@ MUTATIONS = (
     Mutation(
         "give tasks to workers that lack a capability",
         records.Worker, "can_serve", "own.get(name, 0) >= amount", "True",
+    ),
+    Mutation(
+        "never ask the scheduler whether it still knows an idle worker",
+        worker_session.WorkerSession, "next_deadline", "IDLE_INTERVALS if", "1e9 if",
     ),
     Mutation(
         "let an agent's heartbeat renew its own lease only",

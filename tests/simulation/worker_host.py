@@ -73,7 +73,7 @@ class WorkerHost:
             self.session, self.connection, wakeup, self.threads, token, self.interruption, task, self._watcher
         )
         self.execution = SimulatedExecution(self)
-        self._runner = Runner(self._slot, self.execution, lambda now: None, self._end)
+        self._runner = Runner(self._slot, self.execution, lambda now: True, self._end)
         identity = WorkerIdentity("sim", "", incarnation)
         self.task_host = WorkerTaskHost(identity, self._slot, self._runner, None)  # type: ignore[arg-type]
         world.trace.note(self.name, "starts")

@@ -124,6 +124,7 @@ class World:
         self._repair()
         self._wait_for("everything is answered", self._is_all_answered, REST_SECONDS)
         self._wait_for("nothing is left to do", self._is_at_rest, REST_SECONDS)
+        self._wait_for("the scheduler knows every worker", self._is_every_worker_known, REST_SECONDS)
         for client in self.living_clients():
             client.user_objects.drop_all()
         self._wait_for("nobody keeps an object", self._has_no_objects, REST_SECONDS)
@@ -251,6 +252,10 @@ class World:
     def _is_at_rest(self) -> bool:
         # A duplicated Submit brings back a task that no client waits for, and that perhaps no worker can run.
         return self.scheduler.work() == (self.scheduler.unschedulable() if self.oracle.has_duplicates else 0)
+
+    def _is_every_worker_known(self) -> bool:
+        known = self.scheduler.core.tables.workers
+        return all(known.find(each) is not None for host in self.living_hosts() for each in host.workers)
 
     def _has_no_clients(self) -> bool:
         return not self.scheduler.client_traces()

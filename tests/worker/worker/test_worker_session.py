@@ -9,7 +9,7 @@ import pytest
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import FLAG_PROFILE, FLAG_REPORT_START, TaskAttempt
 from scaler_worker.task_rows import attempt_of
-from scaler_worker.worker.session import WorkerSession
+from scaler_worker.worker.session import IDLE_INTERVALS, WorkerSession
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1, agent=5)
 AGAIN = replace(HELLO, scheduler=9)
@@ -117,12 +117,46 @@ def test_started_is_sent_once_and_before_later_answers(session: WorkerSession) -
 
 
 def test_heartbeats(session: WorkerSession) -> None:
+    session.handle(dispatch(10))
     session.tick(1.9)
     assert session.pop_outgoing() == []
     session.tick(2.0)
     session.tick(2.1)
     assert session.pop_outgoing() == [messages.Heartbeat(1)]
     assert session.next_deadline == 4.0
+    assert session.take() is not None
+    assert session.next_deadline == 4.0
+    name = session.suspend()
+    assert session.next_deadline == 4.0
+    session.resume(name)
+    assert session.next_deadline == 4.0
+
+
+def test_an_idle_worker_sends_few_heartbeats(session: WorkerSession) -> None:
+    assert session.next_deadline == 2.0 * IDLE_INTERVALS
+    session.tick(9.9)
+    assert session.pop_outgoing() == []
+    session.handle(dispatch(10))
+    session.tick(9.9)
+    assert session.pop_outgoing() == [messages.Heartbeat(1)]
+
+
+def test_an_idle_worker_answers_a_probe(session: WorkerSession) -> None:
+    """Otherwise another peer could take over its incarnation between two heartbeats."""
+    for number in (1, 2):
+        session.handle(messages.HeartbeatEcho(0))
+        session.tick(0.1)
+        session.tick(0.1)
+        assert session.pop_outgoing() == [messages.Heartbeat(number)]
+        session.handle(messages.HeartbeatEcho(number))
+        session.tick(0.1)
+        assert session.pop_outgoing() == []
+
+
+def test_a_worker_that_waits_for_its_welcome_sends_heartbeats_often(session: WorkerSession) -> None:
+    """Its hello may be lost with the connection."""
+    session.handle(messages.HelloWanted())
+    assert session.next_deadline == 2.0
 
 
 def test_forgotten_functions(session: WorkerSession) -> None:
@@ -238,7 +272,7 @@ def test_a_lost_hello_is_repeated(session: WorkerSession) -> None:
 def test_a_new_connection_gets_a_heartbeat_at_once(session: WorkerSession) -> None:
     session.reconnected(0.3)
     assert sent_by(session) == messages.Heartbeat(1)
-    assert session.next_deadline == 2.3
+    assert session.next_deadline == 0.3 + 2.0 * IDLE_INTERVALS
 
 
 def test_a_new_scheduler_gets_no_answers_to_the_old_ones_tasks(session: WorkerSession) -> None:

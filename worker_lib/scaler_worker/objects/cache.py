@@ -41,7 +41,7 @@ class ObjectCache:
         self._table = table
         self._storage = HostStorage(directory)
         self._templates = ArgumentTemplates()
-        self._may_have_mapped = False
+        self.may_have_mapped = False
         """Whether an input was read since the last `release_mapped`."""
 
     def release_mapped(self) -> None:
@@ -49,8 +49,8 @@ class ObjectCache:
 
         The agent can't move a mapped file to disk. Call it between tasks.
         """
-        if self._may_have_mapped and self._storage.is_scarce:
-            self._may_have_mapped = False
+        if self.may_have_mapped and self._storage.is_scarce:
+            self.may_have_mapped = False
             self._table.release_mapped()
 
     def inputs(self, client: int, inputs: Sequence[int | Payload]) -> Inputs:
@@ -59,7 +59,7 @@ class ObjectCache:
         if int not in map(type, inputs):
             found = inputs  # type: ignore[assignment]  # all are bytes
         else:
-            self._may_have_mapped = True
+            self.may_have_mapped = True
             find = self._table.find
             found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
         return Inputs(found, inputs, self._storage, self._templates)

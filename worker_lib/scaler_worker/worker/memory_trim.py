@@ -19,13 +19,15 @@ class MemoryTrim:
         self._threshold_bytes = settings.trim_memory_threshold_bytes
         self._next = time.monotonic() + self._interval_seconds
 
-    def run_if_due(self, now: float) -> None:
+    def run_if_due(self, now: float) -> bool:
+        """Collect and trim if the interval is over. Returns whether it did."""
         if now < self._next:
-            return
+            return False
         self._next = now + self._interval_seconds
         gc.collect()
         if resident_bytes(os.getpid()) > self._threshold_bytes:
             _trim_memory()
+        return True
 
 
 def _trim_memory() -> None:

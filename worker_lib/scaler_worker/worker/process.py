@@ -87,11 +87,13 @@ class Worker:
         execution = ProcessExecution(self.executor, objects, kept)
         trim = MemoryTrim(settings)
 
-        def do_periodic_work(now: float) -> None:
+        def clean_up(now: float) -> bool:
             objects.release_mapped()
-            trim.run_if_due(now)
+            is_trimmed = trim.run_if_due(now)
+            return is_trimmed and not objects.may_have_mapped
 
-        self.runner = Runner(self.slot, execution, do_periodic_work, self._end_process)
+        connection.has_mapped_files = lambda: objects.may_have_mapped
+        self.runner = Runner(self.slot, execution, clean_up, self._end_process)
         identity = WorkerIdentity(settings.address, settings.keys, settings.incarnation)
         self.host = WorkerTaskHost(identity, self.slot, self.runner, self.output)
 

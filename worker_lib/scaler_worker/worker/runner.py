@@ -125,12 +125,13 @@ class Runner:
         self,
         slot: TaskSlot,
         execution: Execution,
-        do_periodic_work: Callable[[float], None],
+        clean_up: Callable[[float], bool],
         end_worker: Callable[[], None],
     ) -> None:
         """
         Args:
-            do_periodic_work: called regularly between tasks, with the time in seconds.
+            clean_up: called between tasks with the time in seconds, until it returns True: all is clean until the next
+            task.
             end_worker: called when the worker ends while its first thread is inside a task that waits.
         """
         self._slot = slot
@@ -138,7 +139,8 @@ class Runner:
         self._connection = slot.connection
         self._task = slot.task
         self._execution = execution
-        self._do_periodic_work = do_periodic_work
+        self._clean_up = clean_up
+        self._is_clean = False
         self._end_worker = end_worker
         self._is_stopping = False
 
@@ -181,7 +183,8 @@ class Runner:
             now = connection.now()
             session.tick(now)
             session.objects.release()
-            self._do_periodic_work(now)
+            if not self._is_clean:
+                self._is_clean = self._clean_up(now)
         return True
 
     def _serve_in_thread(self) -> None:
@@ -203,6 +206,7 @@ class Runner:
         if not queue:
             return
         self._slot.watcher.wake()
+        self._is_clean = False
         while session.forgotten:
             self._execution.forget(session.forgotten.popleft())
         begun = flushed = now_ns()

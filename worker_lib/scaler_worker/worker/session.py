@@ -28,6 +28,10 @@ from scaler_worker.objects.table import ObjectTable
 from scaler_worker.task_rows import Answer, Cost, Row, attempt_of
 from scaler_worker.worker.dispatch_rows import rows_of
 
+IDLE_INTERVALS = 5
+"""An idle worker sends a heartbeat after so many intervals: its agent renews its lease, and a new connection is noticed
+at once. A heartbeat every 2 s from each of 1,000 idle workers would be the larger part of what they cost."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -85,7 +89,9 @@ class WorkerSession:
         self._started_row: Row | None = None
         """The last task whose start was reported."""
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
-        self._next_heartbeat = now + heartbeat_interval_seconds
+        self._last_heartbeat_at = now
+        self._is_probed = False
+        """Whether the scheduler asks if this worker is alive: another peer claims its incarnation, or it was quiet."""
         self._sequence = 0
         self._has_heartbeat_since_hello = False
         self._outgoing: list[messages.Message] = [hello]
@@ -171,23 +177,33 @@ class WorkerSession:
 
     def reconnected(self, now: float) -> None:
         """Ask on a new connection whether the scheduler knows this worker: by a heartbeat."""
-        self._next_heartbeat = now
-        self.tick(now)
+        self._send_heartbeat(now)
 
     def tick(self, now: float) -> None:
         """Send a heartbeat if one is due. A restarted scheduler answers that it wants a hello."""
-        if now >= self._next_heartbeat:
-            self._next_heartbeat = now + self._heartbeat_interval_seconds
-            self._sequence += 1
-            if self.stored:
-                # The answers of these tasks follow this heartbeat.
-                self._unconfirmed.append((self._sequence + 1, self._pop_stored()))
-            self._has_heartbeat_since_hello = True
-            self._outgoing.append(messages.Heartbeat(self._sequence))
+        if now >= self.next_deadline or self._is_probed:
+            self._send_heartbeat(now)
+
+    def _send_heartbeat(self, now: float) -> None:
+        self._last_heartbeat_at = now
+        self._is_probed = False
+        self._sequence += 1
+        if self.stored:
+            # The answers of these tasks follow this heartbeat.
+            self._unconfirmed.append((self._sequence + 1, self._pop_stored()))
+        self._has_heartbeat_since_hello = True
+        self._outgoing.append(messages.Heartbeat(self._sequence))
 
     @property
     def next_deadline(self) -> float:
-        return self._next_heartbeat
+        """When the next heartbeat is due, in seconds."""
+        intervals = IDLE_INTERVALS if self._is_idle else 1
+        return self._last_heartbeat_at + intervals * self._heartbeat_interval_seconds
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether the scheduler knows this worker, and it has nothing to do."""
+        return self._is_joined and self.running is None and not self.queue and not self.suspended
 
     def close(self) -> None:
         # The answers go first: the scheduler takes no answers of a worker that has left.
@@ -297,6 +313,8 @@ class WorkerSession:
         return [self.stored.popleft() for _ in range(len(self.stored))]  # the running thread may append meanwhile
 
     def _on_heartbeat_echo(self, echo: messages.HeartbeatEcho) -> None:
+        if not echo.sequence:
+            self._is_probed = True
         while self._unconfirmed and self._unconfirmed[0][0] <= echo.sequence:
             self._unconfirmed.popleft()
 

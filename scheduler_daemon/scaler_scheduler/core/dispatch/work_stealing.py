@@ -18,9 +18,12 @@ and its running task stays."""
 
 
 QUIET_CHECKS = 5
-"""Checks in a row without any message from a worker, which sends a heartbeat every second or two. Its task may block
-it, or its connection may be lost. ZeroMQ notices a lost connection only when a message is sent, so the scheduler sends
-the worker an echo."""
+"""Checks in a row without any message from a worker with tasks, which sends a heartbeat every second or two. Its task
+may block it, or its connection may be lost. ZeroMQ notices a lost connection only when a message is sent, so the
+scheduler sends the worker an echo."""
+
+IDLE_QUIET_CHECKS = 15
+"""The same for a worker without tasks. It sends a heartbeat every ten seconds."""
 
 
 def tasks_to_steal(dispatcher: Dispatcher) -> list[Task]:
@@ -58,7 +61,8 @@ def tasks_of_silent_workers(workers: Iterable[Worker], idle: FreeWorkers) -> lis
 
 def needs_probe(worker: Worker) -> bool:
     """Whether a message must be sent now, to learn whether the worker's connection still exists."""
-    return worker.quiet_checks > 0 and worker.quiet_checks % QUIET_CHECKS == 0 and not worker.is_unreachable
+    checks = QUIET_CHECKS if worker.task_count else IDLE_QUIET_CHECKS
+    return worker.quiet_checks > 0 and worker.quiet_checks % checks == 0 and not worker.is_unreachable
 
 
 def is_unresponsive(worker: Worker) -> bool:
