@@ -6,8 +6,9 @@ import errno
 import logging
 import os
 import signal
+import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -397,3 +398,29 @@ def test_a_disk_that_fails_while_a_value_is_read_is_an_error_of_this_value(
     monkeypatch.setattr(os, "fstat", lambda _: status)  # reading beyond the file's end fails like a failing disk
     with pytest.raises(ObjectLostError, match=os.strerror(errno.EIO)):
         host.read(1)
+
+
+@pytest.fixture
+def tiny_disk(host: Host) -> Iterator[Path]:
+    """The host's disk is a file system of 64 KiB."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(host.disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount")
+    yield host.disk
+    subprocess.run(["umount", "-l", str(host.disk)], check=True)
+
+
+def test_a_full_and_a_read_only_disk(host: Host, tiny_disk: Path) -> None:
+    with pytest.raises(NoRoomError, match=f"{tiny_disk}: No space left on device"):
+        host.write(1, 90 * KILO)
+    assert os.listdir(tiny_disk) == []
+    host.write(1, 20 * KILO)
+    subprocess.run(["mount", "-o", "remount,ro", str(tiny_disk)], check=True)
+    with pytest.raises(NoRoomError, match="Read-only file system"):
+        host.write(2, 20 * KILO)
+    assert len(host.read(1)) == 20 * KILO - HEAD
+    for number in range(3, 8):
+        host.write(number)
+    assert not Spiller(host.storage).spill()
+    assert not any(host.is_spilled(number) for number in range(3, 8))
+    host.check()
