@@ -154,10 +154,18 @@ class OpenTasks:
 
         If this does not help several times, the missing input is something else.
         """
-        if type(payload) is not CallWithInputs or not any(_is_kept(each) for each in payload.inputs):
+        if type(payload) is not CallWithInputs or not any(map(self._comes_again, payload.inputs)):
             return False
         self._recoveries[task_id] = self._recoveries.get(task_id, 0) + 1
         return self._recoveries[task_id] <= MAX_RECOVERIES
+
+    def _comes_again(self, each: Reference | int) -> bool:
+        """Return whether a task reads a kept result, or the result of a task that is submitted again."""
+        stored = read_result(each)
+        if stored is None or stored.failure is not None:
+            return False
+        is_broken = stored.producer is not None and stored.producer.task_id in self._broken_singles
+        return is_broken or isinstance(stored, KeptResult)
 
     def pop_broken_singles(self) -> list[int]:
         """Return the tasks that must be submitted again, ascending."""
@@ -214,11 +222,6 @@ class OpenTasks:
                 sink.set_measurements(*measurements)
             elif graph is not None:
                 graph.set_measurements(task_id, *measurements)
-
-
-def _is_kept(each: Reference | int) -> bool:
-    stored = read_result(each)
-    return isinstance(stored, KeptResult) and stored.is_kept and stored.failure is None
 
 
 def _keys_of(graph: GraphSink) -> range:

@@ -146,6 +146,9 @@ class TaskInputs:
             function, payload = sink.row(task_id)
             submit = Submit([task_id], [function.number], [payload], sink.options)
             if type(payload) is CallWithInputs:
+                for each in map(read_result, payload.inputs):
+                    if each is not None and each.producer is not None and not isinstance(each, KeptResult):
+                        each.known_in_join = 0  # its task may be submitted again too, and is not kept then
                 self.bind(payload.inputs, task_id)
                 submit.inputs, submit.keep = payload.input_ids(), [payload.keep] if payload.keep else ()
                 submit.input_counts = [len(submit.inputs)] if submit.inputs else ()
