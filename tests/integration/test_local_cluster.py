@@ -32,6 +32,7 @@ def sample(option: Option) -> Any:
     """Return a value that is not the default of the option."""
     known = {
         "monitor_address": "tcp://127.0.0.1:12345",
+        "data_address": "tcp://127.0.0.1:12346",
         "preload": "module:function",
         "offer": ["name=module:function"],
         "capabilities": {"gpu": 2},
