@@ -28,6 +28,9 @@ rows of many calls, lets turns pass. So clients of one rank share workers by tim
 MAX_TURN_NS = 32_000_000
 """A longer turn counts as this: twice what prefetch aims at."""
 
+MAX_PASSED = 64
+"""At most so many tasks are passed over in one run: it bounds the work of a run."""
+
 
 class Dispatcher:
     """The queue of lanes with waiting tasks, and the lists of workers that have room."""
@@ -51,6 +54,8 @@ class Dispatcher:
         self._reserved: set[Need] = set()
         """Of lanes that have found no idle worker in this run. The workers that can serve them get no other tasks in
         this run, so that they become idle."""
+        self._passed: list[Task] = []
+        """Tasks that this run passes over, because enough tasks wait for the same file on the same host."""
         self._outbox = outbox
         self._counts = tables.counts
         self._agents = tables.agents
@@ -150,6 +155,11 @@ class Dispatcher:
             if not self.idle and not self.partial:
                 break
         self._reserved.clear()
+        passed, self._passed = self._passed, []
+        for task in passed:
+            lane = task.client.lane_of(task)
+            lane.requeue(task)
+            self.enqueue(lane, 0, 1)
 
     def _run_rank(self, lanes: deque[Lane]) -> None:
         queue_size = self._queue_size
@@ -177,16 +187,18 @@ class Dispatcher:
                 continue
             if lane.requeued and (away := self._away(lane, worker)):
                 is_full = any(self._transfers.is_full(stored, worker.agent) for stored in away)
-                if not is_full:
-                    task = lane.first_requeued
-                    lane.pop_requeued()
+                task = lane.first_requeued
+                lane.pop_requeued()
+                if is_full:
+                    self._passed.append(task)
+                else:
                     self.block_on_fetch(task, away, self._agents.find(worker.agent))
                 self.add_worker(worker)
                 # The next task goes to another host.
                 self.idle.make_oldest(worker)
                 if self._filling.get(worker.profile) is worker:
                     del self._filling[worker.profile]
-                if is_full:
+                if len(self._passed) >= MAX_PASSED:
                     skipped += 1
                     lanes.rotate(-1)
                 continue
@@ -313,7 +325,7 @@ class Dispatcher:
             if not batch.is_empty:
                 return batch.function_at(batch.next)
             lane.batches.remove_first()
-        if lane.client.lanes.get(lane.key) is lane:
+        if not lane.waiting and lane.client.lanes.get(lane.key) is lane:  # else this run passes over tasks of it
             del lane.client.lanes[lane.key]
         return None
 

@@ -7,7 +7,14 @@ from tests.scheduler.core.data.test_graphs import KEEP, NAME, NO, C, forget, sub
 from tests.scheduler.core.data.test_host_results import SIZE, fetched, store
 
 from scaler_scheduler.core import effects, events
-from scaler_scheduler.core.dispatch.transfers import GRACE_SECONDS, MAX_OUT_OF_ONE, QUEUE_SECONDS, UNREACHABLE_SECONDS
+from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
+from scaler_scheduler.core.dispatch.transfers import (
+    GRACE_SECONDS,
+    MAX_OUT_OF_ONE,
+    QUEUE_SECONDS,
+    UNREACHABLE_SECONDS,
+    WAITING_TASKS,
+)
 from scaler_scheduler.core.ids import DataAddress
 
 HOSTS = 5
@@ -77,6 +84,17 @@ def test_a_result_spreads_from_host_to_host(core):
         assert all(count <= MAX_OUT_OF_ONE for count in map([one for one, _ in running].count, range(HOSTS)))
     assert targets == {1, 2, 3, 4} and len(sources) > 1
     assert core.scheduler.transfers.done == 4
+
+
+def test_enough_readers_on_one_host_hold_up_no_other_task(core):
+    hosts(core, 2)
+    assert read_at(core) == {0}
+    submit(core, [(10 + number, [1], NO) for number in range(WAITING_TASKS + MAX_PASSED // 2)])
+    [transfer] = core.scheduler.transfers
+    assert transfer.tasks == WAITING_TASKS
+    submit(core, [(500, [], NO)])
+    assert {sent[1] for sent in core.take() if sent[0] == "dispatch"} == {worker(1)}
+    assert core.scheduler.tables.counts.waiting > 0
 
 
 def test_a_reader_waits_until_the_file_is_on_its_host(core):
