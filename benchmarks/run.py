@@ -30,6 +30,7 @@ from . import (
     makespan,
     map_rate,
     monitor_cost,
+    scale,
     scheduler_alone,
     start_up,
     stencil,
@@ -59,6 +60,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "data": data.measure,
     "encryption": encryption.measure,
     "hostile": hostile.measure,
+    "scale": scale.measure,
 }
 
 QUIET_SECONDS = 1.0

@@ -55,6 +55,14 @@ def hold(folder: str, number: int) -> None:
         time.sleep(0.05)
 
 
+def occupy(gate: str, started: str) -> None:
+    """Occupy a worker until the named pipe `gate` has a writer. A file in the folder `started` shows that the task has
+    begun."""
+    Path(started, str(os.getpid())).touch()
+    with open(gate):
+        pass
+
+
 # Several functions: scheduler and client learn the run time of each, and the runs must not mislead one another.
 
 

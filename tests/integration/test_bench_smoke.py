@@ -85,6 +85,11 @@ FIGURES = {
         ),
         "hostile.handshakes_6", "hostile.handshakes_100", "hostile.keyed_handshakes_6", "hostile.keyed_handshakes_100",
     },
+    "scale": {
+        *(f"scale.cpu{way}_{count}" for way in ("", "_one_by_one") for count in (2, 10, 20, 40, "ratio")),
+        "scale.idle", "scale.rate_few", "scale.rate", "scale.rate_ratio", "scale.lone_few", "scale.lone",
+        "scale.lone_ratio", "scale.idle_workers", "scale.back",
+    },
 }  # fmt: skip
 UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
 WITH_GRAPHBLAS = {
@@ -125,6 +130,10 @@ BARS = {
     **{f"chains.{each}_ratio": ("at most", 2) for each in ("chain", "tree", "chain_processor", "tree_processor")},
     "stencil.2_ratio": ("at most", 1),
     "stencil.8_ratio": ("at most", 1),
+    "scale.idle": ("at most", 0.25),
+    "scale.rate_ratio": ("at least", 0.8),
+    "scale.lone_ratio": ("at most", 2),
+    "scale.back": ("at most", 10),
     **dict.fromkeys(FIGURES["hostile"] - {"hostile.spinning", "hostile.competing"}, ("at least", 0.8)),
     **{
         f"hostile.{keyed}handshakes_{count}": ("at most", megabytes)
@@ -240,7 +249,8 @@ def assert_is_sound(figure: dict[str, Any]) -> None:
     name, runs = figure["name"], figure["runs"]
     assert isinstance(name, str) and isinstance(runs, list) and runs
     # For few tasks and few connections, the memory that PyPy already has may be enough.
-    if name != "memory.per_waiting_task" and "handshakes" not in name:
+    # A few idle workers may take less than a tick.
+    if name not in ("memory.per_waiting_task", "scale.idle_workers") and "handshakes" not in name:
         assert min(runs) > 0, figure
     least, median, most = figure["min"], figure["median"], figure["max"]
     assert isinstance(median, float) and least == min(runs) and most == max(runs)
