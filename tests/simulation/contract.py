@@ -399,12 +399,13 @@ class Contract:
         return {
             name: options[-1]
             for name, options in self._open.items()
-            if name not in self._held and name[0] in takers and not self._is_blocked(name)
+            if name not in self._held and name[0] in takers and not self._may_wait(name)
         }
 
-    def _is_blocked(self, name: TaskId) -> bool:
+    def _may_wait(self, name: TaskId) -> bool:
+        """Whether the task may wait while workers are idle: it is blocked, or reads a file that another host has."""
         task = self._core.tables.clients.by_incarnation[name[0]].tasks.get(name[1])
-        return task is not None and task.state == BLOCKED
+        return task is not None and (task.state == BLOCKED or any(stored.is_remote for stored in task.inputs))
 
     def _check_window(self, name: TaskId) -> None:
         """No task of a client is dispatched while the client does not acknowledge its results."""

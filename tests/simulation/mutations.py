@@ -333,7 +333,7 @@ MUTATIONS = (
     ),
     Mutation(
         "leave the files that an agent names when it joins again",
-        host_results.HostResults, "reconcile_files", "self._discard_file(agent, incarnation, task_id)", "pass",
+        host_results.HostResults, "reconcile_files", "self.discard_file_of(agent, incarnation, task_id)", "pass",
     ),
     Mutation(
         "return no credit for rows that a client submits again",

@@ -16,7 +16,16 @@ if sys.version_info < (3, 10):
 from tests.wire import make_vectors  # noqa: E402
 from tests.wire.effects_of_vectors import effect_of, identity, signed  # noqa: E402
 from tests.wire.test_scheduler_wire import CHECKS, names  # noqa: E402
-from tests.wire.vectors import ALL, BY_NAME, FOLDER, TO_PEERS, Vector, is_for_peers, is_for_scheduler  # noqa: E402
+from tests.wire.vectors import (  # noqa: E402
+    ALL,
+    BETWEEN_AGENTS,
+    BY_NAME,
+    FOLDER,
+    TO_PEERS,
+    Vector,
+    is_for_peers,
+    is_for_scheduler,
+)
 
 from scaler_client.protocol import encode, messages, snapshots, wire  # noqa: E402
 from scaler_client.protocol.columns import write_batch  # noqa: E402
@@ -243,13 +252,25 @@ def test_client_encodes_vectors(vector, monkeypatch):
 
 @pytest.mark.parametrize(
     "vector",
-    [v for v in ALL if is_for_peers(v) and v.message not in MADE_ELSEWHERE and "-from-worker" not in v.name],
+    [
+        v
+        for v in ALL
+        if is_for_peers(v) and v.message not in {*MADE_ELSEWHERE, *BETWEEN_AGENTS} and "-from-worker" not in v.name
+    ],
     ids=lambda v: v.name,
 )
 def test_pycapnp_and_client_decode_messages_of_the_scheduler(vector):
     frames = scheduler_encode(effect_of(vector), identity())
     assert content(frames[0]) == golden_content(vector)
     assert wire.decode(frames) == message_of(vector)
+
+
+@pytest.mark.parametrize("vector", [v for v in ALL if v.message in BETWEEN_AGENTS], ids=lambda v: v.name)
+def test_agents_encode_and_decode_what_they_send_one_another(vector):
+    frames = [bytes(frame) for frame in wire.encode(message_of(vector))]
+    assert content(frames[0]) == golden_content(vector)
+    assert frames[1:] == vector.frames[1:]
+    assert wire.decode(vector.frames) == message_of(vector)
 
 
 def test_snapshot_of_another_version():

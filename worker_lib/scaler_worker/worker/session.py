@@ -16,6 +16,7 @@ old queue. Answers that it puts into the old deque go through `keep_answers`. Th
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -90,6 +91,7 @@ class WorkerSession:
         """The last task whose start was reported."""
         self._heartbeat_interval_seconds = heartbeat_interval_seconds
         self._last_heartbeat_at = now
+        self._lease_seconds = math.inf
         self._is_probed = False
         """Whether the scheduler asks if this worker is alive: another peer claims its incarnation, or it was quiet."""
         self._sequence = 0
@@ -197,8 +199,11 @@ class WorkerSession:
     @property
     def next_deadline(self) -> float:
         """When the next heartbeat is due, in seconds."""
-        intervals = IDLE_INTERVALS if self._is_idle else 1
-        return self._last_heartbeat_at + intervals * self._heartbeat_interval_seconds
+        seconds = self._heartbeat_interval_seconds
+        if self._is_idle:
+            # The protocol wants at least three heartbeats a lease.
+            seconds = max(seconds, min(IDLE_INTERVALS * seconds, self._lease_seconds / 4))
+        return self._last_heartbeat_at + seconds
 
     @property
     def _is_idle(self) -> bool:
@@ -347,6 +352,7 @@ class WorkerSession:
 
     def _on_welcome(self, welcome: messages.Welcome) -> None:
         self.frame_limit = welcome.message_size_limit
+        self._lease_seconds = welcome.lease_seconds
         # Queue and answers are not empty if a second hello has crossed the welcome to the first one.
         self._is_joined = True
         if self._rejection:
