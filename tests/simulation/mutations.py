@@ -178,7 +178,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never ask the scheduler whether it still knows an idle worker",
-        worker_session.WorkerSession, "next_deadline", "IDLE_INTERVALS if", "1e9 if",
+        worker_session.WorkerSession, "next_deadline", "min(IDLE_INTERVALS * seconds, self._lease_seconds / 4)", "1e9",
     ),
     Mutation(
         "let an agent's heartbeat renew its own lease only",

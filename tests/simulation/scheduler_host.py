@@ -115,6 +115,8 @@ class SchedulerHost:
             for _ in range(min(DRAIN_MESSAGES, len(self._inbox))):
                 route, frames = self._inbox.popleft()
                 event = decode(route, frames)
+                if isinstance(event, events.ForgetObjects):
+                    self._client_files.forget(event)
                 if isinstance(event, events.Object) and event.file_bytes:
                     try:
                         self._client_files.take(event)

@@ -107,6 +107,16 @@ class ClientFiles:
         self._held.add(name)
         event.frames = [ClientFile(name, event.file_bytes)]  # type: ignore[list-item]
 
+    def forget(self, event: events.ForgetObjects) -> None:
+        """Note the files of objects that a client no longer needs and the core was never told of: their message was
+        dropped, because the client's connection was new. The core has not seen the event yet."""
+        client = self._core.tables.clients.by_route.get(event.route)
+        if client is None or self._store is None:
+            return
+        for object_id in event.ids:
+            if object_id not in client.objects and self._store.size((client.incarnation, object_id)):
+                self._held.add((client.incarnation, object_id))
+
     def resolve(self, effect: effects.Object) -> None:
         """Prepare an object that is a file for its message: for an agent of this host it stays a file, for other peers
         its frames are read. If the file is lost, the message has no frames, and the peer drops it."""

@@ -124,6 +124,8 @@ class MessagePump:
         """Decode a message and give its event to the core. Charge its sender for waste."""
         try:
             event = decode(route, frames)
+            if event.kind == events.FORGET_OBJECTS:
+                self._files.forget(event)  # type: ignore[arg-type]
             if event.kind == events.OBJECT and event.file_bytes:  # type: ignore[attr-defined]
                 self._files.take(event)  # type: ignore[arg-type]
         except WireError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,15 @@ def test_file_is_removed_with_its_object(files: Files) -> None:
     files.rig.core.handle(forget, files.rig.clock.now)
     files.files.remove_unneeded()
     assert files.names() == []
+
+
+def test_file_whose_message_was_dropped_is_removed_when_the_client_forgets_it(files: Files) -> None:
+    write_object(files.path, NAME, FRAMES)
+    files.files.remove_unneeded()
+    assert files.names(), "its message may still come"
+    files.files.forget(events.ForgetObjects(GOOD, array("Q", [32, 33])))
+    files.files.remove_unneeded()
+    assert not files.names()
 
 
 def test_files_of_a_client_that_has_left_are_removed(files: Files) -> None:
