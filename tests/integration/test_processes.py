@@ -134,8 +134,12 @@ def test_callbacks_have_run_when_the_interpreter_ends(tmp_path: Path, address: s
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")
 def test_a_forked_child(tmp_path: Path, address: str) -> None:
     text = """
+        def wait_for(path):
+            while not os.path.exists(path):
+                time.sleep(0.01)
+
         client = Client(sys.argv[1])
-        done, pending = client.submit(abs, -3), client.submit(time.sleep, 0.5)
+        done, pending = client.submit(abs, -3), client.submit(wait_for, os.path.abspath("end"))
         assert done.result() == 3
         pid = os.fork()
         if pid == 0:
@@ -151,6 +155,7 @@ def test_a_forked_child(tmp_path: Path, address: str) -> None:
                 assert own.submit(abs, -5).result() == 5
             sys.exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        open("end", "w").close()
         assert pending.result() is None and client.submit(abs, -4).result() == 4
         client.disconnect()
         print("all right")
