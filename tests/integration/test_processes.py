@@ -138,8 +138,8 @@ def test_a_forked_child(tmp_path: Path, address: str) -> None:
             while not os.path.exists(path):
                 time.sleep(0.01)
 
-        client = Client(sys.argv[1])
-        done, pending = client.submit(abs, -3), client.submit(wait_for, os.path.abspath("end"))
+        client, end = Client(sys.argv[1]), os.path.abspath(__file__) + ".end"
+        done, pending = client.submit(abs, -3), client.submit(wait_for, end)
         assert done.result() == 3
         pid = os.fork()
         if pid == 0:
@@ -155,7 +155,7 @@ def test_a_forked_child(tmp_path: Path, address: str) -> None:
                 assert own.submit(abs, -5).result() == 5
             sys.exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-        open("end", "w").close()
+        open(end, "w").close()
         assert pending.result() is None and client.submit(abs, -4).result() == 4
         client.disconnect()
         print("all right")
