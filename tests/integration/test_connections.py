@@ -125,8 +125,9 @@ def test_a_peer_that_reconnects_endlessly_waits_and_others_work_on(tmp_path: Pat
         cluster(tmp_path, daemon.address, 1),
         Client(daemon.address, timeout_seconds=SECONDS) as client,
     ):
-        wait_until(lambda: has_to_wait(daemon.address), SECONDS)
-        daemon.logged(r"(more than 20 connections in a second from 127\.0\.0\.1 \(--connection-rate-limit\))")
+        # A connection also waits when the scheduler gets no processor time, so the log decides.
+        limited = "more than 20 connections in a second from 127.0.0.1 (--connection-rate-limit)"
+        wait_until(lambda: has_to_wait(daemon.address) and limited in daemon.log(), SECONDS)
         all_is_well(client)
         with Client(daemon.address, timeout_seconds=SECONDS) as other:  # it waits for a second or two
             all_is_well(other)

@@ -127,10 +127,16 @@ def shared_entries(processes: list[int]) -> set[str]:
         try:
             process = psutil.Process(number)
             found |= {connection.laddr for connection in process.net_connections("unix") if connection.laddr}
-            found |= {os.readlink(entry.path) for entry in os.scandir(f"/proc/{number}/fd")}
+            found |= {os.readlink(f"/proc/{number}/fd/{each}") for each in locked_descriptors(number)}
         except (psutil.Error, OSError):
             continue  # the process has just ended
     return {path for path in found if path.startswith("/dev/shm/") or path.endswith("_monitor")}
+
+
+def locked_descriptors(process: int) -> list[str]:
+    """Return the descriptors with a lock. A starting agent opens the directories of all agents, but locks its own."""
+    infos = Path(f"/proc/{process}/fdinfo").iterdir()
+    return [info.name for info in infos if "\nlock:" in info.read_text()]
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
@@ -213,6 +219,7 @@ def test_the_whole_job(run: Callable[..., Run], library: Path) -> None:
     output, errors = started.finish()
     assert started.process.returncode == 0, errors
     assert any(path.endswith("_monitor") for path in started.shared), "the search found none"
+    assert any(path.startswith("/dev/shm/") for path in started.shared), "the search found none"
     assert output.startswith(f"62 files of {library}\n")
     for figure in ("files +62  \\(2 don't parse\\)", "lines +1,080", "functions +180", "classes +60"):
         assert re.search(f"^{figure}$", output, re.MULTILINE), output

@@ -144,7 +144,13 @@ def test_a_forked_child(tmp_path: Path, address: str) -> None:
         pid = os.fork()
         if pid == 0:
             complaints = 0
-            for use in (lambda: client.submit(abs, 1), lambda: client.map(abs, [(1,)]), pending.result, pending.cancel):
+            uses = (
+                lambda: client.submit(abs, 1),
+                lambda: client.map(abs, [(1,)]),
+                pending.result,
+                lambda: pending.cancel(force=True),  # without force, the client itself refuses to cancel a running task
+            )
+            for use in uses:
                 try:
                     use()
                 except ClientClosedError as error:

@@ -29,6 +29,7 @@ from scaler_client.api import wait as client_wait
 
 ROUNDS = 4000
 HAMMER_SECONDS = 1.0
+FEWEST_ROUNDS = 20
 
 
 @pytest.fixture
@@ -206,12 +207,11 @@ def test_a_refused_cancel_leaves_the_task_running() -> None:
 
 
 def run_rounds(one_round: Callable[[], None]) -> None:
-    """Yield many rounds, for a few seconds at most."""
+    """Run many rounds; a slow machine runs at least a few."""
     deadline = time.monotonic() + HAMMER_SECONDS
     for number in range(ROUNDS):
         one_round()
-        if time.monotonic() > deadline:
-            assert number > 20
+        if number >= FEWEST_ROUNDS and time.monotonic() > deadline:
             return
 
 
