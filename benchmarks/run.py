@@ -25,6 +25,7 @@ from . import (
     graph_analysis,
     graph_rate,
     hostile,
+    hosts,
     large_argument,
     latency,
     makespan,
@@ -61,6 +62,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "encryption": encryption.measure,
     "hostile": hostile.measure,
     "scale": scale.measure,
+    "hosts": hosts.measure,
 }
 
 QUIET_SECONDS = 1.0

@@ -341,7 +341,7 @@ setup_peers() {
     peer scaler -e client_lib -e worker_lib numpy
     peer standard numpy
     peer loky loky numpy
-    peer dask distributed numpy
+    peer dask distributed 'dask[dataframe]' numpy
     peer ray ray numpy
     peer ipyparallel ipyparallel numpy
     peer opengris opengris-scaler numpy

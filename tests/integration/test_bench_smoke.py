@@ -18,6 +18,7 @@ import benchmarks
 import pytest
 from benchmarks import run as bench
 from benchmarks.figures import Figure
+from benchmarks.namespaces import reason_against
 from tests.integration.marked_process import marked_process
 from tests.waiting import wait_until
 
@@ -90,6 +91,13 @@ FIGURES = {
         "scale.idle", "scale.rate_few", "scale.rate", "scale.rate_ratio", "scale.lone_few", "scale.lone",
         "scale.lone_ratio", "scale.idle_workers", "scale.back",
     },
+    "hosts": {
+        f"hosts.{each}"
+        for each in (
+            "one", "one_share", "three", "three_ratio", "scheduler_bytes", "rate", "shared", "chain", "working_set",
+            "resident",
+        )
+    },
 }  # fmt: skip
 UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
 WITH_GRAPHBLAS = {
@@ -134,6 +142,12 @@ BARS = {
     "scale.rate_ratio": ("at least", 0.8),
     "scale.lone_ratio": ("at most", 2),
     "scale.back": ("at most", 10),
+    "hosts.one_share": ("at least", 0.7),
+    "hosts.three_ratio": ("at most", 1.5),
+    "hosts.scheduler_bytes": ("at most", 10),
+    "hosts.shared": ("at most", 1.1),
+    "hosts.chain": ("at most", 20),
+    "hosts.resident": ("at most", 1.2),
     **dict.fromkeys(FIGURES["hostile"] - {"hostile.spinning", "hostile.competing"}, ("at least", 0.8)),
     **{
         f"hostile.{keyed}handshakes_{count}": ("at most", megabytes)
@@ -171,6 +185,9 @@ def test_a_measure_gives_figures(tmp_path: Path, name: str) -> None:
     expected = FIGURES[name] | (UNDER_PYPY if name == "scheduler" and is_pypy else set())
     if name == "analysis" and importlib.util.find_spec("graphblas") is not None:
         expected |= WITH_GRAPHBLAS
+    if name == "hosts" and reason_against():
+        assert "not measured, as it needs network namespaces" in output
+        expected = set()
     assert {figure["name"] for figure in measure["figures"]} == expected
     for figure in measure["figures"]:
         assert_is_sound(figure)
