@@ -1,7 +1,8 @@
 """The arguments of small calls that read inputs. Equal payloads are unpickled once.
 
 The nodes of a graph often have equal payloads: the same literals, and inputs at the same places. To unpickle one with
-three inputs takes 1.6 us, and to fill in its template 0.5 us (benchmarks/graph_rate.py).
+three inputs takes 1.6 us, and to fill in its template 0.5 us (benchmarks/graph_rate.py). To make a template takes
+longer than to unpickle, so a payload gets one when it comes for the second time (benchmarks/chains.py).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MAX_PAYLOAD_BYTES = 256
 """Longer payloads have no template: they are seldom equal."""
 
 MAX_TEMPLATES = 1000
-"""If there are more, all are dropped: the payloads are not equal, and the memory must stay bounded."""
+"""If there are more, or as many payloads came once, all are dropped: the memory must stay bounded."""
 
 
 class _Place:
@@ -51,6 +52,8 @@ class ArgumentTemplates:
 
     def __init__(self) -> None:
         self._templates: dict[bytes, _Template | None] = {}
+        self._seen: set[bytes] = set()
+        """Payloads that came once."""
 
     def arguments(self, payload: Payload, count: int, values: Callable[[], list[Any]]) -> Any:
         """Return the arguments of a call, as `pickle.loads` does.
@@ -65,15 +68,19 @@ class ArgumentTemplates:
         """
         if type(payload) is not bytes or len(payload) > MAX_PAYLOAD_BYTES:
             return pickle.loads(payload)
-        try:
-            template = self._templates[payload]
-        except KeyError:
+        template = self._templates.get(payload)
+        if template is None and payload not in self._templates:
             template = self._add(payload)
         if template is None or template.input_count != count:
             return pickle.loads(payload)
         return template.arguments(values())
 
     def _add(self, payload: bytes) -> _Template | None:
+        if payload not in self._seen:
+            if len(self._seen) >= MAX_TEMPLATES:
+                self._seen.clear()
+            self._seen.add(payload)
+            return None
         if len(self._templates) >= MAX_TEMPLATES:
             self._templates.clear()
         template = self._templates[payload] = _template_of(payload)

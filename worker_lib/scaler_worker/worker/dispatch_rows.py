@@ -46,11 +46,12 @@ def _expect_inputs(message: Dispatch, payloads: list[Payload], objects: ObjectTa
     begin = 0
     for row, count in enumerate(message.input_counts):
         end = begin + count
-        if count and inline_sizes:
-            payloads[row], inputs = _cut(payloads[row], message.inputs[begin:end], inline_sizes[begin:end])
+        ids = message.inputs[begin:end]
+        if inline_sizes and any(sizes := inline_sizes[begin:end]):
+            payloads[row], inputs = _cut(payloads[row], ids, sizes)
             rows.append(inputs)
         else:
-            rows.append(message.inputs[begin:end])
+            rows.append(ids)
         begin = end
     return rows
 
