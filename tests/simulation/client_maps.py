@@ -13,6 +13,7 @@ from scaler_client.api.map_run import MapPlan, MapRun
 from scaler_client.errors import SchedulerLostError
 from scaler_client.pickling.call_rows import TUPLES, CallBlock, PackedCalls, pack_calls, row_calls
 from scaler_client.pickling.functions import Function
+from scaler_client.pickling.references import Call, call_payload
 from scaler_client.protocol.messages import Options, Outcome, Payload
 from scaler_client.session.map_feed import MapFeed, MapFeeds
 
@@ -251,7 +252,7 @@ class ClientMap:
     def feeds(self) -> MapFeeds:
         return self._client.session.feeds
 
-    def submit_with_options(self, sink: Any, function: Function, payload: Payload) -> int:
+    def submit_with_options(self, sink: Any, function: Function, call: Call) -> int:
         """Submit a row. Check that it has the calls that it stands for, and that none of them is on its way or has an
         answer."""
         client, block = self._client, sink.block
@@ -265,14 +266,15 @@ class ClientMap:
         is_busy = any(begin < end and first < stop for begin, stop in busy)
         self._expect(not is_answered and not is_busy, f"submits calls {first} to {end} once more")
         futures = self.futures[first:end]
-        payloads = [bytes(payload)] if block.is_plain else [call[0] for call in _calls(payload)]
+        data = call_payload(call)
+        payloads = [bytes(data)] if block.is_plain else [each[0] for each in _calls(data)]
         keys = [key_of(each) for each in payloads]
         self._expect(keys == [future.script.key for future in futures], f"row {first} to {end} has calls {keys}")
         oracle = client.world.oracle
         killed = [key for key in keys if oracle.killed[key]]
         is_calm = oracle.is_calm and not oracle.has_duplicates
         self._expect(len(keys) == 1 or not killed or not is_calm, f"submits {killed}, whose worker died, with others")
-        task_id = client.session.submit_with_options(sink, function, payload)
+        task_id = client.session.submit_with_options(sink, function, call)
         self._row_sizes[task_id] = len(keys)
         oracle.row_submitted((client.incarnation, task_id), futures)
         client.world.trace.note(client.name, "submits calls", str(keys), "as", str(task_id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from scaler_client.pickling.references import ObjectRef, Reference, ResultObject, StoredObject, call_with_inputs
+from scaler_client.pickling.references import CallWithInputs, ObjectRef, Reference, ResultObject, StoredObject
 from scaler_client.protocol.messages import Outcome, Payload
 
 from .oracle import LOST, Future
@@ -66,7 +66,7 @@ class UserObjects:
         inputs: list[Reference | int] = [
             ids[each.key] if isinstance(each, SentObject) else self.result(each.key) for each in script.inputs
         ]
-        return call_with_inputs(script.payload(), inputs) if inputs else script.payload()
+        return CallWithInputs(script.payload(), inputs) if inputs else script.payload()
 
     # -------------------------------------------------------------------------------------------- results as arguments
 

@@ -17,7 +17,7 @@ from tests.scheduler.core.harness import Core, plain
 
 from scaler_client.futures.kept_results import FetchedValue, KeptFuture, fetch_values
 from scaler_client.pickling.functions import Function
-from scaler_client.pickling.references import call_with_inputs
+from scaler_client.pickling.references import CallWithInputs
 from scaler_client.protocol import wire
 from scaler_client.session.kept_values import KeptValues
 from scaler_client.session.task_inputs import TaskInputs
@@ -106,7 +106,7 @@ class World(Core):
         return True
 
     def submit(self, inputs: list[KeptFuture[Any]]) -> KeptFuture[Any]:
-        call = call_with_inputs(b"p", [each.reference for each in inputs])
+        call = CallWithInputs(b"p", [each.reference for each in inputs])
         function = Function(1 + self.chance.randrange(3), "f", b"code")
         future: KeptFuture[Any] = KeptFuture(self.caller, function, call, options=None, parent=None)
         self.session.submit_kept(future)

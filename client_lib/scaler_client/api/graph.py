@@ -16,7 +16,7 @@ from ..graphs.rows import RowBuilder
 from ..io import objects
 from ..nested import slot_wait
 from ..nested.task_host import RunningTask
-from ..pickling.references import ObjectRef, call_with_inputs
+from ..pickling.references import CallWithInputs, ObjectRef
 from ..protocol.messages import Keep
 from .submit import Submitter
 
@@ -122,7 +122,7 @@ class GraphPlan:
             read = rows.inputs[begin : begin + count]
             begin += count
             inputs = [kept[each].reference if each >= 0 else rows.objects[~each] for each in read]
-            call = call_with_inputs(payload, inputs)
+            call = CallWithInputs(payload, inputs)
             function = rows.functions[number]
             kept.append(KeptFuture(self._io_thread, function, call, options=self._options, parent=self._parent))
         return kept

@@ -24,7 +24,7 @@ from ..pickling.call_rows import (
 )
 from ..pickling.functions import Function
 from ..pickling.load_failures import add_note, name_task
-from ..pickling.references import reads_results
+from ..pickling.references import Call, call_payload, reads_results
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from ..session.map_feed import ROW_NS, ChangeEvent, MapFeed
 from .progress import ProgressBar
@@ -37,7 +37,7 @@ T = TypeVar("T")
 Arguments = tuple[Any, ...] | list[Any]
 """The positional arguments of one call."""
 
-DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
+DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], Call]
 
 _TUPLES = frozenset({tuple})
 
@@ -192,7 +192,7 @@ class CallPacker:
                 payload = self._plan.dump_call(call, {})
             except TypeError as error:
                 raise self._named(position, error) from error.__cause__
-            size += len(payload)
+            size += len(call_payload(payload))
             blocks.append(CallBlock(self.count + position, 1, payload))
         self._call_bytes = size / len(calls)
         self.count += len(calls)

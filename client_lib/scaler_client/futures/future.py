@@ -14,13 +14,13 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import CancelledError, Future, TimeoutError
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from ..nested import slot_await, slot_wait, task_host
 from ..pickling.load_failures import add_note, name_task
-from ..pickling.references import InputFailure, ObjectHolder, ObjectRef, reduced
+from ..pickling.references import Call, InputFailure, ObjectHolder, ObjectRef, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .notebook import html_table
 from .profiling import NOT_DONE, ProfilingInfo, profiling_info
@@ -97,6 +97,9 @@ def _owner(condition: threading.RLock) -> int | None:
 
 Watcher = Callable[["TaskFuture[Any]"], object]
 
+_READ = (give_result,)
+"""The watchers of a future whose result other tasks read, if it has no other watcher."""
+
 
 class FutureOwner(slot_wait.SlotReporter, ObjectHolder, Protocol):
     """The part of the client's I/O thread that futures use."""
@@ -140,7 +143,7 @@ class TaskFuture(Future[T]):
     _answer: Payload | None = None
     _exception: BaseException | None = None
     _lazy_condition: threading.RLock | None = None
-    _watchers: list[Any] | None = None
+    _watchers: Sequence[Any] | None = None
     """What the I/O thread does when the future is done: it releases a lock, or calls a Watcher."""
     _result: Any = None
     _is_finishing: bool = False
@@ -158,10 +161,10 @@ class TaskFuture(Future[T]):
     _reference: ObjectRef | None = None
     """What stands for the result in the arguments of other tasks; None: no task reads it."""
 
-    def __init__(self, io_thread: FutureOwner, function: Function | None, payload: Payload | None) -> None:
+    def __init__(self, io_thread: FutureOwner, function: Function | None, payload: Call | None) -> None:
         self._io_thread = io_thread
         self._function: Function | None = function
-        self._payload: Payload | None = payload
+        self._payload: Call | None = payload
 
     @classmethod
     def finished(cls, io_thread: FutureOwner, value: T) -> TaskFuture[T]:
@@ -335,10 +338,24 @@ class TaskFuture(Future[T]):
         if self._state in _DONE_STATES:
             watcher(self)
 
-    def unwatch(self, watcher: Watcher) -> None:
+    def watch_as_input(self) -> None:
+        """Let the readers of the result have it when the future is done.
+
+        As `watch(give_result)`, but all such futures share one tuple of watchers (benchmarks/chains.py).
+        """
+        with lazy_lock:
+            is_first = self._watchers is None
+            if is_first:
+                self._watchers = _READ
+        if not is_first:
+            self._add_watcher(give_result)
+        if self._state in _DONE_STATES:
+            give_result(self)
+
+    def unwatch(self, watcher: Watcher | LockType) -> None:  # type: ignore[valid-type]
         """Remove a watcher."""
         watchers = self._watchers
-        if watchers is not None and watcher in watchers:
+        if isinstance(watchers, list) and watcher in watchers:
             watchers.remove(watcher)
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -378,7 +395,7 @@ class TaskFuture(Future[T]):
 
     # ----------------------------------------------------------------------------------------------- for the I/O thread
 
-    def row(self, _task_id: int) -> tuple[Function, Payload]:
+    def row(self, _task_id: int) -> tuple[Function, Call]:
         """Return the function and the arguments, to submit the task again to a new scheduler."""
         assert self._function is not None and self._payload is not None
         return self._function, self._payload
@@ -434,7 +451,7 @@ class TaskFuture(Future[T]):
         if self._state not in _DONE_STATES:
             self._profile = duration, cpu_time, peak
 
-    def _call_watchers(self, watchers: list[Any]) -> None:
+    def _call_watchers(self, watchers: Sequence[Any]) -> None:
         for watcher in tuple(watchers):  # a copy: a waiter that times out removes its latch
             if type(watcher) is LockType:
                 watcher.release()
@@ -499,17 +516,16 @@ class TaskFuture(Future[T]):
         if state in (CANCELLED, CANCELLED_AND_NOTIFIED):
             raise CancelledError()
         if state != FINISHED:
-            assert self._watchers is not None
-            self._watchers.remove(latch)
+            self.unwatch(latch)
             raise TimeoutError()
 
     def _add_watcher(self, watcher: Any) -> None:
         watchers = self._watchers
-        if watchers is None:
+        if not isinstance(watchers, list):
             with lazy_lock:
                 watchers = self._watchers
-                if watchers is None:
-                    watchers = self._watchers = []
+                if not isinstance(watchers, list):
+                    watchers = self._watchers = list(watchers or ())
         watchers.append(watcher)
 
     def _load_answer(self) -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..pickling.references import (
     STAND_INS,
+    Call,
     CallWithInputs,
     InputFailure,
     ObjectRef,
     ResultObject,
     StoredInput,
-    call_with_inputs,
+    call_payload,
 )
 from ..protocol.messages import Keep, Options, Outcome, Payload, TaskAttempt
 from .future import FINISHED, FutureOwner, TaskFuture, lazy_lock
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SIZE_BYTES = 8
-_NO_CALL = call_with_inputs(b"", (), Keep.YES)
+_NO_CALL = CallWithInputs(b"", (), Keep.YES)
 
 
 class FetchedValue(TaskFuture[T]):
@@ -120,7 +121,7 @@ class KeptResult(ResultObject):
         self.id = self.producer.task_id
         self.producer = None
         inputs = [StoredInput(each.stored) if type(each) is ObjectRef else each for each in payload.inputs]
-        self.payload = call_with_inputs(payload, inputs, Keep.YES)
+        self.payload = CallWithInputs(payload.data, inputs, Keep.YES)
         self._set_place(answer)
 
     def _set_place(self, answer: Payload) -> None:
@@ -199,13 +200,13 @@ class KeptFuture(TaskFuture[T]):
         self,
         io_thread: FutureOwner,
         function: Function,
-        payload: Payload,
+        payload: Call,
         *,
         options: Options | None,
         parent: TaskAttempt | None,
     ) -> None:
         inputs = payload.inputs if isinstance(payload, CallWithInputs) else ()
-        super().__init__(io_thread, function, call_with_inputs(payload, inputs, Keep.YES))
+        super().__init__(io_thread, function, CallWithInputs(call_payload(payload), inputs, Keep.YES))
         self.options = options
         self.parent = parent
         self._stored = KeptResult(self._task_name(), self, parent, function, options)

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..pickling.functions import Function
-from ..pickling.references import CallWithInputs, ObjectRef, call_with_inputs, input_failure
+from ..pickling.references import CallWithInputs, ObjectRef, input_failure
 from ..protocol.messages import Keep, Options, Outcome, Payload, Submit, TaskAttempt
 from .future import FailedNode, TaskFuture
 
@@ -229,7 +229,7 @@ class GraphTasks:
     def row(self, task_id: int) -> tuple[Function, CallWithInputs]:
         """Return the function and the arguments of a row, to submit it again."""
         row = task_id - self.first
-        payload = call_with_inputs(self._payloads[row], self._ids(self._inputs_of(row)), self._keep_of(row))
+        payload = CallWithInputs(self._payloads[row], self._ids(self._inputs_of(row)), self._keep_of(row))
         return self._functions[self._numbers[row]], payload
 
     def _keep_of(self, row: int) -> int:

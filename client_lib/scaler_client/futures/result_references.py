@@ -9,14 +9,12 @@ from __future__ import annotations
 import traceback
 from typing import Any, Protocol
 
+from ..pickling.call_pickles import SMALL_BYTES
 from ..pickling.functions import Function
 from ..pickling.object_frames import pickle_object
 from ..pickling.references import STAND_INS, InputFailure, ObjectRef, ResultObject
 from ..pickling.serializer import dump_exception
 from ..protocol.messages import Outcome, Payload, TaskAttempt
-
-SMALL_BYTES = 256
-"""Results up to this size go inside the arguments, if the client has them."""
 
 
 class ReadFuture(Protocol):
@@ -35,7 +33,7 @@ class ReadFuture(Protocol):
 
     def cancelled(self) -> bool: ...
 
-    def watch(self, watcher: Any) -> None: ...
+    def watch_as_input(self) -> None: ...
 
     def _task_name(self) -> str: ...
 
@@ -75,9 +73,9 @@ def reference_to(future: ReadFuture) -> ObjectRef:
     if function is not None and function.named_function is not None:
         raise TypeError(f"the result of {function.name}, a function by name, can't be an argument: pass its result()")
     stored = ResultObject(future._task_name(), future, future.parent)
-    future._reference = ObjectRef(future._io_thread, stored)
-    future.watch(give_result)
-    return future._reference
+    reference = future._reference = ObjectRef(future._io_thread, stored)
+    future.watch_as_input()
+    return reference
 
 
 def give_result(future: ReadFuture) -> None:
@@ -101,7 +99,7 @@ def give_result(future: ReadFuture) -> None:
 
 def _give_answer(future: ReadFuture, stored: ResultObject, answer: Payload) -> None:
     if future._outcome == Outcome.VALUE:
-        stored.set_value([answer])
+        stored.set_value((answer,))
         return
     origin = future.failed_node
     if origin is None:

@@ -12,7 +12,7 @@ from ..io import objects
 from ..pickling.call_pickles import CALL_BEGIN, CALL_END, INPUT_PICKLES, SIMPLE_TYPES, simple_pickle
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
-from ..pickling.references import CallWithInputs, NodeRef, ObjectRef, Reference
+from ..pickling.references import Call, CallWithInputs, NodeRef, ObjectRef, Reference, call_payload
 from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, identity
 from .nodes import ALIAS, CALL, LITERAL, REFERENCES, TREE_OF_CALLS, Nodes, is_call
 
@@ -32,7 +32,7 @@ class CallEncoder(Protocol):
     def _io_thread(self) -> objects.ObjectSender: ...
 
     _serializer: Serializer | type | None
-    _dump_call: Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]
+    _dump_call: Callable[[tuple[Any, ...], Mapping[str, Any]], Call]
 
     def _function(self, fn: Callable[..., Any]) -> Function: ...
 
@@ -173,9 +173,9 @@ class RowBuilder:
 
     def _add_dumped(self, number: int, arguments: tuple[Any, ...]) -> int:
         payload = self._encoder._dump_call(arguments, {})
-        references = payload.inputs if type(payload) is CallWithInputs else ()
+        references = payload.inputs if isinstance(payload, CallWithInputs) else ()
         rows = self.rows
-        rows.payloads.append(payload)
+        rows.payloads.append(call_payload(payload))
         rows.numbers.append(number)
         rows.input_counts.append(len(references))
         rows.inputs.extend(map(self._location, references))

@@ -224,7 +224,7 @@ class IoThread:
 
     def forget_object(self, stored: StoredObject) -> None:
         """Drop an object without references. The garbage collector calls this, like `forget_function`."""
-        self._inbox.append(lambda: self._session.forget_object(stored))
+        self._inbox.append(stored)  # no function: there may be one for each task
 
     def call_soon(self, command: Callable[[Session], None]) -> None:
         """Let the I/O thread call `command` with the session, after everything that was submitted before.
@@ -379,6 +379,8 @@ class IoThread:
             item = inbox.popleft()
             if type(item) is TaskFuture:
                 item.task_id = submit(item, item._function, item._payload)  # type: ignore[arg-type]
+            elif isinstance(item, StoredObject):  # it has no references any more
+                self._session.forget_object(item)
             else:
                 item()
 

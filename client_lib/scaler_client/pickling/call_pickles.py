@@ -9,12 +9,13 @@ without frames and memo: references become calls of `load_input(k)`, small value
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from struct import pack
 from typing import Any
 
+from ..protocol.messages import Payload
 from .input_lookup import LOAD_INPUT_CODE, LOAD_VALUE_CODE
-from .references import REFERENCES, STAND_INS, InputCollector
+from .references import REFERENCES, STAND_INS, Call, CallWithInputs, InputCollector, Reference, read_result
 
 SIMPLE_TYPES = frozenset({int, float, str, bytes, bool, type(None)})
 """Types whose pickles contain no names and no references."""
@@ -39,6 +40,10 @@ CALL_END = pickle.TUPLE + pickle.STOP
 
 INPUT_PICKLES = tuple(map(_load_input_pickle, range(256)))
 """The parts of arguments that are inputs, by position, for the first positions."""
+
+
+SMALL_BYTES = 256
+"""Results up to this size go inside the arguments, if the client has them."""
 
 
 def simple_pickle(value: Any) -> bytes:
@@ -68,3 +73,37 @@ def dump_simple_call(args: Iterable[Any], collector: InputCollector) -> bytes | 
             return None
     parts.append(CALL_END)
     return b"".join(parts)
+
+
+def with_small_values(call: CallWithInputs) -> Call:
+    """Return the call with the small results that the client has by now inside its arguments.
+
+    A task that is submitted one by one often reads results that come before the task is sent. As objects they would
+    cost a message each (benchmarks/chains.py).
+    """
+    values = list(map(_small_value, call.inputs))
+    data = call.data
+    if not any(values) or len(values) > len(INPUT_PICKLES) or bytes(data[: len(CALL_BEGIN)]) != CALL_BEGIN:
+        return call  # a pickle with another beginning has frames with sizes
+    data = bytes(data)
+    if not all(data.count(INPUT_PICKLES[position]) == 1 for position in range(len(values))):
+        return call  # an input is used twice, or a text in the arguments looks like an input
+    parts: list[bytes] = []
+    left: list[Reference | int] = []
+    for position, value in enumerate(values):
+        before, _, data = data.partition(INPUT_PICKLES[position])
+        if value:
+            parts += before, _LOAD_VALUE, simple_pickle(bytes(value)), _CALL_END
+        else:
+            parts += before, INPUT_PICKLES[len(left)]
+            left.append(call.inputs[position])
+    parts.append(data)
+    data = b"".join(parts)
+    return CallWithInputs(data, tuple(left), call.keep) if left or call.keep else data
+
+
+def _small_value(each: Reference | int) -> Payload:
+    """Return the pickle of a result, if the client has it and it is small; else nothing."""
+    stored = read_result(each)
+    frames: Sequence[Payload] = () if stored is None else stored.frames
+    return frames[0] if len(frames) == 1 and len(frames[0]) <= SMALL_BYTES else b""

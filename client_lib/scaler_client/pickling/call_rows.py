@@ -19,7 +19,7 @@ from typing import Any
 
 from ..protocol.messages import Payload
 from . import serializer
-from .references import InputCollector, Reference, call_with_inputs
+from .references import Call, CallWithInputs, InputCollector, Reference
 
 IMMUTABLE_TYPES = frozenset({int, float, str, bytes, bool, complex, type(None)})
 """Types of arguments that calls may share."""
@@ -71,13 +71,13 @@ class PackedCalls:
         """The size in bytes."""
         return sum(map(len, self.pickles))
 
-    def row(self, begin: int, end: int) -> Payload:
+    def row(self, begin: int, end: int) -> Call:
         """Return the payload of a row: the calls from `begin` to before `end`."""
         each = self.calls_each or 1
         first = begin // each
         head = _ROW.pack(bool(self.calls_each), self.arity, begin - first * each, end - begin)
         data = b"".join((head, *_joined(self.pickles[first : -(-end // each)])))
-        return call_with_inputs(data, self.inputs) if self.inputs else data
+        return CallWithInputs(data, self.inputs) if self.inputs else data
 
 
 class CallBlock:
@@ -91,7 +91,7 @@ class CallBlock:
 
     __slots__ = ("answers", "calls", "count", "first", "left")
 
-    def __init__(self, first: int, count: int, calls: PackedCalls | Payload) -> None:
+    def __init__(self, first: int, count: int, calls: PackedCalls | Call) -> None:
         self.first = first
         self.count = count
         self.calls = calls
@@ -105,10 +105,10 @@ class CallBlock:
         """Whether the block is a single call in the plain form."""
         return type(self.calls) is not PackedCalls
 
-    def row(self, begin: int, end: int) -> Payload:
+    def row(self, begin: int, end: int) -> Call:
         """Return the payload of a row: the calls from `begin` to before `end`."""
         calls = self.calls
-        return calls.row(begin, end) if type(calls) is PackedCalls else calls  # type: ignore[return-value]
+        return calls.row(begin, end) if isinstance(calls, PackedCalls) else calls
 
 
 def pack_calls(io_thread: object, calls: Sequence[tuple[Any, ...]]) -> PackedCalls:
@@ -128,10 +128,10 @@ def pack_calls(io_thread: object, calls: Sequence[tuple[Any, ...]]) -> PackedCal
             return packed
     pickles: list[bytes] = []
     try:
-        with InputCollector(io_thread) as collector:
-            for args in calls:
-                pickles.append(serializer.dump_args(args, collector))
-            return PackedCalls(0, 0, pickles, collector.inputs)
+        collector = InputCollector(io_thread)
+        for args in calls:
+            pickles.append(serializer.dump_args(args, collector))
+        return PackedCalls(0, 0, pickles, collector.inputs)
     except Exception as error:
         raise PackError(len(pickles), error) from error
 

@@ -14,7 +14,7 @@ import cloudpickle
 
 from ..errors import SerializerError
 from . import serializer as default
-from .references import STAND_INS, NodeRef, ObjectRef
+from .references import STAND_INS, Call, NodeRef, ObjectRef
 
 
 @runtime_checkable
@@ -142,7 +142,7 @@ def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
 
 def call_dumper(
     serializer: Serializer | None, io_thread: object
-) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
+) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Call]:
     """Return a function that turns the arguments of a call into bytes.
 
     Args:
@@ -165,7 +165,7 @@ def call_dumper(
                 return value
         return dump(serializer, value, f"argument {name!r}", "in the client")
 
-    def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+    def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
         payloads = tuple(dump_argument(value, position) for position, value in enumerate(args))
         return dump_bytes(payloads, {name: dump_argument(value, name) for name, value in kwargs.items()})
 

@@ -81,7 +81,13 @@ class ResultObject(StoredObject):
     __slots__ = ("failure", "known_in_join", "last_reader", "producer")
 
     def __init__(self, name: str, producer: ResultProducer, parent: TaskAttempt | None) -> None:
-        super().__init__(name, (), parent)
+        # The fields of StoredObject too: a call less for each task that is read (benchmarks/chains.py).
+        self.id = -1
+        self.name = name
+        self.frames = ()
+        self.size = 0
+        self.parent = parent
+        self.is_gone = False
         self.producer: ResultProducer | None = producer
         """The future of the task; None: the task has ended."""
         self.failure: InputFailure | None = None
@@ -225,12 +231,18 @@ STAND_INS: dict[type, Callable[[Any, object], ObjectRef | bytes]] = {}
 pickle if the client has it and it is small. Its second argument is the I/O thread of the client that calls."""
 
 
-class CallWithInputs(bytes):
-    """The payload of a call that reads objects."""
+class CallWithInputs(NamedTuple):
+    """A call that reads objects.
 
-    inputs: Sequence[Reference | int] = ()
+    A tuple with a tuple of inputs: the garbage collector visits each object that can hold others, and that was half of
+    what it cost to submit a task that reads a result (benchmarks/chains.py).
+    """
+
+    data: Payload
+    """The payload of the call."""
+    inputs: Sequence[Reference | int]
     """What the call reads, by position. Integers are ids."""
-    keep = 0
+    keep: int = 0
     """A value of `Keep`."""
 
     def input_ids(self) -> list[int]:
@@ -238,17 +250,13 @@ class CallWithInputs(bytes):
         return [each if type(each) is int else each.object_id for each in self.inputs]  # type: ignore[union-attr]
 
 
-def call_with_inputs(payload: Payload, inputs: Sequence[Reference | int], keep: int = 0) -> CallWithInputs:
-    """Return the payload of a call with inputs.
+Call = Payload | CallWithInputs
+"""What a call sends: a plain payload if it reads nothing."""
 
-    Args:
-        inputs: references or ids, by position.
-        keep: a value of `Keep`.
-    """
-    call = CallWithInputs(payload)
-    call.inputs = inputs
-    call.keep = keep
-    return call
+
+def call_payload(call: Call) -> Payload:
+    """Return the payload of a call."""
+    return call.data if type(call) is CallWithInputs else call  # type: ignore[return-value]
 
 
 class _Collecting(threading.local):
@@ -265,13 +273,21 @@ class InputCollector:
         io_thread: the I/O thread of the client that calls.
     """
 
+    __slots__ = ("_io_thread", "_outer", "_positions", "problem")
+
+    _outer: InputCollector | None
+    """The collector of the call in whose arguments this call is pickled."""
+
     def __init__(self, io_thread: object) -> None:
-        self.inputs: list[Reference] = []
         self.problem: Exception | None = None
         """Why a reference can't be passed. The user gets this error instead of pickle's error."""
         self._io_thread = io_thread
         self._positions: dict[Reference, int] = {}
-        self._outer: InputCollector | None = None
+
+    @property
+    def inputs(self) -> Sequence[Reference]:
+        """The references, by position."""
+        return tuple(self._positions)
 
     def position(self, reference: Reference) -> int:
         """Return the number of a reference's input.
@@ -284,13 +300,12 @@ class InputCollector:
         if position is None:
             try:
                 reference.check(self._io_thread)
-                if len(self.inputs) == MAX_INPUTS:
+                if len(self._positions) == MAX_INPUTS:
                     raise ValueError(f"a call can't refer to more than {MAX_INPUTS:,} objects and nodes")
             except Exception as error:
                 self.problem = error
                 raise
-            position = self._positions[reference] = len(self.inputs)
-            self.inputs.append(reference)
+            position = self._positions[reference] = len(self._positions)
         return position
 
     def place(self, value: Any) -> int | bytes:
@@ -312,13 +327,13 @@ class InputCollector:
             raise
         return found if type(found) is bytes else self.position(found)  # type: ignore[arg-type]
 
-    def payload(self, data: bytes) -> bytes:
-        """Return the payload of the call.
+    def call(self, data: bytes) -> Call:
+        """Return the call.
 
         Args:
             data: the pickle of its arguments.
         """
-        return call_with_inputs(data, self.inputs) if self.inputs else data
+        return CallWithInputs(data, tuple(self._positions)) if self._positions else data
 
     def __enter__(self) -> InputCollector:
         self._outer, _collecting.collector = _collecting.collector, self

@@ -15,7 +15,7 @@ from typing import Any
 from ..protocol.messages import Payload
 from . import cloudpickle_ext
 from .call_pickles import dump_simple_call
-from .references import REFERENCES, InputCollector
+from .references import REFERENCES, Call, InputCollector, call_payload
 
 CLOUDPICKLE_KIND = f"cloudpickle {sys.version_info[0]}.{sys.version_info[1]}"
 """The kind of cloudpickled functions in the protocol. Their bytes hold code for one version of Python."""
@@ -77,7 +77,7 @@ def dumps(value: Any) -> bytes:
 loads: Callable[[Payload], Any] = pickle.loads
 
 
-def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], bytes]:
+def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Call]:
     """Return a function that turns the arguments of a call into bytes.
 
     Arguments with references to objects become a `references.CallWithInputs`.
@@ -86,7 +86,7 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
         io_thread: the I/O thread of the client that calls.
     """
 
-    def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+    def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
         """Return the arguments of one call as bytes.
 
         Raises:
@@ -104,8 +104,8 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
                 return _dumps(args, _PROTOCOL)
             if all(map(is_plain, kwargs.values())):
                 return _dumps([args, kwargs], _PROTOCOL)
-        with InputCollector(io_thread) as collector:
-            return collector.payload(_dump_any(args, kwargs, collector))
+        collector = InputCollector(io_thread)
+        return collector.call(_dump_any(args, kwargs, collector))
 
     return dump_call
 
@@ -127,8 +127,12 @@ def dump_args(args: tuple[Any, ...], collector: InputCollector) -> bytes:
     return _dumps(args, _PROTOCOL) if all(map(is_plain, args)) else _dump_any(args, {}, collector)
 
 
-dump_call = call_dumper(None)
-"""Turns the arguments of a call without references into bytes."""
+def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+    """Return the arguments of a call without references as bytes."""
+    return bytes(call_payload(_dump_call(args, kwargs)))
+
+
+_dump_call = call_dumper(None)
 
 
 def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: InputCollector) -> bytes:
@@ -136,16 +140,16 @@ def _dump_any(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: Input
         data = dump_simple_call(args, collector)
         if data is not None:
             return data
-    try:
-        values = (*args, *kwargs.values())
-        is_quick = all(type(value) in REFERENCES or is_plain(value) for value in values)
-        call = [args, kwargs] if kwargs else args
-        data = _dumps(call, _PROTOCOL) if is_quick else cloudpickle_ext.dumps(call)
-    except Exception as error:
-        if collector.problem is not None:
-            raise collector.problem from None
-        raise _unpicklable(args, kwargs, error) from error
-    return data
+    with collector:
+        try:
+            values = (*args, *kwargs.values())
+            is_quick = all(type(value) in REFERENCES or is_plain(value) for value in values)
+            call = [args, kwargs] if kwargs else args
+            return _dumps(call, _PROTOCOL) if is_quick else cloudpickle_ext.dumps(call)
+        except Exception as error:
+            if collector.problem is not None:
+                raise collector.problem from None
+            raise _unpicklable(args, kwargs, error) from error
 
 
 def dump_exception(error: BaseException, text: str, note: str = "", load_failure: str = "") -> bytes:

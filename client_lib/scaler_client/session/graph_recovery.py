@@ -10,9 +10,10 @@ from .backlog import rows_of
 from .held_objects import HeldObjects
 from .result_sinks import GraphSink
 from .submit_batch import SubmitBatch
+from .task_inputs import TaskInputs
 
 
-def resubmit_graph(graph: GraphSink, batch: SubmitBatch, objects: HeldObjects) -> None:
+def resubmit_graph(graph: GraphSink, batch: SubmitBatch, objects: HeldObjects, inputs: TaskInputs) -> None:
     """Submit again all tasks that the graph's open targets need.
 
     Tasks that were not sent yet are left out: they still wait in the backlog. The scheduler ignores tasks that it
@@ -22,12 +23,13 @@ def resubmit_graph(graph: GraphSink, batch: SubmitBatch, objects: HeldObjects) -
         graph: the graph that has lost results.
         batch: takes the submissions, ahead of everything that waits for credit.
         objects: forgets the graph's intermediate results once its last row has been sent.
+        inputs: makes the results of other tasks known that the graph reads.
     """
     graph.begin_recovery()
     batch.flush()
     for function in graph.functions():
         batch.use_function(function, graph.options)
-    batch.bind_inputs(graph.objects(), graph.first + graph.count - 1)
+    inputs.bind(graph.objects(), graph.first + graph.count - 1)
     backlog = batch.backlog
     sent = [task_id - graph.first for task_id in graph.needed_ids() if backlog.has_sent(task_id)]
     rows = rows_of(graph.batch(), sent)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ..pickling.call_rows import CallBlock, RowAnswer, has_row_form
 from ..pickling.functions import Function
-from ..pickling.references import InputFailure
+from ..pickling.references import Call, InputFailure
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .result_sinks import SingleSink
 
@@ -40,7 +40,7 @@ class RowSubmitter(Protocol):
 
     feeds: MapFeeds
 
-    def submit_with_options(self, sink: SingleSink, function: Function, payload: Payload) -> int:
+    def submit_with_options(self, sink: SingleSink, function: Function, call: Call) -> int:
         """Submit a task with the options of its sink; return its id."""
 
 
@@ -381,7 +381,7 @@ class _Row:
         """The task that has called `map`."""
         return self.feed.parent
 
-    def row(self, _task_id: int) -> tuple[Function, Payload]:
+    def row(self, _task_id: int) -> tuple[Function, Call]:
         """Return function and payload, to submit the row again."""
         return self.feed.function, self.block.row(self.begin, self.end)
 

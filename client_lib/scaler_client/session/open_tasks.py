@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from ..futures.kept_results import KeptResult
 from ..futures.open_graphs import MAX_RECOVERIES, SUCCESS_OUTCOMES
-from ..pickling.references import CallWithInputs, Reference, input_failure, read_result
+from ..pickling.references import Call, CallWithInputs, Reference, input_failure, read_result
 from ..protocol.messages import Outcome, Payload, Resolved, TaskAttempt
 from .result_sinks import BLOCK_BITS, GraphSink, ResultSink, SingleSink
 
@@ -139,9 +139,9 @@ class OpenTasks:
         sink = self.single.pop(task_id, None)
         if sink is None:  # a message may answer a task twice
             return
-        payload = sink.row(task_id)[1]
-        cause = input_failure(payload.inputs, outcome, answer) if type(payload) is CallWithInputs else None
-        if cause is None and outcome == _INPUT_LOST and self._can_resubmit(task_id, payload):
+        call = sink.row(task_id)[1]
+        cause = input_failure(call.inputs, outcome, answer) if isinstance(call, CallWithInputs) else None
+        if cause is None and outcome == _INPUT_LOST and self._can_resubmit(task_id, call):
             self.single[task_id] = sink
             self._broken_singles[task_id] = None
         elif cause is None:
@@ -149,12 +149,12 @@ class OpenTasks:
         else:
             sink.fail_input(task_id, cause)
 
-    def _can_resubmit(self, task_id: int, payload: Payload) -> bool:
+    def _can_resubmit(self, task_id: int, call: Call) -> bool:
         """Return whether a task that could not read an input may be submitted again: a kept result can be made again.
 
         If this does not help several times, the missing input is something else.
         """
-        if type(payload) is not CallWithInputs or not any(map(self._comes_again, payload.inputs)):
+        if not isinstance(call, CallWithInputs) or not any(map(self._comes_again, call.inputs)):
             return False
         self._recoveries[task_id] = self._recoveries.get(task_id, 0) + 1
         return self._recoveries[task_id] <= MAX_RECOVERIES

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ..pickling.functions import Function
-from ..pickling.references import InputFailure, ObjectRef
+from ..pickling.references import Call, InputFailure, ObjectRef
 from ..protocol.messages import Options, Payload, Submit, TaskAttempt
 
 BLOCK_BITS = 10
@@ -25,8 +25,8 @@ class ResultSink(Protocol):
     def parent(self) -> TaskAttempt | None:
         """The task that has submitted these tasks; None: they were submitted outside of tasks."""
 
-    def row(self, task_id: int) -> tuple[Function, Payload]:
-        """Return function and payload of a task, to submit it again. The payload may be a `CallWithInputs`."""
+    def row(self, task_id: int) -> tuple[Function, Call]:
+        """Return function and call of a task, to submit it again."""
 
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> object:
         """Take a task's answer.

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.kept_results import FetchedValue, KeptFuture, KeptResult
 from ..pickling.functions import Function
-from ..pickling.references import StoredObject
+from ..pickling.references import Call, StoredObject
 from ..protocol import messages
-from ..protocol.messages import Frames, Payload, TaskAttempt
+from ..protocol.messages import Frames, TaskAttempt
 from .backlog import BATCH_ROWS, Backlog
 from .cancels import Cancels
 from .frame_limit import FrameLimit, fits_limit
@@ -96,7 +96,7 @@ class Session:
         self.objects = HeldObjects(backlog)
         self._inputs = TaskInputs(self._batch, self.objects, self.tasks, self._new_id)
         self._kept_values = KeptValues(self.tasks, self.objects, self._inputs)
-        self._batch.bind_inputs = self._inputs.bind
+        self._batch.bind_call = self._inputs.bind_call
         self._acks = ResultAcks()
         self._shutdown = ShutdownRequest()
         self._cancels = Cancels(self.tasks, backlog)
@@ -105,7 +105,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------- from the client
 
-    def submit(self, sink: SingleSink, function: Function, payload: Payload) -> int:
+    def submit(self, sink: SingleSink, function: Function, payload: Call) -> int:
         """Submit a task without options; return its id.
 
         For payloads without inputs this repeats `submit_with_options` and `SubmitBatch.add_row` inline: two calls less
@@ -128,13 +128,13 @@ class Session:
             self._fail_new_task(sink, task_id)
         return task_id
 
-    def submit_with_options(self, sink: SingleSink, function: Function, payload: Payload) -> int:
+    def submit_with_options(self, sink: SingleSink, function: Function, call: Call) -> int:
         """Submit a task with the options of its sink; return its id."""
         task_id = self._next_id
         self._next_id = task_id + 1
         self.pending[task_id] = sink
         if self.state is State.JOINED:
-            self._batch.add_row(task_id, function, payload, sink.options)
+            self._batch.add_row(task_id, function, call, sink.options)
         elif self.state is State.CLOSED:
             del self.pending[task_id]
             self._fail_new_task(sink, task_id)
@@ -165,7 +165,7 @@ class Session:
         self.tasks.add_graph(sink)
         if self.state is State.JOINED:
             self._batch.flush()
-            self._batch.bind_inputs(sink.objects(), first + sink.count - 1)
+            self._inputs.bind(sink.objects(), first + sink.count - 1)
             for function in sink.functions():
                 self._batch.use_function(function, sink.options)
             rows = sink.batch()
@@ -438,7 +438,7 @@ class Session:
             graph = self.tasks.graph(task_id)
             if graph is not None and graph not in bound:  # not before the rows whose results it reads
                 bound.add(graph)
-                self._batch.bind_inputs(graph.objects(), graph.first + graph.count - 1)
+                self._inputs.bind(graph.objects(), graph.first + graph.count - 1)
             sink = self.tasks.sink(task_id)
             self._batch.add_row(task_id, *sink.row(task_id), sink.options)
         self._batch.flush()
@@ -517,7 +517,7 @@ class Session:
         if self.state is not State.JOINED:
             return  # the next join submits all open tasks
         for graph in graphs:
-            resubmit_graph(graph, self._batch, self.objects)
+            resubmit_graph(graph, self._batch, self.objects, self._inputs)
         self._inputs.submit_again([(task_id, self.tasks.single[task_id]) for task_id in singles])
         self._cancels.repeat(list(resubmitted))
         self._batch.outgoing += self._cancels.pop_messages()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from ..pickling.functions import Function
-from ..pickling.references import CallWithInputs, Reference, call_with_inputs
+from ..pickling.references import Call, CallWithInputs
 from ..protocol import messages
 from ..protocol.messages import Keep, Options, Payload, Submit
 from .backlog import Backlog
@@ -28,12 +28,18 @@ class SubmitBatch:
         """Messages to send, in this order. A function goes out before the first row that calls it."""
         self.last_function: Function | None = None
         """The last row's function if that row had no options; else None. Only `Session.submit` reads it."""
-        self.bind_inputs: Callable[[Iterable[Reference | int], int], None] = _ignore
-        """Called with the inputs and the id of a row before the row is added."""
+        self.bind_call: Callable[[CallWithInputs, int], Call] = lambda call, _: call
+        """Called with a call that reads objects and the id of its row, before the row is added. Returns what the row
+        sends."""
         self.backlog = backlog
         self._options: Options | None = None
-        self._calls_with_inputs: dict[int, CallWithInputs] = {}
-        """Rows that read objects or whose results are kept, by their place in the batch."""
+        # No object of its own for each row: dicts of numbers cost the garbage collector nothing.
+        self._inputs: list[int] = []
+        """What the rows read, one row after another."""
+        self._input_counts: dict[int, int] = {}
+        """The number of inputs of rows that read objects, by their place in the batch."""
+        self._keep: dict[int, int] = {}
+        """A value of `Keep` for rows whose results are kept, by their place in the batch."""
         self._keep_earlier: list[int] = []
         """Tasks of earlier batches whose results rows of this batch read."""
         self._joins = 0
@@ -62,13 +68,21 @@ class SubmitBatch:
             function.sent_in_join = self._joins
             self.outgoing.append(messages.Function(function.number, function.name, function.kind, function.payload))
 
-    def add_row(self, task_id: int, function: Function, payload: Payload, options: Options | None) -> None:
+    def add_row(self, task_id: int, function: Function, call: Call, options: Options | None) -> None:
         """Add a task of any kind. `Session.submit` repeats this inline for tasks without options and inputs."""
-        if type(payload) is CallWithInputs:
-            self.bind_inputs(payload.inputs, task_id)  # first, because it may submit lost results again
-        self.use_function(function, options)
-        if type(payload) is CallWithInputs:
-            self._calls_with_inputs[len(self.ids)] = payload
+        if type(call) is CallWithInputs:
+            call = self.bind_call(call, task_id)  # first, because it may submit lost results again
+        if options is not None or function is not self.last_function:
+            self.use_function(function, options)
+        if isinstance(call, CallWithInputs):
+            payload, inputs, keep = call.data, call.input_ids(), call.keep
+            if inputs:
+                self._input_counts[len(self.ids)] = len(inputs)
+                self._inputs += inputs
+            if keep:
+                self._keep[len(self.ids)] = keep
+        else:
+            payload = call
         self.ids.append(task_id)
         self.functions.append(function.number)
         self.payloads.append(payload)
@@ -76,14 +90,11 @@ class SubmitBatch:
     def keep_result(self, task_id: int) -> None:
         """Have the result of a task kept, because the next row reads it."""
         ids = self.ids
-        place = bisect_left(ids, task_id)
+        place = len(ids) - 1 if ids and ids[-1] == task_id else bisect_left(ids, task_id)
         if place == len(ids) or ids[place] != task_id:
             self._keep_earlier.append(task_id)
-            return
-        # The payload itself stays as it is: after a join the result may have no reader any more.
-        payload = self.payloads[place]
-        inputs, keep = (payload.inputs, payload.keep) if type(payload) is CallWithInputs else ((), 0)
-        self._calls_with_inputs[place] = call_with_inputs(payload, inputs, keep or Keep.BOTH)
+        else:
+            self._keep.setdefault(place, Keep.BOTH)
 
     def pop_keep_earlier(self) -> list[int]:
         """Return and forget the earlier tasks whose results the next batch reads."""
@@ -93,7 +104,7 @@ class SubmitBatch:
     def flush(self) -> None:
         """Close the batch, unless it is empty."""
         if self.ids:
-            self._close(*self._pop_batch())
+            self.backlog.add(self._pop_batch(), self.outgoing)
 
     def clear(self) -> None:
         """Drop all unsent tasks and objects, here and in the backlog."""
@@ -105,23 +116,18 @@ class SubmitBatch:
         self._pop_batch()
         self.backlog.clear_rows()
 
-    def _pop_batch(self) -> tuple[Submit, dict[int, CallWithInputs]]:
-        batch, calls = Submit(self.ids, self.functions, self.payloads, self._options), self._calls_with_inputs
-        self.ids, self.functions, self.payloads, self._calls_with_inputs = [], [], [], {}
+    def _pop_batch(self) -> Submit:
+        batch = Submit(self.ids, self.functions, self.payloads, self._options)
+        if self._input_counts:
+            batch.inputs, batch.input_counts = self._inputs, _column(self._input_counts, len(self.ids))
+        if self._keep:
+            batch.keep = _column(self._keep, len(self.ids))
+        self.ids, self.functions, self.payloads = [], [], []
+        self._inputs, self._input_counts, self._keep = [], {}, {}
         batch.keep_earlier = self.pop_keep_earlier()
-        return batch, calls
-
-    def _close(self, batch: Submit, calls: dict[int, CallWithInputs]) -> None:
-        if calls:
-            counts, keep = [0] * len(batch.ids), [0] * len(batch.ids)
-            inputs: list[int] = []
-            for row, call in calls.items():
-                ids = call.input_ids()
-                inputs += ids
-                counts[row] = len(ids)
-                keep[row] = call.keep
-            batch.inputs, batch.input_counts, batch.keep = inputs, counts, keep if any(keep) else ()
-        self.backlog.add(batch, self.outgoing)
+        return batch
 
 
-def _ignore(*_: object) -> None: ...
+def _column(values: dict[int, int], rows: int) -> list[int]:
+    """Return a value for each row; 0 for rows without one."""
+    return [values.get(row, 0) for row in range(rows)]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..futures.kept_results import KeptResult
-from ..pickling.references import CallWithInputs, Reference, ResultObject, StoredInput, read_result
+from ..pickling.call_pickles import with_small_values
+from ..pickling.references import Call, CallWithInputs, Reference, ResultObject, StoredInput, call_payload, read_result
 from ..protocol.messages import ForgetObjects, Submit
 from .held_objects import HeldObjects
 from .open_tasks import OpenTasks
@@ -37,6 +38,18 @@ class TaskInputs:
         self._new_id = new_id
         self._wanted: list[ResultObject] = []
         """Results of open tasks that the scheduler waits for."""
+
+    def bind_call(self, call: CallWithInputs, reader: int) -> Call:
+        """Bind the inputs of a call; return what its row sends: small results that are here go inside the arguments.
+
+        Args:
+            call: the call.
+            reader: the id of its row.
+        """
+        bound = with_small_values(call)
+        if isinstance(bound, CallWithInputs):
+            self.bind(bound.inputs, reader)
+        return bound
 
     def bind(self, inputs: Iterable[Reference | int], reader: int) -> None:
         """Tell the scheduler of the results that the next rows read, if it does not know them since the last join.
@@ -143,14 +156,14 @@ class TaskInputs:
         batch = self._batch
         batch.flush()
         for task_id, sink in rows:
-            function, payload = sink.row(task_id)
-            submit = Submit([task_id], [function.number], [payload], sink.options)
-            if type(payload) is CallWithInputs:
-                for each in map(read_result, payload.inputs):
+            function, call = sink.row(task_id)
+            submit = Submit([task_id], [function.number], [call_payload(call)], sink.options)
+            if isinstance(call, CallWithInputs):
+                for each in map(read_result, call.inputs):
                     if each is not None and each.producer is not None and not isinstance(each, KeptResult):
                         each.known_in_join = 0  # its task may be submitted again too, and is not kept then
-                self.bind(payload.inputs, task_id)
-                submit.inputs, submit.keep = payload.input_ids(), [payload.keep] if payload.keep else ()
+                self.bind(call.inputs, task_id)
+                submit.inputs, submit.keep = call.input_ids(), [call.keep] if call.keep else ()
                 submit.input_counts = [len(submit.inputs)] if submit.inputs else ()
             batch.use_function(function, sink.options)
             submit.keep_earlier = batch.pop_keep_earlier()

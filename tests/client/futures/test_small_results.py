@@ -10,8 +10,9 @@ import pytest
 
 from scaler_client.errors import TaskTimeoutError
 from scaler_client.futures.future import TaskFuture
-from scaler_client.futures.result_references import SMALL_BYTES
-from scaler_client.pickling.references import CallWithInputs, ObjectRef
+from scaler_client.pickling.call_pickles import INPUT_PICKLES, SMALL_BYTES, with_small_values
+from scaler_client.pickling.input_lookup import with_inputs
+from scaler_client.pickling.references import CallWithInputs, ObjectRef, call_payload
 from scaler_client.pickling.serializer import call_dumper
 from scaler_client.protocol.messages import Outcome
 
@@ -30,8 +31,12 @@ def future(value: Any = None, is_done: bool = True) -> TaskFuture[Any]:
     return made
 
 
-def inputs(payload: bytes) -> int:
-    return len(payload.inputs) if type(payload) is CallWithInputs else 0
+def inputs(call: Any) -> int:
+    return len(call.inputs) if type(call) is CallWithInputs else 0
+
+
+def bytes_of(call: Any) -> bytes:
+    return bytes(call_payload(call))
 
 
 @pytest.mark.parametrize("is_read", [False, True])
@@ -64,3 +69,36 @@ def test_a_future_of_another_client(value: Any) -> None:
     for argument in (future(value), [future(value)]):
         with pytest.raises(ValueError, match="belongs to another client"):
             dump((argument,), {})
+
+
+@pytest.mark.parametrize("is_done", [(True, True), (True, False), (False, True), (False, False)])
+def test_a_result_that_comes_before_the_task_is_sent_goes_inside_the_arguments(is_done: tuple[bool, bool]) -> None:
+    read = [future(is_done=False), future(is_done=False)]
+    call: Any = call_dumper(IO_THREAD)((read[0], "text", read[1], 7), {})
+    for each, ends in zip(read, is_done):
+        if ends:
+            each.resolve(1, Outcome.VALUE, pickle.dumps([1]))
+    small = with_small_values(call)
+    assert inputs(small) == is_done.count(False)
+    with with_inputs(lambda position: f"input {position}"):
+        loaded = pickle.loads(bytes_of(small))
+    left = iter(range(2))
+    values = [[1] if ends else f"input {next(left)}" for ends in is_done]
+    assert loaded == (values[0], "text", values[1], 7)
+    left_inputs = [each for each, ends in zip(call.inputs, is_done) if not ends]
+    assert list(small.inputs if inputs(small) else ()) == left_inputs
+
+
+def test_arguments_that_look_like_an_input_are_left_alone() -> None:
+    for build in (lambda each: (each, INPUT_PICKLES[0]), lambda each: (each, each), lambda each: ([each],)):
+        each = future(is_done=False)
+        call = call_dumper(IO_THREAD)(build(each), {})
+        each.resolve(1, Outcome.VALUE, pickle.dumps(1))
+        assert with_small_values(call) is call  # type: ignore[arg-type]
+
+
+def test_a_large_result_stays_an_input() -> None:
+    each = future(is_done=False)
+    call = call_dumper(IO_THREAD)((each,), {})
+    each.resolve(1, Outcome.VALUE, pickle.dumps(LARGE))
+    assert with_small_values(call) is call  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from tests.client.session.test_task_inputs import Sink, resolved, rows
 from scaler_client.errors import ClientClosedError, ObjectNotFoundError, SchedulerLostError
 from scaler_client.futures.kept_results import FetchedValue, KeptFuture, fetch_values
 from scaler_client.pickling.functions import Function
-from scaler_client.pickling.references import ObjectRef, StoredObject, call_with_inputs
+from scaler_client.pickling.references import CallWithInputs, ObjectRef, StoredObject
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep, Outcome
 from scaler_client.session import kept_values
@@ -50,7 +50,7 @@ def keep(session: Session) -> Callable[..., KeptFuture[Any]]:
 
     def submit_kept(*inputs: Any, options: messages.Options | None = None) -> KeptFuture[Any]:
         references = [each if isinstance(each, ObjectRef) else each.reference for each in inputs]
-        call = call_with_inputs(b"p", references)
+        call = CallWithInputs(b"p", references)
         future: KeptFuture[Any] = KeptFuture(caller, Function(1, "f", b"code"), call, options=options, parent=None)
         session.submit_kept(future)
         return future

@@ -22,7 +22,7 @@ from tests.client.session.stand_ins import (
 )
 
 from scaler_client.pickling.functions import Function
-from scaler_client.pickling.references import StoredObject, call_with_inputs
+from scaler_client.pickling.references import CallWithInputs, StoredObject
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep
 from scaler_client.session.backlog import BATCH_ROWS, TASK_OVERHEAD
@@ -44,7 +44,7 @@ def an_object(object_id: int, data: bytes = b"bytes", name: str = "") -> message
 
 
 def reading(*ids: int, keep: int = Keep.NO) -> SinkRecorder:
-    return SinkRecorder(payload=call_with_inputs(b"payload", ids, keep))
+    return SinkRecorder(payload=CallWithInputs(b"payload", ids, keep))
 
 
 def ids_of(outgoing: list[Any]) -> list[Any]:
@@ -87,7 +87,7 @@ def test_rows_with_and_without_inputs_share_a_batch() -> None:
 def test_rows_of_a_map_may_have_inputs() -> None:
     session = joined_session()
     send(session)
-    payloads: list[Any] = [b"a", call_with_inputs(b"b", [0]), b"c"]
+    payloads: list[Any] = [b"a", CallWithInputs(b"b", [0]), b"c"]
     first = MapRows(Function(2, "g", b""), payloads).submit(session)
     _, batch = sent_without_functions(session)
     assert (batch.ids, batch.inputs, batch.input_counts) == ([first, first + 1, first + 2], [0], [0, 1, 0])
@@ -97,7 +97,7 @@ def test_inputs_stay_with_their_rows_when_a_batch_is_split() -> None:
     session = joined_session(credit=0)
     rows = 2 * BATCH_ROWS + 10
     for row in range(rows):
-        submit(session, SinkRecorder(payload=call_with_inputs(b"p", [row] * (row % 3))))
+        submit(session, SinkRecorder(payload=CallWithInputs(b"p", [row] * (row % 3))))
     assert sent_without_functions(session) == []
     for dropped in (1, BATCH_ROWS, rows - 1):
         session.cancel([dropped], lambda: None)

@@ -15,7 +15,7 @@ from tests.client.session.stand_ins import (
     welcome,
 )
 
-from scaler_client.pickling.references import InputFailure, ObjectRef, ResultObject, StoredObject, call_with_inputs
+from scaler_client.pickling.references import CallWithInputs, InputFailure, ObjectRef, ResultObject, StoredObject
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep, Outcome
 from scaler_client.session.session import Session
@@ -33,7 +33,7 @@ class Sink(SinkRecorder):
     """A future whose result other tasks may read."""
 
     def __init__(self, *inputs: Sink, options: messages.Options | None = None) -> None:
-        payload: bytes = call_with_inputs(b"p", [each.reference for each in inputs]) if inputs else b"p"
+        payload: bytes = CallWithInputs(b"p", [each.reference for each in inputs]) if inputs else b"p"
         super().__init__(payload=payload, options=options)
         self.task_id = -1
         self.stored = ResultObject("f", self, None)
