@@ -6,13 +6,15 @@ costs.
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,20 @@ from typing import Any
 import psutil
 
 from scaler_client import Client
+from scaler_client.errors import ScalerError
 
 from .figures import Figure, at_least, at_most, ratios
 from .host_memory import Watch, directory_of, private_bytes, value_bytes
 from .host_work import add_one, hold_array, make, number_of, numbers_of
 from .namespaces import LINK_BITS, Network, network, reason_against, traffic
-from .processes import PATIENCE_SECONDS, running, running_scheduler
+from .processes import PATIENCE_SECONDS, ROOT, running, running_scheduler
 
 HOSTS = ("host0", "host1", "host2", "host3")
 MEGABYTE = 1_000_000
+LEASE_SECONDS = 6
+"""After this silence the scheduler gives up a host."""
+DASK = ROOT / ".venv-peers" / "dask" / "bin" / "python"
+"""The environment of dask.distributed (packaging/setup.sh peers)."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,14 @@ class Sizes:
     """Bytes of each value of the chain."""
     limit: int
     """Bytes of values in memory, when the working set is four times as large."""
+    frames: int
+    """Bytes of the frames that dask merges."""
+    small_frames: int
+    """The same when a host is killed."""
+    has_peer: bool
+    """Whether dask.distributed runs the same."""
+    kinds: int
+    """In how many kinds of work a host is killed, beside the merge."""
 
 
 FULL = Sizes(
@@ -54,9 +69,13 @@ FULL = Sizes(
     pieces=13,
     piece=64 * MEGABYTE,
     shared=1000 * MEGABYTE,
-    links=200,
+    links=100,
     link=50 * MEGABYTE,
-    limit=256 * MEGABYTE,
+    limit=64 * MEGABYTE,
+    frames=200 * MEGABYTE,
+    small_frames=50 * MEGABYTE,
+    has_peer=True,
+    kinds=5,
 )
 QUICK = Sizes(
     runs=1,
@@ -67,6 +86,10 @@ QUICK = Sizes(
     links=20,
     link=MEGABYTE,
     limit=8 * MEGABYTE,
+    frames=8 * MEGABYTE,
+    small_frames=8 * MEGABYTE,
+    has_peer=False,
+    kinds=1,
 )
 
 
@@ -76,31 +99,47 @@ def measure(is_quick: bool) -> list[Figure]:
         print(f"not measured, as it needs network namespaces: {reason}; ", end="", flush=True)
         return []
     sizes = QUICK if is_quick else FULL
+    # A client logs each task that waits for a host that has not started yet.
+    logging.getLogger("scaler_client").setLevel(logging.ERROR)
     with network([*HOSTS, "scheduler", "client"]) as links:
         figures = []
-        with cluster(links, workers=2) as hosts:
+        with cluster(links, 2) as hosts:
             figures += _one_and_three(hosts, sizes)
             figures += _traffic(hosts, sizes)
             figures += _shared(hosts, sizes)
             figures += _chain(hosts, sizes)
-        with cluster(links, 2, "--object-memory", str(sizes.limit), "--spill-limit", "8G") as hosts:
+        with cluster(links, 2, sizes.limit) as hosts:
             figures += _working_set(hosts, sizes)
+            times = _killed(hosts, sizes, *KINDS[: sizes.kinds])
+        with cluster(links, 1) as hosts:
+            figures += _merge(hosts, links, sizes)
+            times += _killed(hosts, sizes, _kill_merge)
+        text = f"kinds of work, of {sizes.kinds + 1}, that a killed host does not disturb"
+        figures.append(Figure("hosts.killed", text, "", [float(len(times))], at_least(sizes.kinds + 1)))
+        text = f"each of them; the host is given up after {LEASE_SECONDS} s"
+        figures.append(Figure("hosts.killed_seconds", text, "s", times or [0.0]))
     return figures
 
 
 class Hosts:
     """A scheduler, a client, and a host agent on each host."""
 
-    def __init__(self, links: Network, stack: ExitStack, workers: int, options: Sequence[str]) -> None:
+    def __init__(self, links: Network, stack: ExitStack, workers: int, limit: int) -> None:
         self._links = links
         self._stack = stack
         self._address = f"tcp://{links.address('scheduler')}:5000"
-        self._command = [sys.executable, "-m", "scaler_worker", "-n", str(workers), self._address, *options]
-        self.agents: dict[str, subprocess.Popen[str]] = {}
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="scaler-bench-"))
-        scheduler = ("--insecure", "--monitor-address", f"ipc://{folder}/monitor", "--logging-level", "ERROR")
+        self._command = [sys.executable, "-m", "scaler_worker", "-n", str(workers), self._address]
+        self._command += ["--heartbeat-interval-seconds", "1", "--logging-level", "ERROR"]
+        if limit:
+            self._command += ["--object-memory", str(limit), "--spill-limit", "8G", "--spill-directory", folder]
+        self.agents: dict[str, subprocess.Popen[str]] = {}
+        monitor = ("--monitor-address", f"ipc://{folder}/monitor")
+        lease = ("--worker-timeout-seconds", str(LEASE_SECONDS))
         with links.inside("scheduler"):
-            self.scheduler = stack.enter_context(running_scheduler(self._address, *scheduler))
+            self.scheduler = stack.enter_context(
+                running_scheduler(self._address, "--insecure", "--logging-level", "ERROR", *monitor, *lease)
+            )
         for host in HOSTS:
             self.start(host)
         with links.inside("client"):
@@ -113,20 +152,46 @@ class Hosts:
             command = [*self._command, "--capabilities", host]
             self.agents[host] = self._stack.enter_context(running(command))
 
-    def on(self, host: str) -> Client:
-        """A view whose tasks run on this host, and leave their results there."""
-        return self.client.options(capabilities=[host], keep=True)
+    def kill(self, host: str) -> None:
+        """Cut a host from the network, and kill all its processes."""
+        processes = self.processes(host)
+        self._links.cut(host)
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):  # it ends with the agent
+                process.kill()
+        self.agents[host].wait()
+
+    def restart(self, host: str) -> None:
+        """Start a host that was killed again, and wait until its workers are there."""
+        self._links.join(host)
+        self.start(host)
+        wait([self.on(host).submit(abs, 1)])
+
+    def on(self, *hosts: str) -> Client:
+        """A view whose results stay on their hosts. If a host is given, its tasks run there."""
+        return self.client.options(capabilities=hosts, keep=True)
 
     def processes(self, host: str) -> list[psutil.Process]:
         """The agent, the fork server and the workers of a host."""
         agent = psutil.Process(self.agents[host].pid)
         return [agent, *agent.children(recursive=True)]
 
+    def fullest(self) -> str:
+        """The host with most bytes of values."""
+        return max(HOSTS, key=lambda host: value_bytes(directory_of(self.agents[host].pid), ()))
+
 
 @contextmanager
-def cluster(links: Network, workers: int, *options: str) -> Iterator[Hosts]:
+def cluster(links: Network, workers: int, limit: int = 0) -> Iterator[Hosts]:
+    """Run a scheduler, a client and four agents.
+
+    Args:
+        links: connects the hosts.
+        workers: of each agent.
+        limit: bytes of values in the memory of each host; 0: the default.
+    """
     with ExitStack() as stack:
-        yield Hosts(links, stack, workers, options)
+        yield Hosts(links, stack, workers, limit)
 
 
 def wait(futures: Sequence[Any]) -> None:
@@ -258,3 +323,165 @@ def _working_set(hosts: Hosts, sizes: Sizes) -> list[Figure]:
         Figure("hosts.working_set", f"make and read {text}", "s", [seconds]),
         Figure("hosts.resident", resident, "x", [watch.peak_bytes / sizes.limit], at_most(1.2)),
     ]
+
+
+# ---------------------------------------------------------------------------------------------------------------- dask
+
+
+def _merge(hosts: Hosts, links: Network, sizes: Sizes) -> list[Figure]:
+    """dask merges two frames by our `dask_get`, in turn with dask.distributed on the same hosts."""
+    from .dask_merge import merge  # only here: few measures need dask
+
+    ours: list[float] = []
+    theirs: list[float] = []
+    has_peer = sizes.has_peer and _has_distributed()
+    with ExitStack() as stack:
+        if has_peer:
+            peer = _distributed(stack, links, sizes.frames)
+        for run in range(-1, sizes.runs):
+            seconds = [merge(sizes.frames, hosts.client.dask_get)]
+            if has_peer:
+                assert peer.stdin is not None and peer.stdout is not None
+                peer.stdin.write("run\n")
+                peer.stdin.flush()
+                seconds.append(float(peer.stdout.readline()))
+            if run >= 0:  # in the first run workers import dask
+                ours.append(seconds[0])
+                theirs += seconds[1:]
+    text = f"dask merges frames of {sizes.frames / MEGABYTE:.0f} MB on four hosts"
+    if not has_peer:
+        return [Figure("hosts.merge", f"{text} (no dask.distributed with pandas in .venv-peers/dask)", "s", ours)]
+    return [
+        Figure("hosts.merge", text, "s", ours),
+        Figure("hosts.merge_distributed", "the same by dask.distributed", "s", theirs),
+        Figure("hosts.merge_ratio", "ratio of the two", "x", ratios(ours, theirs), at_most(1)),
+    ]
+
+
+def _has_distributed() -> bool:
+    imports = [str(DASK), "-c", "import distributed, pandas, pyarrow"]
+    return DASK.exists() and subprocess.run(imports, capture_output=True).returncode == 0
+
+
+def _distributed(stack: ExitStack, links: Network, size: int) -> subprocess.Popen[str]:
+    """Run dask.distributed with a worker on each host, and `dask_merge` as its client; return that."""
+    address = links.address("scheduler")
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="scaler-bench-"))
+    python = ["env", "DASK_LOGGING__DISTRIBUTED=error", str(DASK), "-m"]
+    scheduler = ["distributed.cli.dask_scheduler", "--host", address, "--port", "8786", "--no-dashboard"]
+    worker = ["distributed.cli.dask_worker", f"tcp://{address}:8786", "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+    worker += ["--local-directory", folder]
+    client = ["benchmarks.dask_merge", f"tcp://{address}:8786", str(size)]
+    with links.inside("scheduler"):
+        stack.enter_context(running([*python, *scheduler]))
+    for host in HOSTS:
+        with links.inside(host):
+            stack.enter_context(running([*python, *worker]))
+    with links.inside("client"):
+        return stack.enter_context(running([*python, *client], stdout=subprocess.PIPE, stdin=subprocess.PIPE))
+
+
+# ----------------------------------------------------------------------------------------------------- hosts that die
+
+
+def _killed(hosts: Hosts, sizes: Sizes, *kinds: Callable[[Hosts, Sizes], str]) -> list[float]:
+    """Kill a host in the middle of some kinds of work. Return the seconds of those that end with the right results."""
+    times = []
+    for kind in kinds:
+        begin = time.perf_counter()
+        try:
+            killed = kind(hosts, sizes)
+        except (RuntimeError, TimeoutError, ScalerError) as error:
+            print(f"{kind.__name__}: {type(error).__name__}: {error}; ", end="", flush=True)
+            break
+        times.append(time.perf_counter() - begin)
+        hosts.restart(killed)
+    return times
+
+
+def _kill_source(hosts: Hosts, sizes: Sizes) -> str:
+    """Kill the host that sends a value to three others."""
+    size = sizes.limit // 2
+    value = hosts.on().submit(make, size, 3)
+    wait([value])
+    source = hosts.fullest()
+    others = [host for host in HOSTS if host != source]
+    before = traffic(hosts.agents[source].pid)
+    readers = [hosts.on(host).submit(number_of, value) for host in others]
+    until(lambda: traffic(hosts.agents[source].pid) > before + size // 4, "a value is on its way")
+    hosts.kill(source)
+    check(readers, [3.0] * 3)
+    return source
+
+
+def _kill_in_exchange(hosts: Hosts, sizes: Sizes) -> str:
+    """Kill a host while all of them exchange values."""
+    client = hosts.on()
+    values = [client.submit(make, sizes.limit // 8, number) for number in range(16)]
+    readers = [client.submit(numbers_of, *(values[(5 * each + step) % 16] for step in range(4))) for each in range(16)]
+    wait(readers[:1])
+    hosts.kill(HOSTS[1])
+    check(readers, [sum((5 * each + step) % 16 for step in range(4)) for each in range(16)])
+    return HOSTS[1]
+
+
+def _kill_readers(hosts: Hosts, sizes: Sizes) -> str:
+    """Kill the host on which two workers read one array."""
+    with tempfile.TemporaryDirectory(prefix="scaler-bench-") as folder:
+        gate = Path(folder, "gate")
+        gate.touch()
+        started = Path(folder, "started")
+        started.mkdir()
+        value = hosts.on().submit(make, sizes.limit // 2, 5)
+        readers = [hosts.on().submit(hold_array, value, str(started), str(gate)) for _ in range(2)]
+        until(lambda: len(os.listdir(started)) == 2, "two workers read an array")
+        reader = int(os.listdir(started)[0])
+        host = next(host for host in HOSTS if reader in [process.pid for process in hosts.processes(host)])
+        hosts.kill(host)
+        gate.unlink()
+        check(readers, [5.0, 5.0])
+    return host
+
+
+def _kill_chain(hosts: Hosts, sizes: Sizes) -> str:
+    """Kill the host that has the newest value of a chain."""
+    values = [hosts.on().submit(make, sizes.limit // 4, 0)]
+    for _ in range(40):
+        values.append(hosts.on().submit(add_one, values[-1]))
+    middle = values[20]
+    last = hosts.on().submit(number_of, values[-1])
+    values.clear()
+    wait([middle])
+    host = hosts.fullest()
+    hosts.kill(host)
+    check([last], [40.0])
+    return host
+
+
+def _kill_working_set(hosts: Hosts, sizes: Sizes) -> str:
+    """Kill a host whose values are four times its memory."""
+    client = hosts.on()
+    values = [client.submit(make, sizes.limit // 4, number) for number in range(64)]
+    pairs = [client.submit(numbers_of, values[number], values[number - 7]) for number in range(64)]
+    wait(pairs[:16])
+    host = hosts.fullest()
+    hosts.kill(host)
+    check(pairs, [float(number + (number - 7) % 64) for number in range(64)])
+    return host
+
+
+def _kill_merge(hosts: Hosts, sizes: Sizes) -> str:
+    """Kill a host in the middle of a merge."""
+    from .dask_merge import merge
+
+    before = traffic(hosts.agents[HOSTS[2]].pid)
+    with ThreadPoolExecutor(1) as threads:
+        merging = threads.submit(merge, sizes.small_frames, hosts.client.dask_get)
+        until(lambda: traffic(hosts.agents[HOSTS[2]].pid) > before + sizes.small_frames // 8, "values are exchanged")
+        hosts.kill(HOSTS[2])
+        merging.result(PATIENCE_SECONDS)
+    return HOSTS[2]
+
+
+KINDS = (_kill_source, _kill_in_exchange, _kill_readers, _kill_chain, _kill_working_set)
+"""The kinds of work in which a host is killed; one more is the merge."""

@@ -44,16 +44,16 @@ def free_address() -> str:
 
 
 @contextmanager
-def running(command: Sequence[str], stdout: int | None = None) -> Iterator[subprocess.Popen[str]]:
+def running(
+    command: Sequence[str], stdout: int | None = None, stdin: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[str]]:
     """Run a process during the `with` block."""
     # A session of its own: Ctrl-C in the terminal reaches this process alone, which then ends the others.
     started: list[subprocess.Popen[str]] = []
     try:
         with interrupts_deferred():
             started.append(
-                subprocess.Popen(
-                    command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, text=True, start_new_session=True
-                )
+                subprocess.Popen(command, cwd=ROOT, stdin=stdin, stdout=stdout, text=True, start_new_session=True)
             )
         yield started[0]
     finally:
@@ -62,8 +62,9 @@ def running(command: Sequence[str], stdout: int | None = None) -> Iterator[subpr
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    if process.stdout is not None:
-        process.stdout.close()
+    for pipe in (process.stdout, process.stdin):
+        if pipe is not None:
+            pipe.close()
     process.terminate()
     try:
         process.wait(_STOP_SECONDS)

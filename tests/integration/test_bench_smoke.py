@@ -95,7 +95,7 @@ FIGURES = {
         f"hosts.{each}"
         for each in (
             "one", "one_share", "three", "three_ratio", "scheduler_bytes", "rate", "shared", "chain", "working_set",
-            "resident",
+            "resident", "merge", "killed", "killed_seconds",
         )
     },
 }  # fmt: skip
@@ -148,6 +148,7 @@ BARS = {
     "hosts.shared": ("at most", 1.1),
     "hosts.chain": ("at most", 20),
     "hosts.resident": ("at most", 1.2),
+    "hosts.killed": ("at least", 2),
     **dict.fromkeys(FIGURES["hostile"] - {"hostile.spinning", "hostile.competing"}, ("at least", 0.8)),
     **{
         f"hostile.{keyed}handshakes_{count}": ("at most", megabytes)
