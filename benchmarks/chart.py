@@ -1,4 +1,4 @@
-"""Bar charts as SVG; `benchmarks/rates.svg` is the one of `make bench`. `documents.py` writes them.
+"""Bar charts as SVG; `benchmarks/rates.svg` and `scale.svg` are those of `make bench`. `documents.py` writes them.
 
 A bar is a figure's median; the line on it goes from the least run to the greatest.
 """
@@ -6,6 +6,7 @@ A bar is a figure's median; the line on it goes from the least run to the greate
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ LABELS = {
     "submit.rate": "Scaler, submit one by one",
     "submit.pool_rate": "ProcessPoolExecutor, submit",
 }
+SCALE = re.compile(r"scale\.cpu(_one_by_one)?_(\d+)")
+"""The names of the scheduler's processor times at some numbers of workers."""
+
 OURS, OTHERS = "#3f6ad8", "#9aa3ad"
 
 WIDTH, LABEL_WIDTH, VALUE_WIDTH = 720, 240, 100
@@ -40,20 +44,48 @@ class Bar:
 
 
 def rates_of(result: dict[str, Any]) -> list[Bar]:
-    """The figures of a result that the chart shows."""
-    figures = {figure["name"]: figure for measure in result["measures"].values() for figure in measure["figures"]}
+    """The rates of a result, for their chart."""
+    figures = _figures(result)
     return [
-        Bar(label, figures[name]["min"], figures[name]["median"], figures[name]["max"], label.startswith("Scaler"))
+        _bar(label, figures[name], is_ours=label.startswith("Scaler"))
         for name, label in LABELS.items()
         if name in figures
     ]
 
 
+def processor_times_of(result: dict[str, Any]) -> list[Bar]:
+    """The scheduler's processor time a task at each number of workers, for its chart; empty if it was not measured."""
+    bars = []
+    for name, figure in _figures(result).items():
+        found = SCALE.fullmatch(name)
+        if found is not None:
+            way = "one by one" if found[1] else "no-ops"
+            bars.append(_bar(f"{int(found[2]):,} workers, {way}", figure, is_ours=not found[1]))
+    return bars
+
+
+def _figures(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {figure["name"]: figure for measure in result["measures"].values() for figure in measure["figures"]}
+
+
+def _bar(label: str, figure: dict[str, Any], is_ours: bool) -> Bar:
+    return Bar(label, figure["min"], figure["median"], figure["max"], is_ours)
+
+
 def drawn(result: dict[str, Any]) -> str:
-    """The chart of a result, as SVG."""
+    """The chart of the rates of a result, as SVG."""
+    return bar_chart("No-op tasks per second, 10 workers", _source(result), rates_of(result))
+
+
+def scale_drawn(result: dict[str, Any]) -> str:
+    """The chart of the scheduler's processor time at each number of workers, as SVG."""
+    title = "The scheduler's processor time a task in microseconds, by the number of workers"
+    return bar_chart(title, _source(result), processor_times_of(result))
+
+
+def _source(result: dict[str, Any]) -> str:
     scheduler = result["versions"]["scheduler"]
-    source = f"{place_of(result)}, scheduler under {scheduler['implementation']} {scheduler['version']}"
-    return bar_chart("No-op tasks per second, 10 workers", source, rates_of(result))
+    return f"{place_of(result)}, scheduler under {scheduler['implementation']} {scheduler['version']}"
 
 
 def place_of(result: dict[str, Any]) -> str:

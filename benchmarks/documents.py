@@ -2,8 +2,8 @@
 
     packaging/within.sh python -m benchmarks.documents
 
-Of `make bench`: the chart `benchmarks/rates.svg` and the table of the performance page. Of `make bench-peers`: the page
-that compares Scaler with other systems, its charts, and README's part.
+Of `make bench`: the charts `benchmarks/rates.svg` and `scale.svg`, and the table of the performance page. Of
+`make bench-peers`: the page that compares Scaler with other systems, its charts, and README's part.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .run import MEASURES
 
 ROOT = Path(__file__).resolve().parent.parent
 CHART = Path("benchmarks/rates.svg")
+SCALE_CHART = Path("benchmarks/scale.svg")
 PERFORMANCE = Path("scheduler_daemon/docs/performance.md")
 PERFORMANCE_PART = re.compile(
     r"(?<=<!-- figures of make bench -->\n).*?(?=<!-- end of the figures of make bench -->)", re.DOTALL
@@ -32,6 +33,8 @@ def written() -> dict[Path, str]:
     """The text of each file that has figures, by its path in the repository."""
     result = newest_result()
     files = {CHART: chart.drawn(result)}
+    if chart.processor_times_of(result):
+        files[SCALE_CHART] = chart.scale_drawn(result)
     if is_whole(result):
         present = (ROOT / PERFORMANCE).read_text("utf-8")
         files[PERFORMANCE] = PERFORMANCE_PART.sub(lambda _: performance_part(result), present)

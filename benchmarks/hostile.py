@@ -73,7 +73,7 @@ FULL = Sizes(
     runs=3, pairs=3, batches=160, warm_up_batches=2000, warm_up_seconds=1.5, settle_seconds=0.5, seconds=2.5
 )  # fmt: skip
 QUICK = Sizes(
-    runs=1, pairs=1, batches=40, warm_up_batches=40, warm_up_seconds=1.5, settle_seconds=0.1, seconds=0.0
+    runs=1, pairs=1, batches=4, warm_up_batches=4, warm_up_seconds=1.5, settle_seconds=0.0, seconds=0.0
 )  # fmt: skip
 
 

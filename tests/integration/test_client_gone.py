@@ -97,7 +97,7 @@ def test_the_memory_of_a_killed_client_is_freed(tmp_path: Path) -> None:
         before = mebibytes()
         with program(tmp_path, daemon.address, HOARD) as process:
             wait_until(lambda: watch.next().waiting == 50_000, what="the scheduler has all tasks")
-            wait_until(lambda: mebibytes() > before + 140, what="the memory has grown")
+            wait_until(lambda: mebibytes() > before + 90, what="the memory has grown by the arguments")
             process.kill()
             wait_until(lambda: not watch.next().waiting, what="the client is given up")
         wait_until(lambda: mebibytes() < before + 30, what="the memory is freed")

@@ -28,7 +28,7 @@ from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.encode import Identity, encode
 
 C = b"client"
-SEEDS = range(40)
+SEEDS = range(20)
 IDENTITY = Identity(9, "0.1.0")
 
 

@@ -12,7 +12,7 @@ from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.run import run_seed, run_seeds
 from tests.simulation.world import World
 
-SEEDS = 200
+SEEDS = 100
 CHUNK = 20
 
 
