@@ -1,4 +1,8 @@
-"""`make install` and `make uninstall` into a temporary folder. Two environments take some 60 s."""
+"""`make install` and `make uninstall` into a temporary folder.
+
+An environment takes half a minute of processor time. `SCALER_INSTALL_PYPY=1` makes the one of PyPy too, where the
+scheduler runs; `make test-system` sets it.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +75,8 @@ def installed(documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("install")
     (folder / "first/etc/scaler").mkdir(parents=True)
     (folder / "first/etc/scaler/scheduler.toml").write_text(MINE)
-    said = run("install", folder / "first", documents)
+    interpreters = {} if os.environ.get("SCALER_INSTALL_PYPY") else {"PYPY": "none"}
+    said = run("install", folder / "first", documents, **interpreters)
     assert "/etc/scaler/scheduler.toml stays as it is" in said
     (folder / "first").rename(folder / "second")
     yield folder / "second"

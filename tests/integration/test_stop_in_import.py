@@ -24,7 +24,7 @@ from scaler_worker.fork_server.process_events import DAMAGED
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SECONDS = 60
-TRIALS = 12
+TRIALS = 5
 
 SLOW_MODULE = """
 import sys, time

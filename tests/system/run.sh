@@ -12,4 +12,4 @@ else
     packaging/package.sh distributions one_file deb
     python -m tests.system.roots
 fi
-exec python -m pytest tests/system -v -rs "$@"
+SCALER_INSTALL_PYPY=1 exec python -m pytest tests/system tests/installation/test_install.py -v -rs "$@"
