@@ -57,6 +57,7 @@ struct Message {
     readObject @37 :ReadObject;           # host agent -> data address of another: send a part of this object file
     objectChunk @38 :ObjectChunk;         # data address -> host agent: answers readObject; frame 1: the bytes
     noObject @39 :NoObject;               # data address -> host agent: answers readObject: there is no such file
+    objects @40 :Objects;                 # client -> scheduler: several objects of one frame each; large payloads
   }
 }
 
@@ -153,6 +154,13 @@ struct Object {
   id @1 :UInt64;                    # the client counts tasks and objects with one counter
   name @2 :Text;                    # for display
   fileBytes @3 :UInt64;             # not 0: no frames follow; they are in a file (see "Object files"), of this size in all
+}
+
+struct Objects {
+  ids @0 :List(UInt64);             # ascending
+  sizes @1 :List(UInt32);
+  large @2 :List(UInt32);
+  payload @3 :Data;
 }
 
 struct ForgetObjects {

@@ -43,7 +43,7 @@ class Maker:
             *[self._hello] * 3, self._goodbye, self._heartbeat, *[self._function] * 2, self._forget_functions,
             *[self._submit] * 6, *[self._results] * 5, self._started, self._cancel, self._died, self._retracted,
             self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._shutdown,
-            self._output, self._transferred, self._fetch_objects,
+            self._output, self._transferred, self._fetch_objects, self._objects,
         )  # fmt: skip
 
     def event(self) -> events.Event:
@@ -183,6 +183,11 @@ class Maker:
             return events.Object(self._from(AGENTS), self._id(), "", frames, self._incarnation(CLIENTS))
         self.newest_id += 1
         return events.Object(self._client(), self._id(), "name", frames)
+
+    def _objects(self) -> events.Event:
+        ids = array("q", sorted({self._id() for _ in range(1 + self.drawing.below(_MAX_ROWS))}))
+        values = [self.drawing.one_of((b"", b"abc", bytes(300))) for _ in ids]
+        return events.Objects(self._client(), ids, values)
 
     def _forget_objects(self) -> events.Event:
         ids = array("q", [self._id() for _ in range(self.drawing.below(_MAX_ROWS))])

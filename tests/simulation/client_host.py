@@ -273,6 +273,8 @@ class ClientHost:
                 self._check_credit(message)
             elif isinstance(message, messages.Object):
                 self._submitted_bytes += (message.file_bytes or sum(map(len, message.frames))) + TASK_OVERHEAD
+            elif isinstance(message, messages.Objects):
+                self._submitted_bytes += sum(map(len, message.payloads)) + TASK_OVERHEAD * len(message.ids)
             copies = self.world.network.copies(type(message).__name__)
             self.link.send([bytes(frame) for frame in encode(message)], copies)
 

@@ -95,6 +95,9 @@ class Contract:
             agent = self._agents.get(event.route)
             if agent is not None and not event.error:
                 self._objects.transferred((event.client, event.id), agent.incarnation)
+        elif isinstance(event, events.Objects):
+            for object_id, value in zip(event.ids, event.values):
+                self._take_objects(events.Object(event.route, object_id, "", [value]))
         elif isinstance(event, (events.Object, events.ForgetObjects)):
             agent = self._agents.get(event.route)
             if agent is None:

@@ -309,6 +309,9 @@ CASES: list[Any] = [
     }, [b"buffer"]),
     ("no-object", "noObject", {"client": CLIENT, "id": 30, "reason": "there is no such file"}, []),
     ("object-from-agent", "object", {"client": CLIENT, "id": 31, "name": ""}, [BODY, b"buffer"]),
+    ("objects", "objects", {
+        "ids": [30, 31, (1 << 63) - 1], "sizes": [2, 0, 1], "payload": b"aab",
+    }, []),
     ("forget-objects-from-agent", "forgetObjects", {"clients": [CLIENT], "ids": [30, 31]}, []),
     # Retract, stop, suspend.
     ("retract", "retract", {"clients": [CLIENT, OTHER_CLIENT], "ids": [10, 10], "attempts": [1, 4]}, []),

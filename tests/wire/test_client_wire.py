@@ -35,7 +35,7 @@ from scaler_scheduler.wire import decode  # noqa: E402
 from scaler_scheduler.wire.decode import decode as scheduler_decode  # noqa: E402
 from scaler_scheduler.wire.encode import encode as scheduler_encode  # noqa: E402
 
-BATCHES = {"submit", "dispatch", "results", "resolved"}
+BATCHES = {"submit", "dispatch", "results", "resolved", "objects"}
 TASKS = {"retract", "retracted", "stop", "suspended", "resumed"}
 
 

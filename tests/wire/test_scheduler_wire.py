@@ -163,6 +163,11 @@ def _object(event: events.Object, vector: Vector) -> None:
     assert event.file_bytes == vector.fields.get("fileBytes", 0)
 
 
+def _objects(event: events.Objects, vector: Vector) -> None:
+    assert list(event.ids) == vector.fields["ids"]
+    assert event.values == vector.payloads()
+
+
 def _forget_objects(event: events.ForgetObjects, vector: Vector) -> None:
     assert list(event.ids) == vector.fields["ids"]
     assert list(event.clients) == vector.column("clients", len(event.ids))
@@ -220,6 +225,7 @@ CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "resumed": _tasks,
     "received": _received,
     "object": _object,
+    "objects": _objects,
     "forgetObjects": _forget_objects,
     "fetchObjects": _fetch_objects,
     "shutdown": _shutdown,

@@ -11,7 +11,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "scheduler_daemon" / "protocol" /
 TO_SCHEDULER = {
     "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
     "workerDied", "retracted", "suspended", "resumed", "received", "object", "forgetObjects", "fetchObjects",
-    "shutdown", "output", "transferred",
+    "shutdown", "output", "transferred", "objects",
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
@@ -23,6 +23,7 @@ BETWEEN_AGENTS = {"readObject", "objectChunk", "noObject"}
 """Messages of TO_PEERS that the scheduler does not send."""
 
 DATA = {
+    ("objects", "payload"),
     *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
     ("output", "text"),
     ("history", "text"),

@@ -22,6 +22,7 @@ from .messages import (
     NoObject,
     Object,
     ObjectChunk,
+    Objects,
     Options,
     Output,
     Payload,
@@ -43,6 +44,7 @@ from .schema import (
     FETCH_OBJECTS,
     FORGET_FUNCTIONS,
     FORGET_OBJECTS,
+    OBJECTS,
     OUTPUT,
     RESULTS,
     RESUMED,
@@ -284,6 +286,11 @@ def _encode_object(message: Object) -> Frames:
     return [root.to_bytes(), *message.frames]
 
 
+def _encode_objects(message: Objects) -> Frames:
+    payload_columns, frames = _pack_payloads(message.payloads)
+    return [write_batch(OBJECTS, [("Q", message.ids), *payload_columns]), *frames]
+
+
 def _encode_forget_objects(message: ForgetObjects) -> Frames:
     return [write_batch(FORGET_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
 
@@ -374,6 +381,7 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     Resumed: _encode_resumed,
     Received: _encode_received,
     Object: _encode_object,
+    Objects: _encode_objects,
     ForgetObjects: _encode_forget_objects,
     FetchObjects: _encode_fetch_objects,
     Shutdown: _encode_shutdown,

@@ -290,6 +290,14 @@ class Object:
 
 
 @dataclass
+class Objects:
+    """Several objects, each in one frame."""
+
+    ids: list[int]
+    payloads: Sequence[Payload]
+
+
+@dataclass
 class ForgetObjects:
     ids: list[int]
     clients: list[int] = field(default_factory=list)
@@ -476,6 +484,6 @@ class Error:
 Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
-    Suspended, Resumed, EndWorker, Credit, Received, Object, ForgetObjects, FetchObjects, Shutdown, Output, History,
-    Graphs, TransferObject, Transferred, ReadObject, ObjectChunk, NoObject,
+    Suspended, Resumed, EndWorker, Credit, Received, Object, Objects, ForgetObjects, FetchObjects, Shutdown, Output,
+    History, Graphs, TransferObject, Transferred, ReadObject, ObjectChunk, NoObject,
 ]  # fmt: skip

@@ -22,7 +22,7 @@ else:
 
 FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)
 RETRACT, RETRACTED, STOP, SUSPENDED, RESUMED = range(19, 24)
-FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY, GRAPHS, INPUTS = 28, 30, 31, 32, 33, 35
+FORGET_OBJECTS, OUTPUT, FETCH_OBJECTS, HISTORY, GRAPHS, OBJECTS = 28, 30, 31, 32, 33, 40
 """Ordinals of the batches in the union of the schema's Message."""
 
 _TASK_COLUMNS = (("clients", "Q"), ("ids", "Q"), ("attempts", "I"))
@@ -51,7 +51,6 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
             ("dropped", "Q"),
         ),
     ),
-    "inputs": (INPUTS, (("clients", "Q"), ("ids", "Q"), ("sizes", "I"), ("payload", "B"))),
     "fetchObjects": (FETCH_OBJECTS, (("clients", "Q"), ("ids", "Q"))),
     "history": (
         HISTORY,

@@ -14,7 +14,7 @@ from ..errors import MessageTooLargeError, ScalerError
 from ..pickling.large_payloads import LargePayloads
 from ..pickling.serializer import dump_exception
 from ..protocol import wire
-from ..protocol.messages import Frames, Function, Message, Object, Outcome, Payload, Resolved, Results, Submit
+from ..protocol.messages import Frames, Function, Message, Object, Objects, Outcome, Payload, Resolved, Results, Submit
 from ..protocol.utf8_text import escaped
 from .backlog import Backlog, rows_of
 
@@ -146,6 +146,9 @@ class FrameLimit:
             return [frames]
         if isinstance(message, Submit):
             return self._submit(message)
+        if isinstance(message, Objects):
+            each = [Object(object_id, [payload]) for object_id, payload in zip(message.ids, message.payloads)]
+            return [sent for single in each for sent in self.encode(single)]
         if problem is None and fits_limit(frames, self.bytes):
             return [frames]
         what = "a message"

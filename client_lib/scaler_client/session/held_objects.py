@@ -6,8 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 
 from ..pickling.references import ResultObject, StoredObject
-from ..protocol.messages import ForgetObjects, Message, Object, TaskAttempt
+from ..protocol.messages import ForgetObjects, Message, Object, Objects, TaskAttempt
 from .backlog import BATCH_ROWS, Backlog
+
+OBJECTS_ROWS = 256
+"""The most small objects of one message: 64 KiB."""
 
 
 class HeldObjects:
@@ -63,6 +66,15 @@ class HeldObjects:
         message = _message(stored)
         self._backlog.count_object(message)
         outgoing.append(message)
+
+    def send_together(self, stored: Sequence[StoredObject], outgoing: list[Message]) -> None:
+        """As `send_now` for each of these objects, which have one small frame: many in one message
+        (benchmarks/chains.py)."""
+        for each in stored:
+            self._backlog.count_object(_message(each))
+        for begin in range(0, len(stored), OBJECTS_ROWS):
+            part = sorted(stored[begin : begin + OBJECTS_ROWS], key=_id_of)
+            outgoing.append(Objects([each.id for each in part], [each.frames[0] for each in part]))
 
     def hold(self, stored: StoredObject) -> None:
         """Add the result of an open task, which has its id. The scheduler keeps it when the task ends."""
@@ -160,6 +172,10 @@ class HeldObjects:
             self._unread.append((result.last_reader, result.id))
         else:
             self._forgotten.append(stored.id)
+
+
+def _id_of(stored: StoredObject) -> int:
+    return stored.id
 
 
 def _message(stored: StoredObject) -> Object:

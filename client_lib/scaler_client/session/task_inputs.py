@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..futures.kept_results import KeptResult
-from ..pickling.call_pickles import with_small_values
+from ..pickling.call_pickles import SMALL_BYTES, with_small_values
 from ..pickling.references import Call, CallWithInputs, Reference, ResultObject, StoredInput, call_payload, read_result
 from ..protocol.messages import ForgetObjects, Submit
 from .held_objects import HeldObjects
@@ -195,13 +195,17 @@ class TaskInputs:
         if not self._wanted:
             return
         wanted, self._wanted = self._wanted, []
+        small: list[ResultObject] = []
         for stored in wanted:
             if stored.producer is not None:
                 self._wanted.append(stored)
             elif stored.failure is not None or stored.is_gone:
                 self._batch.outgoing.append(ForgetObjects([stored.id]))
+            elif len(stored.frames) == 1 and len(stored.frames[0]) <= SMALL_BYTES:
+                small.append(stored)
             else:
                 self._objects.send_now(stored, self._batch.outgoing)
+        self._objects.send_together(small, self._batch.outgoing)
 
     def restart(self) -> None:
         """Forget what the scheduler waits for: it asks again after a join."""

@@ -30,7 +30,8 @@ SHUTDOWN = 29
 OUTPUT = 30
 FETCH_OBJECTS = 31
 TRANSFERRED = 36
-KINDS = 40
+OBJECTS = 40
+KINDS = 41
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -444,6 +445,18 @@ class Object(Event):
     def size(self) -> int:
         """The bytes of all frames."""
         return sum(map(len, self.frames))
+
+
+class Objects(Event):
+    """Several objects of a client, each in one frame."""
+
+    __slots__ = ("ids", "values")
+    kind = OBJECTS
+
+    def __init__(self, route: bytes, ids: "array[int]", values: list[bytes]) -> None:
+        self.route = route
+        self.ids = ids
+        self.values = values
 
 
 class ForgetObjects(Event):

@@ -137,6 +137,7 @@ class Scheduler:
         self._handlers[events.RESUMED] = self._resumed
         self._handlers[events.RECEIVED] = self._received
         self._handlers[events.OBJECT] = self._object
+        self._handlers[events.OBJECTS] = self._objects
         self._handlers[events.FORGET_OBJECTS] = self._forget_objects
         self._handlers[events.FETCH_OBJECTS] = self._fetch_objects
         self._handlers[events.SHUTDOWN] = self._shutdown
@@ -305,8 +306,29 @@ class Scheduler:
             self._host_results.receive_object(agent, event)
             return
         client = self._peers.client(event.route)
+        if client is not None:
+            try:
+                self._add_object(client, event)
+            finally:
+                self._credits.update(client)
+
+    def _objects(self, event: events.Objects, now: float) -> None:
+        client = self._peers.client(event.route)
         if client is None:
             return
+        self._quotas.check_rows(len(event.ids))
+        error: ProtocolError | None = None
+        for object_id, value in zip(event.ids, event.values):
+            try:
+                self._add_object(client, events.Object(event.route, object_id, "", [value]))
+            except ProtocolError as each:
+                error = error or each
+        self._credits.update(client)
+        if error is not None:
+            raise error
+
+    def _add_object(self, client: Client, event: events.Object) -> None:
+        """Add an object that a client has sent. Raises ProtocolError."""
         stored = client.objects.get(event.id)
         is_known = stored is not None and not stored.is_awaited
         try:
@@ -318,8 +340,6 @@ class Scheduler:
         except ProtocolError:
             self._graphs.release_objects(client, [event.id])  # tasks may wait for it
             raise
-        finally:
-            self._credits.update(client)
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)

@@ -2,6 +2,7 @@
 
 import hashlib
 from array import array
+from itertools import accumulate
 from struct import error as StructError
 from typing import Any, Callable
 
@@ -352,6 +353,16 @@ def _object(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     return events.Object(route, struct.id, _text(struct.name), frames[1:], struct.client, file_bytes)
 
 
+def _objects(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    objects = _required(message.objects)
+    ids = read_column(objects.ids, UINT64, "ids")
+    check_ids(ids)
+    sizes, joined, large = payload_columns(objects, len(ids), frames)
+    ends = accumulate(sizes)
+    values = [large[row] if row in large else joined[end - sizes[row] : end] for row, end in enumerate(ends)]
+    return events.Objects(route, ids, values)
+
+
 def _forget_objects(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     forget = _required(message.forget_objects)
     ids = read_column(forget.ids, UINT64, "ids")
@@ -428,6 +439,7 @@ _DECODERS: dict[int, Callable[[bytes, Any, list[bytes]], events.Event]] = {
     events.RESUMED: _resumed,
     events.RECEIVED: _received,
     events.OBJECT: _object,
+    events.OBJECTS: _objects,
     events.FORGET_OBJECTS: _forget_objects,
     events.FETCH_OBJECTS: _fetch_objects,
     events.SHUTDOWN: _shutdown,

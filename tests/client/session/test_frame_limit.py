@@ -9,7 +9,7 @@ import pytest
 from scaler_client.errors import MessageTooLargeError, ScalerError
 from scaler_client.pickling import serializer
 from scaler_client.protocol import messages, wire
-from scaler_client.protocol.messages import Function, Object, Outcome, Resolved, Results, Submit
+from scaler_client.protocol.messages import Function, Object, Objects, Outcome, Resolved, Results, Submit
 from scaler_client.session import frame_limit
 from scaler_client.session.backlog import TASK_OVERHEAD, Backlog
 from scaler_client.session.frame_limit import FrameLimit, result_frames
@@ -95,6 +95,15 @@ def test_a_too_large_object_is_not_sent_and_does_not_count() -> None:
     message = Object(5, [bytes(LIMIT + 1)], name="numbers")
     scene.backlog.count_object(message)
     assert scene.sent(message) == [] and scene.backlog._used == 0
+
+
+def test_small_objects_that_are_too_long_together_go_one_by_one() -> None:
+    scene = Scene()
+    assert len(scene.sent(Objects([5, 6], [bytes(40_000), bytes(40_000)]))) == 1
+    payloads = [bytes(60_000), bytes(50_000)]
+    assert scene.sent(Objects([5, 6], payloads)) == [
+        wire.encode(Object(id, [each])) for id, each in zip((5, 6), payloads)
+    ]
 
 
 def test_results_are_split_and_a_too_large_result_becomes_a_failure() -> None:

@@ -15,9 +15,11 @@ from tests.client.session.stand_ins import (
     welcome,
 )
 
+from scaler_client.pickling.call_pickles import SMALL_BYTES
 from scaler_client.pickling.references import CallWithInputs, InputFailure, ObjectRef, ResultObject, StoredObject
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep, Outcome
+from scaler_client.session.held_objects import OBJECTS_ROWS
 from scaler_client.session.session import Session
 
 
@@ -102,11 +104,28 @@ def test_the_scheduler_asks_for_a_result() -> None:
     sent_without_functions(session)
     session.handle(resolved(0, body=b"one"), 0.0)
     session.handle(messages.FetchObjects([0, 1, 2], [77, 77, 77]), 0.0)
-    assert sent_without_functions(session) == [messages.Object(0, [b"one"], name="f")]
+    assert sent_without_functions(session) == [messages.Objects([0], [b"one"])]
     session.handle(resolved(1, body=b"two"), 0.0)
-    assert sent_without_functions(session) == [messages.Object(1, [b"two"], name="f")]
+    assert sent_without_functions(session) == [messages.Objects([1], [b"two"])]
     session.handle(resolved(2, outcome=Outcome.CANCELLED), 0.0)
     assert sent_without_functions(session) == [messages.ForgetObjects([2])]
+
+
+def test_small_results_that_the_scheduler_asks_for_go_in_one_message() -> None:
+    session = joined_session()
+    read = [submitted(session) for _ in range(OBJECTS_ROWS + 2)]
+    sent_without_functions(session)
+    submitted(session, *read)
+    sent_without_functions(session)
+    for task_id in range(len(read)):
+        session.handle(resolved(task_id, body=b"x" * SMALL_BYTES if task_id else b"x" * (SMALL_BYTES + 1)), 0.0)
+    ids = list(range(len(read)))
+    session.handle(messages.FetchObjects(ids[::-1], [77] * len(ids)), 0.0)
+    large, *small = sent_without_functions(session)
+    assert large == messages.Object(0, [b"x" * (SMALL_BYTES + 1)], name="f")
+    assert [len(message.ids) for message in small] == [OBJECTS_ROWS, 1]
+    assert sorted(each for message in small for each in message.ids) == ids[1:]
+    assert all(message.ids == sorted(message.ids) for message in small)
 
 
 def test_the_scheduler_asks_for_a_result_that_nobody_has() -> None:

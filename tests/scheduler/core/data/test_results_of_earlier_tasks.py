@@ -60,6 +60,22 @@ def test_a_running_task_gets_a_reader(core):
     assert core.tables()["objects"] == 0 and not sent(core)
 
 
+def test_several_results_of_tasks_that_have_ended_come_in_one_message(core):
+    joined(core)
+    core.submit(C, [1, 2], 1)
+    run(core, 1, b"one")
+    run(core, 2, b"two")
+    core.take()
+    read(core, 3, 1, 2)
+    assert sent(core) == [("fetch objects", C, [(NAME, 1), (NAME, 2)])]
+    core.feed(events.Objects(C, array("q", [1, 2]), [b"one", b"two"]))
+    assert sent(core) == [("dispatch", W, [(NAME, 3, 1, 1, b"xonetwo")])]
+    forget(core, 1, 2)
+    run(core, 3)
+    assert sent(core) == [resolved((3, 0, b""))]
+    assert core.tables()["objects"] == 0
+
+
 def test_a_task_that_waits_in_a_batch_gets_a_reader(core):
     core.client(C, NAME)
     core.function(C, 1, b"f")

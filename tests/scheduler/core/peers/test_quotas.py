@@ -146,6 +146,14 @@ def test_too_many_objects():
     assert core.take() == []
 
 
+def test_of_several_objects_in_one_message_some_may_be_too_many():
+    core = core_with(client_objects=2)
+    joined(core)
+    core.feed(events.Objects(C, array("q", [1, 2, 3, 4]), [b"abc"] * 4))
+    assert the_error(core, C) == "object 3 is rejected: a client may have 2 objects (--client-object-limit)"
+    assert core.tables()["objects"] == 2
+
+
 def test_objects_of_one_client_that_are_too_large():
     core = core_with(client_object_bytes=1000)
     joined(core)
