@@ -231,23 +231,41 @@ STAND_INS: dict[type, Callable[[Any, object], ObjectRef | bytes]] = {}
 pickle if the client has it and it is small. Its second argument is the I/O thread of the client that calls."""
 
 
-class CallWithInputs(NamedTuple):
+class CallWithInputs(tuple[Any, ...]):
     """A call that reads objects.
 
-    A tuple with a tuple of inputs: the garbage collector visits each object that can hold others, and that was half of
-    what it cost to submit a task that reads a result (benchmarks/chains.py).
+    A single tuple: the garbage collector visits each object that can hold others, and that was half of what it cost to
+    submit a task that reads a result (benchmarks/chains.py).
+
+    Args:
+        data: the payload of the call.
+        inputs: what the call reads, by position. Integers are ids.
+        keep: a value of `Keep`.
     """
 
-    data: Payload
-    """The payload of the call."""
-    inputs: Sequence[Reference | int]
-    """What the call reads, by position. Integers are ids."""
-    keep: int = 0
-    """A value of `Keep`."""
+    __slots__ = ()
+
+    def __new__(cls, data: Payload, inputs: Iterable[Reference | int], keep: int = 0) -> CallWithInputs:
+        return tuple.__new__(cls, (data, keep, *inputs))
+
+    @property
+    def data(self) -> Payload:
+        """The payload of the call."""
+        return self[0]  # type: ignore[no-any-return]
+
+    @property
+    def keep(self) -> int:
+        """A value of `Keep`."""
+        return self[1]  # type: ignore[no-any-return]
+
+    @property
+    def inputs(self) -> tuple[Reference | int, ...]:
+        """What the call reads, by position. Integers are ids."""
+        return self[2:]
 
     def input_ids(self) -> list[int]:
         """Return the ids of all inputs. All objects among them must have their ids."""
-        return [each if type(each) is int else each.object_id for each in self.inputs]  # type: ignore[union-attr]
+        return [each if type(each) is int else each.object_id for each in self[2:]]
 
 
 Call = Payload | CallWithInputs
@@ -333,7 +351,8 @@ class InputCollector:
         Args:
             data: the pickle of its arguments.
         """
-        return CallWithInputs(data, tuple(self._positions)) if self._positions else data
+        # Not by `__new__`: a call less for each task that reads results (benchmarks/chains.py).
+        return tuple.__new__(CallWithInputs, (data, 0, *self._positions)) if self._positions else data
 
     def __enter__(self) -> InputCollector:
         self._outer, _collecting.collector = _collecting.collector, self

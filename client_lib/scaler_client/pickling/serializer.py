@@ -97,7 +97,8 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
         if not args and not kwargs:
             return _NO_ARGUMENTS
         for value in args:
-            if type(value) not in _PLAIN and not is_plain(value):
+            kind = type(value)
+            if kind not in _PLAIN and (kind not in _PLAIN_CONTAINERS or not is_plain(value)):
                 break
         else:
             if not kwargs:

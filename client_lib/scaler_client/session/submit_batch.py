@@ -75,12 +75,12 @@ class SubmitBatch:
         if options is not None or function is not self.last_function:
             self.use_function(function, options)
         if isinstance(call, CallWithInputs):
-            payload, inputs, keep = call.data, call.input_ids(), call.keep
+            payload, inputs, place = call.data, call.input_ids(), len(self.ids)
             if inputs:
-                self._input_counts[len(self.ids)] = len(inputs)
+                self._input_counts[place] = len(inputs)
                 self._inputs += inputs
-            if keep:
-                self._keep[len(self.ids)] = keep
+            if call.keep:
+                self._keep[place] = call.keep
         else:
             payload = call
         self.ids.append(task_id)

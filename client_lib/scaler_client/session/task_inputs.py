@@ -46,10 +46,16 @@ class TaskInputs:
             call: the call.
             reader: the id of its row.
         """
-        bound = with_small_values(call)
-        if isinstance(bound, CallWithInputs):
-            self.bind(bound.inputs, reader)
-        return bound
+        inputs = call.inputs
+        for each in inputs:
+            stored = read_result(each)
+            if stored is not None and stored.frames:
+                bound = with_small_values(call)
+                if isinstance(bound, CallWithInputs):
+                    self.bind(bound.inputs, reader)
+                return bound
+        self.bind(inputs, reader)
+        return call
 
     def bind(self, inputs: Iterable[Reference | int], reader: int) -> None:
         """Tell the scheduler of the results that the next rows read, if it does not know them since the last join.
@@ -62,15 +68,14 @@ class TaskInputs:
             stored = read_result(each)
             if stored is None:
                 continue
-            stored.last_reader = max(stored.last_reader, reader)
+            if reader > stored.last_reader:
+                stored.last_reader = reader
             if isinstance(stored, KeptResult) and stored.is_kept and stored.failure is None:
                 self._bind_kept(stored, reader)
-            else:
+            elif stored.known_in_join != self._objects.joins:
                 self._bind(stored)
 
     def _bind(self, stored: ResultObject) -> None:
-        if stored.known_in_join == self._objects.joins:
-            return
         stored.known_in_join = self._objects.joins
         if stored.producer is not None:
             stored.id = stored.producer.task_id
