@@ -25,6 +25,7 @@ from scaler_client.protocol.messages import (
     WorkerHeartbeat,
 )
 from scaler_client.protocol.wire import decode, encode
+from scaler_worker.agent import data_server
 from scaler_worker.agent.effects import (
     AskSource,
     CloseSource,
@@ -87,8 +88,8 @@ class AgentHost:
         # Most hosts have a data address. No random number is drawn for it.
         address = f"sim://{self.incarnation}" if self.incarnation % 4 else ""
         self.data = DataAddress(address, "", str(self.incarnation))
-        self._parts: dict[ObjectName, bytearray] = {}
-        """Files that come from other hosts."""
+        self._parts: dict[ObjectName, dict[int, WritePart]] = {}
+        """Files that come from other hosts: their chunks by offset."""
         hello = Hello(Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name, data=self.data)
         self._fetched: deque[ObjectName] = deque()
         """Objects that the scheduler has asked for and that were not sent yet."""
@@ -319,17 +320,26 @@ class AgentHost:
             self.world.trace.count("chunks that nobody answers")
             return
         delay = self.world.plan.link_faults.latency * chance.uniform(0.5, 2.0)
-        self.world.clock.after(delay, lambda: source.process.later(0.0, lambda: source._serve(ask, self)))
+        until = self.world.clock.now + data_server.WAIT_SECONDS
+        self.world.clock.after(delay, lambda: source.process.later(0.0, lambda: source._serve(ask, self, until)))
 
-    def _serve(self, ask: AskSource, asker: AgentHost) -> None:
+    def _serve(self, ask: AskSource, asker: AgentHost, until: float) -> None:
         """Answer another host that asks for a chunk."""
         request = ask.message
-        found = self.files.find((request.client, request.id))
-        answer: Message = NoObject(request.client, request.id, "there is no such file")
-        if found is not None and not isinstance(found, str):
+        name = request.client, request.id
+        found = self.files.find(name)
+        answer: Message = NoObject(*name, "there is no such file")
+        part = self._parts.get(name, {}).get(request.offset)
+        if found is None and part is not None:
+            self.world.trace.count("chunks of files that are still on their way")
+            answer = ObjectChunk(*name, request.offset, part.file_bytes, part.payload)
+        elif found is None and self.world.clock.now < until:
+            self.world.clock.after(0.01, lambda: self.process.later(0.0, lambda: self._serve(ask, asker, until)))
+            return
+        elif found is not None and not isinstance(found, str):
             file = pickle.dumps([bytes(frame) for frame in found])
-            part = file[request.offset : request.offset + request.bytes]
-            answer = ObjectChunk(request.client, request.id, request.offset, len(file), part)
+            chunk = file[request.offset : request.offset + request.bytes]
+            answer = ObjectChunk(*name, request.offset, len(file), chunk)
         delay = self.world.plan.link_faults.latency * self._chance.uniform(0.5, 2.0)
         self.world.clock.after(delay, lambda: asker.process.later(0.0, lambda: asker._answered(ask.source, answer)))
 
@@ -342,15 +352,14 @@ class AgentHost:
             self._parts.pop(write.name, None)
             self._do(self.session.part_failed(write.name, NO_SPACE))
             return
-        part = self._parts.setdefault(write.name, bytearray())
-        part[len(part) :] = bytes(max(0, write.offset - len(part)))
-        part[write.offset : write.offset + len(write.payload)] = write.payload
+        self._parts.setdefault(write.name, {})[write.offset] = write
 
     def _finish_file(self, finish: FinishFile) -> None:
         answer = finish.answer
         if finish.name in self._parts:
             self.world.trace.count("files from host to host")
-            self.files.write(finish.name, pickle.loads(self._parts.pop(finish.name)))
+            parts = sorted(self._parts.pop(finish.name).items())
+            self.files.write(finish.name, pickle.loads(b"".join(part.payload for _, part in parts)))
         else:
             answer = replace(answer, error="a part of it could not be written")
         self._send(answer)

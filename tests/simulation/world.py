@@ -96,7 +96,7 @@ class World:
             patch.object(decode, "SHARED_BYTES", 1),
             patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
             patch.multiple(downloads, CHUNK_BYTES=100, FIRST_CHUNK_BYTES=20, CHUNKS_IN_FLIGHT=2),
-            patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, MAX_OUT_OF_ONE=1, WAITING_TASKS=2),
+            patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, WAITING_TASKS=2),
             # The order of a set must not depend on memory addresses.
             patch.object(records.Worker, "__hash__", lambda worker: hash(worker.incarnation)),
             patch.object(records.Agent, "__hash__", lambda agent: hash(agent.incarnation)),

@@ -14,6 +14,7 @@ from scaler_client.commands.addresses import Address, parse_bind_address
 from scaler_client.commands.key_files import PeerKeys
 from scaler_client.commands.object_files import objects_in, path_of, read_frames, write_object
 from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObject, Transferred
+from scaler_worker.agent import data_server
 from scaler_worker.agent.data_server import DataAddressError, DataServer, interface_to
 from scaler_worker.agent.data_sources import DataSources, PartFiles
 from scaler_worker.agent.disk_thread import DiskThread
@@ -40,6 +41,7 @@ class Host:
         self.server = DataServer(wanted, SCHEDULER, with_keys, self.folder)
         self.sources = DataSources(with_keys, zmq.Poller())
         self.parts = PartFiles(self.folder)
+        self.server.read_part = self.parts.read
         self.downloads = Downloads()
         self.answers: list[Transferred] = []
 
@@ -50,7 +52,7 @@ class Host:
             elif isinstance(effect, CloseSource):
                 self.sources.close_source(effect.source)
             elif isinstance(effect, WritePart):
-                self.parts.write(effect.name, effect.offset, effect.payload)
+                self.parts.write(effect)
             elif isinstance(effect, FinishFile):
                 self.parts.finish(effect.name)
                 self.answers.append(effect.answer)
@@ -138,10 +140,50 @@ def test_a_wrong_ticket_gets_nothing(hosts):
     assert objects_in(other.folder, with_unfinished=True) == []
 
 
-def test_a_missing_and_an_unreadable_file_are_reported(hosts):
+def test_a_file_goes_through_a_host_that_is_still_getting_it(hosts):
+    one, between, last = hosts(), hosts(), hosts()
+    frames = [b"a" * (20 * CHUNK_BYTES), b"end"]
+    size = sum(map(len, frames))
+    last.get(size, between.server.address)  # it asks before the host between has asked
+    for _ in range(10):
+        last.turn()
+        between.turn()
+    between.get(size, one.server.address)
+    write_object(one.folder, NAME, frames)
+    early = []
+
+    def is_done() -> bool:
+        for host in (one, between, last):
+            host.turn()
+        if not between.answers:
+            early.extend(last.parts._files)
+        return bool(last.answers)
+
+    wait_until(is_done, 30, "both transfers end")
+    assert between.answers == last.answers == [Transferred(*NAME, 9)]
+    assert early, "the last host got parts of the file before the other one had all of it"
+    assert read_frames(last.folder, NAME) == read_frames(between.folder, NAME) == frames
+
+
+def test_a_missing_file_is_reported_after_a_while(hosts, monkeypatch):
+    monkeypatch.setattr(data_server, "WAIT_SECONDS", 0.01)
+    one, other = hosts(), hosts()
+    assert one.server.answer(ReadObject(one.server.address.ticket, *NAME, 0, 10)) is None
+    assert one.server.deadline() == float("inf")
+    (answer,) = fetch(one, other, 10)
+    assert "no such file" in answer.error and not answer.is_unreachable
+
+
+def test_few_requests_wait(hosts, monkeypatch):
+    monkeypatch.setattr(data_server, "MAX_WAITING", 0)
+    one, other = hosts(), hosts()
+    (answer,) = fetch(one, other, 10)
+    assert "no such file" in answer.error
+
+
+def test_an_unreadable_file_is_reported(hosts):
     one = hosts()
     ticket = one.server.address.ticket
-    assert isinstance(one.server.answer(ReadObject(ticket, *NAME, 0, 10)), NoObject)
     Path(path_of(one.folder, NAME)).symlink_to("/etc/passwd")
     assert isinstance(one.server.answer(ReadObject(ticket, *NAME, 0, 10)), NoObject)
 

@@ -1,7 +1,8 @@
 """The agent's data address: other agents get object files there, chunk by chunk.
 
-Each request is answered by itself, so the server remembers nothing of its peers. Whoever does not know the ticket gets
-nothing. A message that is no request is dropped and counted.
+Each request is answered by itself. A request for a chunk that this host is still fetching waits for it, so a file goes
+through several hosts at once. Whoever does not know the ticket gets nothing. A message that is no request is dropped
+and counted.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ import secrets
 import socket
 import stat
 import time
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 import zmq
 
 from scaler_client.commands.addresses import Address, bind_error_text
 from scaler_client.commands.key_files import PeerKeys
+from scaler_client.commands.object_files import ObjectName
 from scaler_client.net.curve import is_local_address
 from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject
 from scaler_client.protocol.wire import WireError, decode, encode
@@ -42,6 +47,13 @@ ROUND_SECONDS = 0.05
 PEER_INTERVAL_MILLISECONDS = 10_000
 """Between two signs of life of a connection. After three, ZeroMQ drops a dead one."""
 
+WAIT_SECONDS = 4.0
+"""So long a request waits for its chunk. It is less than CONNECT_SECONDS, after which the other agent gives up the
+connection."""
+
+MAX_WAITING = 1024
+"""At most so many requests wait."""
+
 LOG_SECONDS = 60.0
 """The least time between two log lines about bad messages."""
 
@@ -50,6 +62,15 @@ _log = logging.getLogger(__name__)
 
 class DataAddressError(Exception):
     """The data address cannot be bound. The text says why and what to do, in one line."""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A request, and until when it may wait for its chunk."""
+
+    route: bytes
+    request: ReadObject
+    deadline: float
 
 
 class DataServer:
@@ -71,6 +92,9 @@ class DataServer:
         self._storage = HostStorage(directory)
         self.disk: DiskThread | None = None
         """Reads files on disk; None: the caller of `serve` does."""
+        self.read_part: Callable[[ObjectName, int, int], tuple[int, bytes] | None] = lambda name, offset, size: None
+        """Reads a chunk of a file that is being fetched: `PartFiles.read`."""
+        self._waiting: deque[_Waiting] = deque()
         self.keys = keys
         self._ticket = secrets.token_hex(16)
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
@@ -123,6 +147,7 @@ class DataServer:
         """Answer requests that have come. A bad message never raises."""
         if self.socket is None:
             return
+        self._serve_waiting()
         until = time.monotonic() + ROUND_SECONDS
         for _ in range(REQUESTS_PER_ROUND):
             try:
@@ -137,10 +162,7 @@ class DataServer:
                 self._bad_messages += 1
                 _log.debug("data address: dropped a message: %s", error)
                 continue
-            if self.disk is not None and self._storage.disk_path((request.client, request.id)):
-                self.disk.run(partial(self.answer, request), partial(self._send, route))
-            else:
-                self._send(route, self.answer(request))
+            self._handle(_Waiting(route, request, time.monotonic() + WAIT_SECONDS))
             if time.monotonic() > until:
                 break
         if self._bad_messages and time.monotonic() >= self._log_at:
@@ -149,17 +171,45 @@ class DataServer:
             _log.warning(text, self.address.address, self._bad_messages)
             self._bad_messages = 0
 
-    def _send(self, route: bytes, answer: ObjectChunk | NoObject) -> None:
+    def deadline(self) -> float:
+        """When `serve` is to be called next, at the latest."""
+        return self._waiting[0].deadline if self._waiting else float("inf")
+
+    def _serve_waiting(self) -> None:
+        """Look again for the chunks that were not there."""
+        waiting, self._waiting = self._waiting, deque()
+        for each in waiting:
+            self._handle(each)
+
+    def _handle(self, asked: _Waiting) -> None:
+        request = asked.request
+        if self.disk is not None and self._storage.disk_path((request.client, request.id)):
+            self.disk.run(partial(self.answer, request), partial(self._reply, asked))
+        else:
+            self._reply(asked, self.answer(request))
+
+    def _reply(self, asked: _Waiting, answer: ObjectChunk | NoObject | None) -> None:
+        """Send an answer. Without one, keep the request for a while."""
+        if answer is None:
+            if time.monotonic() < asked.deadline and len(self._waiting) < MAX_WAITING:
+                self._waiting.append(asked)
+                return
+            answer = NoObject(asked.request.client, asked.request.id, "there is no such file")
         with suppress(zmq.ZMQError):  # the peer has gone, or does not read its answers
             if self.socket is not None:
-                self.socket.send_multipart([route, *encode(answer)], zmq.NOBLOCK, copy=False)
+                self.socket.send_multipart([asked.route, *encode(answer)], zmq.NOBLOCK, copy=False)
 
-    def answer(self, request: ReadObject) -> ObjectChunk | NoObject:
-        """The answer to a request."""
+    def answer(self, request: ReadObject) -> ObjectChunk | NoObject | None:
+        """The answer to a request; None: the chunk is not there, but may come."""
         if not secrets.compare_digest(request.ticket.encode(), self._ticket.encode()):
             return NoObject(request.client, request.id, "the ticket is wrong")
+        name = request.client, request.id
         try:
-            descriptor, _ = open_object(self._directory, (request.client, request.id))
+            try:
+                descriptor, _ = open_object(self._directory, name)
+            except FileNotFoundError:
+                part = self.read_part(name, request.offset, min(request.bytes, CHUNK_BYTES))
+                return None if part is None else ObjectChunk(*name, request.offset, *part)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import zmq
 
@@ -17,11 +18,12 @@ from scaler_client.commands.object_files import (
     part_path,
 )
 from scaler_client.net.sockets import receive
-from scaler_client.protocol.messages import DataAddress, Message, Payload, ReadObject
+from scaler_client.protocol.messages import DataAddress, Message, ReadObject
 from scaler_client.protocol.wire import WireError, decode, encode
 
 from .data_server import MAX_QUEUED_MESSAGES, PEER_INTERVAL_MILLISECONDS
 from .downloads import CHUNK_BYTES, CONNECT_SECONDS
+from .effects import WritePart
 
 MAX_ANSWER_BYTES = CHUNK_BYTES + 16 * 1024
 """ZeroMQ cuts a connection that sends a longer frame."""
@@ -100,34 +102,59 @@ class DataSources:
         self._context.destroy(linger=0)
 
 
+@dataclass
+class _PartFile:
+    descriptor: int
+    file_bytes: int
+    chunks: dict[int, int] = field(default_factory=dict)
+    """The chunks that are written: their sizes by offset. All agents ask for the same chunks."""
+
+
 class PartFiles:
     """The files that are being fetched, under their unfinished names."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
-        self._descriptors: dict[ObjectName, int] = {}
+        self._files: dict[ObjectName, _PartFile] = {}
 
-    def write(self, name: ObjectName, offset: int, payload: Payload) -> None:
+    def write(self, part: WritePart) -> None:
         """Write a part of a file.
 
         Raises:
             OSError: it can't be written. Nothing is left of the file.
         """
+        name = part.name
         try:
-            self._write(name, offset, payload)
+            self._write(part)
         except OSError:
             self.drop(name)
             raise
 
-    def _write(self, name: ObjectName, offset: int, payload: Payload) -> None:
-        descriptor = self._descriptors.get(name)
-        if descriptor is None:
+    def _write(self, part: WritePart) -> None:
+        file = self._files.get(part.name)
+        if file is None:
             flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | FLAGS
-            descriptor = self._descriptors[name] = os.open(part_path(self._directory, name), flags, 0o600)
-        data = memoryview(payload)
+            descriptor = os.open(part_path(self._directory, part.name), flags, 0o600)
+            file = self._files[part.name] = _PartFile(descriptor, part.file_bytes)
+        offset, data = part.offset, memoryview(part.payload)
         while data:
-            written = os.pwrite(descriptor, data, offset)
+            written = os.pwrite(file.descriptor, data, offset)
             offset, data = offset + written, data[written:]
+        file.chunks[part.offset] = len(part.payload)
+
+    def read(self, name: ObjectName, offset: int, size: int) -> tuple[int, bytes] | None:
+        """Read a chunk of a file that is being fetched.
+
+        Returns:
+            The size of the whole file, and the bytes. None: the chunk is not there.
+
+        Raises:
+            OSError: it can't be read.
+        """
+        file = self._files.get(name)
+        if file is None or not 0 < file.chunks.get(offset, 0) <= size:
+            return None
+        return file.file_bytes, os.pread(file.descriptor, file.chunks[offset], offset)
 
     def finish(self, name: ObjectName) -> None:
         """Give a file its name.
@@ -136,18 +163,18 @@ class PartFiles:
             OSError: it can't be renamed, or a part of it could not be written.
             ValueError: it is damaged.
         """
-        descriptor = self._descriptors.pop(name, None)
-        if descriptor is None:
+        file = self._files.pop(name, None)
+        if file is None:
             raise FileNotFoundError(errno.ENOENT, "a part of it could not be written")
         try:
-            finish_part(self._directory, name, descriptor)
+            finish_part(self._directory, name, file.descriptor)
         finally:
-            os.close(descriptor)
+            os.close(file.descriptor)
 
     def drop(self, name: ObjectName) -> None:
         """Remove an unfinished file, if there is one."""
-        descriptor = self._descriptors.pop(name, None)
-        if descriptor is not None:
-            os.close(descriptor)
+        file = self._files.pop(name, None)
+        if file is not None:
+            os.close(file.descriptor)
             with suppress(OSError):
                 os.unlink(part_path(self._directory, name))

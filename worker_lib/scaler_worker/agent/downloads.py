@@ -115,7 +115,7 @@ class Downloads:
         download.heard_at = now
         download.file_bytes = message.file_bytes
         download.received_bytes += len(message.payload)
-        effects: list[Effect] = [WritePart(download.name, message.offset, message.payload)]
+        effects: list[Effect] = [WritePart(download.name, message.offset, message.payload, message.file_bytes)]
         if download.received_bytes < download.file_bytes:
             return effects + self._ask(download)
         order = download.order

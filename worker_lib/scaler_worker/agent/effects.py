@@ -122,6 +122,8 @@ class WritePart:
     name: ObjectName
     offset: int
     payload: Payload
+    file_bytes: int
+    """The size of the whole file."""
 
 
 @dataclass(frozen=True)

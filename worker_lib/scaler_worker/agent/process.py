@@ -260,6 +260,7 @@ class _Agent:
         self._sources = DataSources(data.keys, self._poller)
         self._parts = PartFiles(directory)
         data.disk = self._disk
+        data.read_part = self._parts.read
         self._report = ServiceReport(notifier, time.monotonic())
         self._exit_status: int | None = None
         self._is_orphan = False
@@ -332,16 +333,16 @@ class _Agent:
                 self._do(self._session.received(Refused(NOT_AUTHORIZED, failure, 0, ""), time.monotonic()))
             self._read_scheduler()
             self._read_worker_events()
-            self._data.serve()
             for source, message in self._sources.receive():
                 self._do(self._session.data_received(source, message, time.monotonic()))
+            self._data.serve()  # afterwards: other hosts may wait for what has just come
             self._do(self._session.tick(time.monotonic()))
             self._report.update(self._session, time.monotonic())
         self._sources.close()
         return self._exit_status
 
     def _milliseconds_to_wait(self) -> int:
-        seconds = min(self._session.deadline(), self._report.next_beat) - time.monotonic()
+        seconds = min(self._session.deadline(), self._report.next_beat, self._data.deadline()) - time.monotonic()
         if self._config.parent_process:
             seconds = min(seconds, PARENT_SECONDS)
         if self._sender.is_busy:
@@ -482,7 +483,7 @@ class _Agent:
 
     def _write_part(self, write: WritePart) -> None:
         try:
-            self._parts.write(write.name, write.offset, write.payload)
+            self._parts.write(write)
         except OSError as error:
             self._do(self._session.part_failed(write.name, f"{error.strerror}: {self._directory}"))
 

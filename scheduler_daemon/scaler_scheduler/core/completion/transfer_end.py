@@ -81,9 +81,14 @@ class TransferEnd:
         self._transfers.start_waiting()
 
     def _give_up(self, transfer: Transfer) -> None:
-        """End a transfer. If tasks wait for the file, it comes through the scheduler."""
+        """End a transfer, and those that go on from its target. If tasks wait for the file, it comes through the
+        scheduler."""
         stored = transfer.stored
-        self._transfers.end(transfer)
+        ended = [transfer]
+        for each in ended:  # grows in the loop
+            self._transfers.end(each)
+            # The target may get the file again, made by another attempt: no host may mix the two.
+            ended += [further for further in self._transfers.of(stored) if further.source is each.target]
         if self._is_alive(stored) and stored.is_remote and stored.blocked_tasks:
             self._dispatcher.fetch(stored)
 

@@ -1,6 +1,7 @@
 """Results that are files of hosts go from host to host. Chooses the source of each transfer, and bounds their number.
 
-Every host that has the file can be its source, the least loaded first, so a file that many hosts need spreads. Tasks
+Every host that has the file can be its source, the least loaded first. A host sends one copy of a file at once. A host
+that is still getting the file can be a source too, so a file goes through many hosts in about the time of one. Tasks
 wait, blocked, until the file is on the host. What cannot be transferred goes through the scheduler.
 """
 
@@ -20,9 +21,6 @@ MAX_IN = 4
 
 MAX_OUT = 4
 """Transfers from one host at once."""
-
-MAX_OUT_OF_ONE = 2
-"""Transfers of one file from one host at once. With more, each would be slower, and the file would spread later."""
 
 WAITING_TASKS = 64
 """At most so many tasks wait for one transfer. Further tasks stay in their lane, for hosts that have the file."""
@@ -160,10 +158,10 @@ class Transfers:
     # ---------------------------------------------------------------------------------------------------------- inside
 
     def _sources(self, stored: StoredObject, target: Agent) -> Iterator[Agent]:
-        """The hosts that have the file and may send it to this one, busy or not."""
+        """The hosts that have the file, or get it, and may send it to this one, busy or not."""
         if target.data is None or stored.copies is None:
             return
-        for source in stored.copies.hosts:
+        for source in (*stored.copies.hosts, *(each.target for each in self.of(stored) if each.source is not None)):
             if source is not target and source.data is not None:
                 failed_at = self.unreachable.get((source, target))
                 if failed_at is None or self._clock.now >= failed_at + UNREACHABLE_SECONDS:
@@ -178,11 +176,12 @@ class Transfers:
         free = [
             source
             for source in self._sources(transfer.stored, transfer.target)
-            if self._outgoing.get(source, 0) < MAX_OUT and of_this.count(source) < MAX_OUT_OF_ONE
+            if self._outgoing.get(source, 0) < MAX_OUT and source not in of_this
         ]
         if not free:
             return False
-        source = min(free, key=lambda agent: (self._outgoing.get(agent, 0), agent.incarnation))
+        has_file = copies.hosts
+        source = min(free, key=lambda each: (each not in has_file, self._outgoing.get(each, 0), each.incarnation))
         transfer.source = source
         copies.stale_agents.add(transfer.target)  # it has a part of the file from now on
         transfer.target.objects.add(transfer.stored)

@@ -7,10 +7,10 @@ from tests.scheduler.core.data.test_graphs import KEEP, NAME, NO, C, forget, sub
 from tests.scheduler.core.data.test_host_results import SIZE, fetched, store
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch import transfers
 from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
 from scaler_scheduler.core.dispatch.transfers import (
     GRACE_SECONDS,
-    MAX_OUT_OF_ONE,
     QUEUE_SECONDS,
     UNREACHABLE_SECONDS,
     WAITING_TASKS,
@@ -71,19 +71,34 @@ def read_at(core):
 def test_a_result_spreads_from_host_to_host(core):
     hosts(core, HOSTS)
     running, asked = orders(core)
-    assert not asked and len(running) == MAX_OUT_OF_ONE and {source for source, _ in running} == {0}
-    sources, targets = set(), set()
-    while running:
-        source, target = running.pop(0)
+    assert not asked and len(running) == HOSTS - 1
+    assert [source for source, _ in running] == [0, *(target for _, target in running[:-1])], "each sends one copy"
+    for source, target in reversed(running):
         answer(core, source, target)
-        sources.add(source)
-        targets.add(target)
-        more, asked = orders(core)
-        assert not asked
-        running += more
-        assert all(count <= MAX_OUT_OF_ONE for count in map([one for one, _ in running].count, range(HOSTS)))
-    assert targets == {1, 2, 3, 4} and len(sources) > 1
-    assert core.scheduler.transfers.done == 4
+    assert orders(core) == ([], [])
+    assert core.scheduler.transfers.done == HOSTS - 1
+
+
+def test_a_host_that_has_the_file_is_a_better_source_than_one_that_gets_it(core):
+    hosts(core, 3)
+    [(_, first), (_, second)], _ = orders(core)
+    answer(core, first, second)
+    data = DataAddress("tcp://host3:1", "", "ticket3")
+    core.feed(events.Hello(agent(3), 1, events.AGENT, 34, 0, "", "", "host3", 1, "a", data=data))
+    stored = core.scheduler.tables.clients.find(NAME).objects[1]
+    core.scheduler.transfers.request(stored, core.scheduler.tables.agents.find(34))
+    core.feed()
+    assert orders(core) == ([(second, 3)], [])
+
+
+def test_what_fails_on_its_way_fails_behind_it_too(core):
+    hosts(core, 4)
+    [(_, first), (_, second), (_, third)], _ = orders(core)
+    answer(core, first, second, "the disk is full")
+    assert [(each.source.host, each.target.host) for each in core.scheduler.transfers] == [("host0", f"host{first}")]
+    assert orders(core) == ([], [0])
+    answer(core, second, third)
+    assert not core.scheduler.transfers.done, "it may have parts of two files"
 
 
 def test_enough_readers_on_one_host_hold_up_no_other_task(core):
@@ -121,11 +136,11 @@ def test_a_failed_transfer_goes_through_the_scheduler(core, is_unreachable):
 def test_an_unreachable_pair_is_tried_again_after_a_while(core):
     hosts(core, 2)
     answer(core, 0, 1, "no connection", True)
-    transfers, [first, second] = core.scheduler.transfers, list(core.scheduler.tables.agents)
+    known, [first, second] = core.scheduler.transfers, list(core.scheduler.tables.agents)
     stored = core.scheduler.tables.clients.find(NAME).objects[1]
-    assert not any(transfers._sources(stored, second))
+    assert not any(known._sources(stored, second))
     core.scheduler._clock.now += UNREACHABLE_SECONDS
-    assert list(transfers._sources(stored, second)) == [first]
+    assert list(known._sources(stored, second)) == [first]
     core.take()
 
 
@@ -136,14 +151,10 @@ def test_a_host_without_a_data_address(core, without):
 
 
 def test_the_source_is_lost(core):
-    hosts(core, HOSTS)
+    hosts(core, 3)
     [(_, first), (_, second)], _ = orders(core)
-    answer(core, 0, first)
-    core.take()
-    core.feed(events.Goodbye(agent(0), "ends"))
-    found, asked = orders(core)
-    assert asked == [first], "it has the only other copy"
-    assert all(source == first for source, _ in found)
+    core.feed(events.Goodbye(agent(first), "ends"))
+    assert orders(core) == ([], [0]), "the last host gets it through the scheduler"
 
 
 def test_the_target_is_lost(core):
@@ -168,9 +179,10 @@ def test_a_silent_target_is_given_up(core):
     assert orders(core) == ([], [])
 
 
-def test_what_waits_for_too_long_goes_through_the_scheduler(core):
+def test_what_waits_for_too_long_goes_through_the_scheduler(core, monkeypatch):
+    monkeypatch.setattr(transfers, "MAX_OUT", 0)
     hosts(core, HOSTS)
-    assert len(orders(core)[0]) == MAX_OUT_OF_ONE
+    assert orders(core) == ([], [])
     core.scheduler._transfer_end.check(core.now + QUEUE_SECONDS)
     core.feed()
     assert orders(core)[1] == [0]
