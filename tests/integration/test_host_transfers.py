@@ -32,6 +32,10 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is 
 
 SECONDS = 60
 SIZE = 20 << 20
+LARGE = 200 << 20
+"""The scheduler expects that a transfer takes two seconds, as long as it has not measured one."""
+
+READERS = 20
 
 UNREACHABLE = """
 import sys
@@ -53,6 +57,15 @@ sys.exit(main(sys.argv[1:]))
 
 def make() -> Any:
     return numpy.arange(SIZE // 8)
+
+
+def make_large() -> Any:
+    return numpy.zeros(LARGE // 8)
+
+
+def first_of(log: str, number: int, array: Any) -> float:
+    note(log, "reads", number)
+    return float(array[0])
 
 
 def meet(log: str, hosts: int, array: Any) -> tuple[int, int]:
@@ -125,3 +138,19 @@ def test_without_a_data_address_all_goes_through_the_scheduler(tmp_path: Path) -
     with hosts_of(tmp_path, cluster_command(), cluster_command("--data-address", "")) as (daemon, _, client):
         seen = read_everywhere(tmp_path, daemon, client, 2)
     assert seen.sent.get("fetch_objects") == 1 and not seen.sent.get("transfer_object")
+
+
+def test_short_readers_wait_for_the_host_and_long_ones_do_not(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    with hosts_of(tmp_path, *[cluster_command()] * 2) as (daemon, _, client):
+        made = client.options(keep=True).submit(make_large)
+        client.wait([made])
+        readers = [client.submit(first_of, log, number, made) for number in range(READERS)]
+        assert sum(client.gather(readers)) == 0.0
+        with monitor(daemon.monitor_address) as watch:
+            assert not watch.next().sent.get("transfer_object")
+        assert len({reader.pid for reader in notes(log, "reads")}) == 1
+        met = client.gather([client.submit(meet, log, 2, made) for _ in range(2)])
+        assert len({pid for pid, _ in met}) == 2, "the second one does not wait for the end of the first one"
+        with monitor(daemon.monitor_address) as watch:
+            wait_until(lambda: watch.next().sent.get("transfer_object") == 1, SECONDS, "the file has gone to the other")

@@ -406,9 +406,13 @@ class Contract:
         }
 
     def _may_wait(self, name: TaskId) -> bool:
-        """Whether the task may wait while workers are idle: it is blocked, or reads a file that another host has."""
+        """Whether the task may wait while workers are idle: it is blocked, or waits for a host that has its inputs, or
+        reads a file that another host has."""
         task = self._core.tables.clients.by_incarnation[name[0]].tasks.get(name[1])
-        return task is not None and (task.state == BLOCKED or any(stored.is_remote for stored in task.inputs))
+        if task is None:
+            return False
+        is_near = self._core.dispatcher.near_data.waits_until.get(task, 0.0) > self._core.tables.clock.now
+        return is_near or task.state == BLOCKED or any(stored.is_remote for stored in task.inputs)
 
     def _check_window(self, name: TaskId) -> None:
         """No task of a client is dispatched while the client does not acknowledge its results."""

@@ -25,7 +25,7 @@ from scaler_scheduler.core.completion import (
     task_end,
     transfer_end,
 )
-from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher, followers, transfers
+from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher, followers, near_data, transfers
 from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.daemon import client_files
@@ -326,6 +326,26 @@ MUTATIONS = (
     Mutation(
         "keep the place of a transfer that has ended",
         transfers.Transfers, "end", "_count(self._outgoing, transfer.source, -1)", "pass",
+    ),
+    Mutation(
+        "let a task wait for a host with its inputs beyond its time",
+        near_data.NearData, "choose", "now >= self.waits_until.get(task, INFINITY)", "False",
+    ),
+    Mutation(
+        "do not wake up when a task has waited for a host",
+        near_data.NearData, "choose", "self.next_choice_at = min(self.next_choice_at, until)", "pass",
+    ),
+    Mutation(
+        "forget a task that waits for a host",
+        dispatcher.Dispatcher, "_place_reader", "self._passed.append(task)", "pass",
+    ),
+    Mutation(
+        "send a task to the worker of a host with its inputs, whatever it needs",
+        near_data.NearData, "_queue", "worker.can_serve(*need)", "True",
+    ),
+    Mutation(
+        "count a file that has come as still on its way",
+        transfers.Transfers, "_remove", "_count(self._coming_bytes, transfer.target, -transfer.stored.size)", "pass",
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",

@@ -132,6 +132,7 @@ class SchedulerHost:
             contract.ticked()
             collected = core.collect()
             invariants.check(core)
+            invariants.check_collected(core)
         except InvariantError as error:
             raise SimulationError(f"broken invariant: {error}") from error
         contract.after(collected)

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from scaler_client.api import map_run
 from scaler_client.pickling import call_rows
 from scaler_client.session import map_feed
-from scaler_scheduler.core.dispatch import credit, input_delivery, transfers
+from scaler_scheduler.core.dispatch import credit, input_delivery, near_data, transfers
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.wire import decode
 from scaler_worker.agent import downloads
@@ -97,6 +97,9 @@ class World:
             patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
             patch.multiple(downloads, CHUNK_BYTES=100, FIRST_CHUNK_BYTES=20, CHUNKS_IN_FLIGHT=2),
             patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, WAITING_TASKS=2),
+            # Files are small, so the rate is low. In half of the runs tasks wait for hosts that have the files.
+            patch.object(transfers, "FIRST_BYTES_PER_SECOND", 1000),
+            patch.multiple(near_data, LEAST_BYTES=1 << 40 if plan.seed % 2 else 1, CONSIDERED_HOSTS=2),
             # The order of a set must not depend on memory addresses.
             patch.object(records.Worker, "__hash__", lambda worker: hash(worker.incarnation)),
             patch.object(records.Agent, "__hash__", lambda agent: hash(agent.incarnation)),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
+from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.functions import Function
@@ -101,17 +102,29 @@ def _incarnations(workers: Iterable[Worker]) -> list[int]:
 def check_collected(scheduler: Scheduler) -> None:
     """Check that no task waits that an idle worker could run. Holds after a collect.
 
-    Tasks that read files of hosts are left out: they may wait for a host that has the file.
+    Left out are tasks that wait for a host with their inputs, until their time comes, and tasks that read a file for
+    which enough tasks wait.
 
     Raises:
         InvariantError: such a task waits.
     """
-    dispatcher = scheduler.dispatcher
-    for lanes in dispatcher.lanes.values():
+    dispatcher, transfers = scheduler.dispatcher, scheduler.transfers
+    near_data, now = dispatcher.near_data, scheduler.tables.clock.now
+    for lanes in dispatcher.lanes.values() if dispatcher.idle else ():
         for lane in lanes:
             able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities, lane.kind)]
-            requeued = [task for task in lane.requeued.values() if task.state == WAITING]
-            if able and lane.waiting > sum(any(stored.is_remote for stored in task.inputs) for task in requeued):
+            if not able:
+                continue
+            hosts = {worker.agent for worker in [*able, *dispatcher.partial]}
+            may_wait = 0
+            for task in lane.requeued.values():
+                if task.state == WAITING and task.inputs:
+                    until = near_data.waits_until.get(task, 0.0)
+                    if until >= near_data.next_choice_at and until > now:
+                        may_wait += 1
+                    elif any(transfers.is_full(stored, host) for stored in task.inputs for host in hosts):
+                        may_wait += 1
+            if lane.waiting > may_wait and may_wait < MAX_PASSED:
                 raise InvariantError(f"tasks wait while worker {able[0].incarnation} is idle")
 
 

@@ -21,6 +21,7 @@ from scaler_scheduler.core.completion.transfer_end import TransferEnd
 from scaler_scheduler.core.dispatch import work_stealing
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
+from scaler_scheduler.core.dispatch.near_data import INFINITY
 from scaler_scheduler.core.dispatch.prefetch import wants_work
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
 from scaler_scheduler.core.limits import Limits
@@ -183,6 +184,8 @@ class Scheduler:
             self._hellos.decide_duplicates(now)
         if now >= self.tables.timers.next_deadline:
             self._cancellation.check_timers(now)
+        if now >= self.dispatcher.near_data.next_choice_at:
+            self.dispatcher.near_data.next_choice_at = INFINITY  # the dispatcher's run sets it again
         if now >= self.restart_hold.deadline:
             self.restart_hold.release()
         if self._lease_timer.is_due(now):
@@ -190,6 +193,7 @@ class Scheduler:
             self._credits.update_all()
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
+            self.dispatcher.near_data.forget_ended()
             self.unschedulable.check(now)
             self._slow_consumer.check(now)
 
@@ -209,6 +213,7 @@ class Scheduler:
             self.tables.timers.next_deadline,
             self.restart_hold.deadline,
             self.outbox.next_deadline,
+            self.dispatcher.near_data.next_choice_at,
         )
 
     def collect(self) -> list[effects.Effect]:

@@ -39,7 +39,7 @@ class TransferEnd:
         source, stored = transfer.source, transfer.stored
         assert source is not None
         if not event.error:
-            self._transfers.note_success(source, target)
+            self._transfers.note_success(source, transfer)
             if self._is_alive(stored) and stored.copies is not None and target not in stored.copies.agents:
                 stored.copies.stale_agents.discard(target)
                 stored.copies.agents.add(target)

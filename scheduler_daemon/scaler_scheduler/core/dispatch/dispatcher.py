@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
+from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
 from scaler_scheduler.core.dispatch.transfers import Transfers
@@ -55,7 +56,9 @@ class Dispatcher:
         """Of lanes that have found no idle worker in this run. The workers that can serve them get no other tasks in
         this run, so that they become idle."""
         self._passed: list[Task] = []
-        """Tasks that this run passes over, because enough tasks wait for the same file on the same host."""
+        """Tasks that this run passes over, because they wait for a host that has their inputs, or because enough tasks
+        wait for the same file on the same host."""
+        self.near_data = NearData(tables, transfers)
         self._outbox = outbox
         self._counts = tables.counts
         self._agents = tables.agents
@@ -148,6 +151,7 @@ class Dispatcher:
 
     def run(self) -> None:
         """Dispatch waiting tasks to the workers that have room."""
+        self.near_data.next_choice_at = INFINITY
         for rank in self.ranks[::-1]:
             self._run_rank(self.lanes[rank])
             if not self.lanes[rank]:
@@ -155,6 +159,7 @@ class Dispatcher:
             if not self.idle and not self.partial:
                 break
         self._reserved.clear()
+        self.near_data.end_run()
         passed, self._passed = self._passed, []
         for task in passed:
             lane = task.client.lane_of(task)
@@ -185,23 +190,14 @@ class Dispatcher:
                 skipped += 1
                 lanes.rotate(-1)
                 continue
-            if lane.requeued and (away := self._away(lane, worker)):
-                is_full = any(self._transfers.is_full(stored, worker.agent) for stored in away)
-                task = lane.first_requeued
-                lane.pop_requeued()
-                if is_full:
-                    self._passed.append(task)
-                else:
-                    self.block_on_fetch(task, away, self._agents.find(worker.agent))
-                self.add_worker(worker)
-                # The next task goes to another host.
-                self.idle.make_oldest(worker)
-                if self._filling.get(worker.profile) is worker:
-                    del self._filling[worker.profile]
-                if len(self._passed) >= MAX_PASSED:
-                    skipped += 1
-                    lanes.rotate(-1)
-                continue
+            if lane.requeued and lane.first_requeued.inputs:
+                near = self._place_reader(lane, worker, cost)
+                if near is None:
+                    if len(self._passed) >= MAX_PASSED:
+                        skipped += 1
+                        lanes.rotate(-1)
+                    continue
+                worker = near
             workers = len(self.idle) + len(self.partial) + 1
             count = prefetch_count(worker, cost, self._counts.waiting, workers, queue_size)
             if count == 0:
@@ -225,19 +221,40 @@ class Dispatcher:
             if wants_work(worker, queue_size):
                 self.add_worker(worker)
 
+    def _place_reader(self, lane: Lane, worker: Worker, cost: int) -> Worker | None:
+        """Return the worker that gets the lane's next task, which reads objects: this one, or a nearer one. None: the
+        task waits for its inputs, or for a host that has them."""
+        hidden_ns = lane.waiting * cost if len(self._passed) >= MAX_PASSED else 0
+        near = self.near_data.choose(lane, worker, cost, self._reserved, hidden_ns)
+        if near is not None and near is not worker:
+            self.add_worker(worker)
+            self._take(near)
+            worker = near
+        task = lane.first_requeued
+        away = self._away(task, worker)
+        if near is not None and not away:
+            return worker
+        lane.pop_requeued()
+        if near is None or any(self._transfers.is_full(stored, worker.agent) for stored in away):
+            self._passed.append(task)
+        else:
+            self.block_on_fetch(task, away, self._agents.find(worker.agent))
+        self.add_worker(worker)
+        # The next task goes to another host.
+        self.idle.make_oldest(worker)
+        if self._filling.get(worker.profile) is worker:
+            del self._filling[worker.profile]
+        return None
+
     def _worker_with_inputs(self, lane: Lane) -> Worker | None:
-        """Choose the free worker that has the most bytes of the next task's inputs, and remove it from its list."""
+        """Choose an idle worker that has the largest possible input of the next task, and remove it from its list."""
         inputs = lane.first_requeued.inputs if lane.requeued else ()
         best: Worker | None = None
         most = 0
         for stored in inputs:
             if stored.copies is None or stored.size <= most:
                 continue
-            # A worker in `partial` has other work. Waiting for it could cost more than sending the bytes again.
             worker = self._idle_with(stored.copies, lane)
-            if worker is None and stored.home is not None and stored.frames is None and not self.idle:
-                # No worker is idle, so no other worker would begin the task at once.
-                worker = self.partial.newest_of_agent(stored.home.incarnation, lane.capabilities, lane.kind)
             if worker is not None:
                 best, most = worker, stored.size
         if best is not None:
@@ -255,12 +272,11 @@ class Dispatcher:
                 return found
         return None
 
-    def _away(self, lane: Lane, worker: Worker) -> list[StoredObject]:
-        """The inputs of the lane's next task that only other hosts than this worker's have."""
-        inputs = lane.first_requeued.inputs
-        for stored in inputs:
+    def _away(self, task: Task, worker: Worker) -> list[StoredObject]:
+        """The inputs of a task that only other hosts than this worker's have."""
+        for stored in task.inputs:
             if stored.frames is None and not stored.is_on(worker.agent):
-                return [each for each in inputs if each.is_remote and not each.is_on(worker.agent)]
+                return [each for each in task.inputs if each.is_remote and not each.is_on(worker.agent)]
         return []
 
     def block_on_fetch(self, task: Task, away: Sequence[StoredObject], target: Agent | None = None) -> None:

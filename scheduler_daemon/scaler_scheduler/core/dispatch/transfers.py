@@ -38,6 +38,12 @@ LEAST_BYTES_PER_SECOND = 4 << 20
 MOST_SECONDS = 3600.0
 """No transfer may take longer."""
 
+FIRST_BYTES_PER_SECOND = 100_000_000
+"""The rate of transfers before one was measured."""
+
+FADING = 0.9
+"""What earlier transfers count, relative to the last one."""
+
 SCANNED = 100
 """The most transfers in the queue that are looked at in one go."""
 
@@ -45,13 +51,15 @@ SCANNED = 100
 class Transfer:
     """One file on its way to one host."""
 
-    __slots__ = ("deadline", "source", "stored", "target", "tasks")
+    __slots__ = ("deadline", "source", "started_at", "stored", "target", "tasks")
 
     def __init__(self, stored: StoredObject, target: Agent, deadline: float) -> None:
         self.stored = stored
         self.target = target
         self.source: Agent | None = None
         """The host that sends it. None: it waits for its turn."""
+        self.started_at = 0.0
+        """When its source was chosen, in seconds of the monotonic clock."""
         self.deadline = deadline
         """When it is given up, in seconds of the monotonic clock."""
         self.tasks = 0
@@ -71,6 +79,11 @@ class Transfers:
         """Transfers without a source. Some may have ended."""
         self._incoming: dict[Agent, int] = {}
         self._outgoing: dict[Agent, int] = {}
+        self._coming_bytes: dict[Agent, int] = {}
+        """The bytes of the files that wait or run, by target."""
+        self._measured_bytes: float = FIRST_BYTES_PER_SECOND
+        """The bytes of the last transfers, and in `_measured_seconds` how long each took, in total."""
+        self._measured_seconds = 1.0
         self.unreachable: dict[tuple[Agent, Agent], float] = {}
         """Pairs of a source and a target that could not connect: when that was, in seconds of the monotonic clock."""
         self.done = 0
@@ -102,10 +115,16 @@ class Transfers:
                 return False
             transfer = Transfer(stored, target, self._clock.now + QUEUE_SECONDS)
             self._all.setdefault(stored, []).append(transfer)
+            _count(self._coming_bytes, target, stored.size)
             if not self._start(transfer):
                 self._queue.append(transfer)
         transfer.tasks += 1
         return True
+
+    def expected_ns(self, target: Agent | None, size: int) -> int:
+        """Nanoseconds until so many more bytes are on a host, by the rate of the last transfers."""
+        before = 0 if target is None else self._coming_bytes.get(target, 0)
+        return int((size + before / MAX_IN) * 1e9 * self._measured_seconds / self._measured_bytes)
 
     def end(self, transfer: Transfer) -> None:
         """Forget a transfer that has ended, well or not. Then call `start_waiting`."""
@@ -117,6 +136,7 @@ class Transfers:
     def _remove(self, transfer: Transfer) -> None:
         transfers = self._all[transfer.stored]
         transfers.remove(transfer)
+        _count(self._coming_bytes, transfer.target, -transfer.stored.size)
         if not transfers:
             del self._all[transfer.stored]
 
@@ -144,9 +164,12 @@ class Transfers:
             self._operator_log.warning(f"{text}: values between them go through the scheduler")
         self.unreachable[source, target] = self._clock.now
 
-    def note_success(self, source: Agent, target: Agent) -> None:
-        """Remember that the target could connect to the source."""
+    def note_success(self, source: Agent, transfer: Transfer) -> None:
+        """Remember that the target could connect to the source, and how long the transfer took."""
+        target = transfer.target
         self.done += 1
+        self._measured_bytes = self._measured_bytes * FADING + transfer.stored.size
+        self._measured_seconds = self._measured_seconds * FADING + max(0.0001, self._clock.now - transfer.started_at)
         if self.unreachable.pop((source, target), None) is not None:
             self._operator_log.info(f"host {target.host} can connect to {_address(source)} of host {source.host} again")
 
@@ -183,6 +206,7 @@ class Transfers:
         has_file = copies.hosts
         source = min(free, key=lambda each: (each not in has_file, self._outgoing.get(each, 0), each.incarnation))
         transfer.source = source
+        transfer.started_at = self._clock.now
         copies.stale_agents.add(transfer.target)  # it has a part of the file from now on
         transfer.target.objects.add(transfer.stored)
         seconds = min(MOST_SECONDS, GRACE_SECONDS + transfer.stored.size / LEAST_BYTES_PER_SECOND)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from scaler_scheduler.core.state.records import Agent, Worker
 
 
 class WorkerTable:
-    """Workers by incarnation and by connection."""
+    """Workers by incarnation, by connection and by host agent."""
 
     def __init__(self) -> None:
         self.by_route: dict[bytes, Worker] = {}
         self._by_incarnation: dict[int, Worker] = {}
+        self._by_agent: dict[int, dict[Worker, None]] = {}
 
     def __iter__(self) -> Iterator[Worker]:
         return iter(list(self.by_route.values()))
@@ -23,13 +24,22 @@ class WorkerTable:
     def find(self, incarnation: int) -> Worker | None:
         return self._by_incarnation.get(incarnation)
 
+    def of_agent(self, agent: int) -> Iterable[Worker]:
+        """The workers of the host agent with this incarnation."""
+        return self._by_agent.get(agent, ())
+
     def add(self, worker: Worker) -> None:
         self.by_route[worker.route] = worker
         self._by_incarnation[worker.incarnation] = worker
+        self._by_agent.setdefault(worker.agent, {})[worker] = None
 
     def remove(self, worker: Worker) -> None:
         del self.by_route[worker.route]
         del self._by_incarnation[worker.incarnation]
+        neighbours = self._by_agent[worker.agent]
+        del neighbours[worker]
+        if not neighbours:
+            del self._by_agent[worker.agent]
 
     def expired(self, now: float) -> list[Worker]:
         """Return the workers whose lease has run out."""

@@ -45,13 +45,13 @@ def hosts(core, count, without=()):
     submit(core, [(2 + number, [1], NO) for number in range(count)])
 
 
-def orders(core):
+def orders(core, size=SIZE):
     """The orders since the last call, as (source, target), and the numbers of hosts that were asked for the bytes."""
     found, asked = [], []
     for sent in core.take():
         if sent[0] == "transfer object":
-            _, route, name, size, source, data = sent
-            assert (name, size) == ((NAME, 1), SIZE)
+            _, route, name, found_size, source, data = sent
+            assert (name, found_size) == ((NAME, 1), size)
             assert data == (f"tcp://host{source - 31}:1", "", f"ticket{source - 31}")
             found.append((source - 31, int(route.split()[1])))
         elif sent[0] == "fetch objects":

@@ -1,0 +1,140 @@
+"""Decides whether a task with large inputs waits for a worker of a host that has them, or goes elsewhere at once.
+
+Both times are estimates: the wait by the mean run times of what the host's workers hold, the transfer by the rate of
+the last transfers. A task never waits for longer than it was expected to wait for the transfer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from heapq import heapify, heapreplace
+
+from scaler_scheduler.core.dispatch.free_workers import Need, is_reserved
+from scaler_scheduler.core.dispatch.transfers import Transfers
+from scaler_scheduler.core.state.functions import LARGE_BYTES
+from scaler_scheduler.core.state.records import Agent, Lane, StoredObject, Task, Worker
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import WAITING
+
+LEAST_BYTES = LARGE_BYTES
+"""A task waits only if the other worker's host lacks at least so many bytes more."""
+
+CONSIDERED_HOSTS = 4
+"""A task waits for one of so many hosts, those with most of its bytes."""
+
+INFINITY = float("inf")
+
+Queue = list[tuple[int, int, Worker]]
+"""A heap of the workers of one host: nanoseconds until the worker is free, its incarnation, the worker."""
+
+
+class NearData:
+    """The tasks that wait for hosts that have their inputs."""
+
+    def __init__(self, tables: Tables, transfers: Transfers) -> None:
+        self._workers = tables.workers
+        self._agents = tables.agents
+        self._clock = tables.clock
+        self._transfers = transfers
+        self._queues: dict[tuple[int, Need], Queue] = {}
+        """The workers that can serve a need, by host agent. Made and used in one run of the dispatcher. They count the
+        tasks that wait for the host."""
+        self.waits_until: dict[Task, float] = {}
+        """When a task stops waiting for a host, in seconds of the monotonic clock. Some tasks wait no longer."""
+        self.next_choice_at = INFINITY
+        """When the first of the tasks that wait now goes elsewhere, in seconds of the monotonic clock."""
+
+    def end_run(self) -> None:
+        """Forget the estimates of the dispatcher's run that ends."""
+        if self._queues:
+            self._queues.clear()
+
+    def forget_ended(self) -> None:
+        """Forget the tasks that wait no longer. Call it from time to time."""
+        if self.waits_until:
+            self.waits_until = {task: until for task, until in self.waits_until.items() if task.state == WAITING}
+
+    def choose(
+        self, lane: Lane, free: Worker, cost: int, reserved: Collection[Need], hidden_ns: int = 0
+    ) -> Worker | None:
+        """Return the free worker that gets the lane's next task. None: the task waits for a worker of another host.
+
+        Args:
+            lane: the lane. Its next task has a record of its own.
+            free: the worker that gets the task if no host with more of its inputs is quicker.
+            cost: nanoseconds of the task.
+            reserved: the needs whose workers get no tasks behind others.
+            hidden_ns: nanoseconds of the work that waits in this lane, if not all of it is looked at in this run.
+        """
+        task = lane.first_requeued
+        size = 0
+        for stored in task.inputs:
+            size += stored.size
+        if size < LEAST_BYTES:
+            return free
+        inputs = dict.fromkeys(task.inputs)
+        size = sum([stored.size for stored in inputs])
+        sizes = _bytes_by_host(inputs)
+        agent = self._agents.find(free.agent)
+        own = 0 if agent is None else sizes.get(agent, 0)
+        now = self._clock.now
+        if max(sizes.values(), default=0) - own < LEAST_BYTES or now >= self.waits_until.get(task, INFINITY):
+            return free
+        elsewhere_ns = least = _busy_ns(free, now) + self._transfer_ns(agent, size - own)
+        best: Queue | None = None
+        for host in sorted(sizes, key=lambda each: (-sizes[each], each.incarnation))[:CONSIDERED_HOSTS]:
+            queue = self._queue(host, (lane.capabilities, lane.kind))
+            if queue:
+                wait = max(queue[0][0], hidden_ns // len(queue))
+                ns = wait + self._transfer_ns(host, size - sizes[host])
+                if ns < least:
+                    best, least = queue, ns
+        if best is None:
+            return free
+        ns, incarnation, worker = best[0]
+        heapreplace(best, (ns + cost, incarnation, worker))
+        if worker.is_ready and (
+            not worker.task_count or (task.function.mean_ns >= 0 and not is_reserved(worker, reserved))
+        ):
+            return worker
+        until = self.waits_until.setdefault(task, now + elsewhere_ns / 1e9)
+        self.next_choice_at = min(self.next_choice_at, until)
+        return None
+
+    def _transfer_ns(self, target: Agent | None, size: int) -> int:
+        """Nanoseconds until these bytes are on a host, behind other files that are on their way to it."""
+        return self._transfers.expected_ns(target, size) if size else 0
+
+    def _queue(self, host: Agent, need: Need) -> Queue:
+        queue = self._queues.get((host.incarnation, need))
+        if queue is None:
+            now = self._clock.now
+            queue = [
+                (_busy_ns(worker, now), worker.incarnation, worker)
+                for worker in self._workers.of_agent(host.incarnation)
+                if worker.can_serve(*need) and not worker.is_retiring and not worker.is_unreachable
+            ]
+            heapify(queue)
+            self._queues[host.incarnation, need] = queue
+        return queue
+
+
+def _bytes_by_host(inputs: Collection[StoredObject]) -> dict[Agent, int]:
+    """The bytes of these objects that each host has as files."""
+    sizes: dict[Agent, int] = {}
+    for stored in inputs:
+        if stored.copies is not None:
+            for agent in stored.copies.agents:
+                sizes[agent] = sizes.get(agent, 0) + stored.size
+    return sizes
+
+
+def _busy_ns(worker: Worker, now: float) -> int:
+    """Nanoseconds until a worker has probably done what it holds.
+
+    Work that is late takes about as long again as it is late: so a host with an unusually long task soon counts as
+    slow.
+    """
+    if not worker.task_count:
+        return 0
+    return abs(worker.load_ns - int((now - worker.heard_at) * 1e9))
