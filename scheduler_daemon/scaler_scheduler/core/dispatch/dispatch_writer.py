@@ -75,7 +75,7 @@ class DispatchWriter:
         while lane.requeued and len(tasks) < count:
             task = lane.first_requeued
             if task.state == WAITING:
-                if tasks and (task.function is not function or task.options.weight != weight or _has_holders(task)):
+                if tasks and (task.function is not function or task.options.weight != weight or has_copies(task)):
                     break  # another worker may be a better choice, or `count` is wrong for it
                 tasks.append(task)
             lane.pop_requeued()
@@ -278,8 +278,8 @@ class DispatchWriter:
         self._counts.add_dispatched(1, weight)
 
 
-def _has_holders(task: Task) -> bool:
-    """Whether some worker or host has an input of the task."""
+def has_copies(task: Task) -> bool:
+    """Whether some worker or host has an input of the task. Nobody keeps the small inputs that go inside rows."""
     for stored in task.inputs:
         if stored.copies is not None:
             return True

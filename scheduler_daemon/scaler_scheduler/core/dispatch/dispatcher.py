@@ -10,7 +10,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import Sequence
 
-from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
+from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter, has_copies
 from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
 from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData
@@ -190,7 +190,7 @@ class Dispatcher:
                 skipped += 1
                 lanes.rotate(-1)
                 continue
-            if lane.requeued and lane.first_requeued.inputs:
+            if lane.requeued and has_copies(lane.first_requeued):
                 near = self._place_reader(lane, worker, cost)
                 if near is None:
                     if len(self._passed) >= MAX_PASSED:
@@ -222,8 +222,8 @@ class Dispatcher:
                 self.add_worker(worker)
 
     def _place_reader(self, lane: Lane, worker: Worker, cost: int) -> Worker | None:
-        """Return the worker that gets the lane's next task, which reads objects: this one, or a nearer one. None: the
-        task waits for its inputs, or for a host that has them."""
+        """Return the worker that gets the lane's next task, which has an input that some peer has: this worker or a
+        nearer one. None: the task waits for its inputs, or for a host that has them."""
         hidden_ns = lane.waiting * cost if len(self._passed) >= MAX_PASSED else 0
         near = self.near_data.choose(lane, worker, cost, self._reserved, hidden_ns)
         if near is not None and near is not worker:
