@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy
 import psutil
 
 from scaler_client import Client
@@ -66,10 +67,10 @@ class Sizes:
 FULL = Sizes(
     runs=3,
     value=256 * MEGABYTE,
-    pieces=13,
+    pieces=3,
     piece=64 * MEGABYTE,
     shared=1000 * MEGABYTE,
-    links=100,
+    links=40,
     link=50 * MEGABYTE,
     limit=64 * MEGABYTE,
     frames=200 * MEGABYTE,
@@ -225,12 +226,13 @@ def _one_and_three(hosts: Hosts, sizes: Sizes) -> list[Figure]:
     three: list[float] = []
     for run in range(-1, sizes.runs):
         for readers, seconds in ((HOSTS[1:2], one), (HOSTS[1:], three)):
-            value = hosts.on(HOSTS[0]).submit(make, sizes.value, run)
+            size = sizes.value if run >= 0 else MEGABYTE  # the first run connects the hosts
+            value = hosts.on(HOSTS[0]).submit(make, size, run)
             wait([value])
             begin = time.perf_counter()
             read = [hosts.on(host).submit(number_of, value) for host in readers]
             wait(read)
-            if run >= 0:  # the first run connects the hosts
+            if run >= 0:
                 seconds.append(time.perf_counter() - begin)
             check(read, [run] * len(read))
     megabytes = sizes.value / MEGABYTE
@@ -299,8 +301,27 @@ def _chain(hosts: Hosts, sizes: Sizes) -> list[Figure]:
         value = client.submit(add_one, value)
     check([client.submit(number_of, value)], [sizes.links])
     milliseconds = (time.perf_counter() - begin) / sizes.links * 1e3
+    alone = _chain_alone(sizes)
     text = f"a chain of {sizes.links:,} tasks on a host, each {sizes.link / MEGABYTE:.0f} MB"
-    return [Figure("hosts.chain", text, "ms/task", [milliseconds], at_most(20))]
+    return [
+        Figure("hosts.chain", text, "ms/task", [milliseconds], at_most(20)),
+        Figure("hosts.chain_alone", "the same arrays and files in one process, without tasks", "ms", [alone]),
+        Figure("hosts.chain_ratio", "ratio of the two", "x", [milliseconds / alone]),
+    ]
+
+
+def _chain_alone(sizes: Sizes) -> float:
+    """The milliseconds of a step by hand: map a file, add one, write a new file, and remove the old one."""
+    count = max(2, sizes.links // 5)
+    with tempfile.TemporaryDirectory(prefix="scaler-bench-", dir="/dev/shm") as folder:
+        make(sizes.link, 0).tofile(Path(folder, "0"))
+        begin = time.perf_counter()
+        for number in range(count):
+            array = numpy.memmap(Path(folder, str(number)), mode="r")
+            add_one(array.view(float)).tofile(Path(folder, str(number + 1)))
+            Path(folder, str(number)).unlink()
+            del array
+        return (time.perf_counter() - begin) / count * 1e3
 
 
 def _working_set(hosts: Hosts, sizes: Sizes) -> list[Figure]:
@@ -338,7 +359,7 @@ def _merge(hosts: Hosts, links: Network, sizes: Sizes) -> list[Figure]:
     with ExitStack() as stack:
         if has_peer:
             peer = _distributed(stack, links, sizes.frames)
-        for run in range(-1, sizes.runs):
+        for run in range(-1, min(2, sizes.runs)):
             seconds = [merge(sizes.frames, hosts.client.dask_get)]
             if has_peer:
                 assert peer.stdin is not None and peer.stdout is not None

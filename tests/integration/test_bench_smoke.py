@@ -94,8 +94,8 @@ FIGURES = {
     "hosts": {
         f"hosts.{each}"
         for each in (
-            "one", "one_share", "three", "three_ratio", "scheduler_bytes", "rate", "shared", "chain", "working_set",
-            "resident", "merge", "killed", "killed_seconds",
+            "one", "one_share", "three", "three_ratio", "scheduler_bytes", "rate", "shared", "chain", "chain_alone",
+            "chain_ratio", "working_set", "resident", "merge", "killed", "killed_seconds",
         )
     },
 }  # fmt: skip
