@@ -25,7 +25,7 @@ class Sizes:
     """For each number of nodes."""
 
 
-FULL = Sizes(nodes=(10_000, 100_000, 1_000_000), runs=(3, 3, 1))
+FULL = Sizes(nodes=(10_000, 100_000), runs=(3, 3))
 QUICK = Sizes(nodes=(1_000,), runs=(2,))
 
 

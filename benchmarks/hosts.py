@@ -65,7 +65,7 @@ class Sizes:
 
 
 FULL = Sizes(
-    runs=3,
+    runs=2,
     value=256 * MEGABYTE,
     pieces=3,
     piece=64 * MEGABYTE,

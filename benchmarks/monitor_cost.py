@@ -29,7 +29,7 @@ class Sizes:
     warm_up_batches: int
 
 
-FULL = Sizes(workers=1000, runs=3, batches=1500, warm_up_batches=1500)
+FULL = Sizes(workers=1000, runs=3, batches=1000, warm_up_batches=1000)
 QUICK = Sizes(workers=50, runs=1, batches=100, warm_up_batches=50)
 
 
