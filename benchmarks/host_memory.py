@@ -17,9 +17,12 @@ _INTERVAL_SECONDS = 0.02
 
 
 def directory_of(agent: int) -> Path:
-    """The directory of the values of an agent, which holds a lock on it."""
+    """The directory of the values of an agent, or of a process that keeps the directory for it."""
     for descriptor in os.listdir(f"/proc/{agent}/fd"):
-        target = os.readlink(f"/proc/{agent}/fd/{descriptor}")
+        try:
+            target = os.readlink(f"/proc/{agent}/fd/{descriptor}")
+        except OSError:
+            continue  # closed meanwhile
         if target.startswith(_PREFIX) and os.path.isdir(target):
             return Path(target)
     raise RuntimeError(f"process {agent} has no directory of values")

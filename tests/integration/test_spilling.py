@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import cloudpickle
 import numpy
+import psutil
 import pytest
+from benchmarks.host_memory import Watch
 from tests.integration.commands import Command, cluster, scheduler
 from tests.integration.host_files import directory_of
 from tests.waiting import wait_until
 
 from scaler_client import Client
-from scaler_client.commands.object_files import STORAGE_FILES
 from scaler_client.errors import ResultPickleError
 from scaler_worker.objects.host_storage import HostStorage, Usage
 
@@ -62,42 +62,6 @@ def usage_of(agent: Command) -> Usage:
     return usage
 
 
-class Watch:
-    """Measures the memory that the files of a host use, removed files that are still mapped included."""
-
-    def __init__(self, agent: Command) -> None:
-        self._directory = directory_of(agent.process.pid)
-        self._processes = agent.descendants()
-        self.peak_bytes = 0
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._measure)
-
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def _measure(self) -> None:
-        while not self._is_over.wait(0.02):
-            sizes = {}
-            for path in self._directory.iterdir():
-                try:
-                    status = path.lstat()
-                except FileNotFoundError:
-                    continue
-                if path.name not in STORAGE_FILES and not path.is_symlink():
-                    sizes[status.st_ino] = status.st_blocks * 512
-            for process in self._processes:
-                for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines():
-                    if str(self._directory) in line:
-                        begin, end = (int(each, 16) for each in line.split()[0].split("-"))
-                        sizes.setdefault(int(line.split()[4]), end - begin)
-            self.peak_bytes = max(self.peak_bytes, sum(sizes.values()))
-
-
 def test_a_working_set_of_four_times_the_limit(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -107,7 +71,7 @@ def test_a_working_set_of_four_times_the_limit(tmp_path: Path) -> None:
     graph["all"] = (add_all, *(f"make{number}" for number in range(COUNT)))
     keys = [*(f"add{number}" for number in range(COUNT)), "all"]
     with host(tmp_path, "--spill-directory", str(disk), "--spill-limit", "1G") as (client, agent):
-        with Watch(agent) as watch:
+        with Watch([psutil.Process(agent.process.pid), *agent.descendants()]) as watch:
             futures = client.submit_graph(graph, keys)
             results = [future.result(SECONDS) for future in futures]
         assert results == [*(float(number + (number + 7) % COUNT) for number in range(COUNT)), sum(range(COUNT))]
