@@ -25,7 +25,7 @@ lint: ## only ruff (rules and format) and mypy --strict
 	@packaging/within.sh tests/run.sh lint
 
 bench: ## run all benchmarks: a table, and JSON in benchmarks/results/ (ONLY=submit,map: some; QUICK=1: small)
-	@packaging/setup.sh run
+	@packaging/setup.sh bench
 	@packaging/within.sh python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 bench-peers: ## compare with dask, Ray, ipyparallel, opengris-scaler, HyperQueue, loky and the standard library's pools (ROWS=submit,map SYSTEMS=scaler,dask: some; QUICK=1: small)

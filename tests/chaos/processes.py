@@ -134,7 +134,7 @@ class Host:
     def look(self) -> None:
         """Record the processes and directories, to check later that none is left."""
         self.processes()
-        with suppress(OSError, AssertionError):  # the host is starting or ending
+        with suppress(OSError, RuntimeError):  # the host is starting or ending
             self.directories.add(directory_of(self.command.process.pid))
 
     def stop(self) -> None:
