@@ -78,8 +78,6 @@ def test_values_come_late_and_are_freed(tmp_path: Path) -> None:
             assert asyncio.run(awaited()) == 27
             kept = keep.get({"one": (pow, 2, 3), "two": (pow, "one", 2)}, ["two"])
             assert kept["two"].result() == 64
-            with pytest.raises(ValueError, match="map brings its results"):
-                keep.map(pow, [(1, 1)])
             del small, large, kept
             client.submit(pow, 1, 1).result()
             wait_until(lambda: not watch.next().objects, what="the scheduler has no objects")

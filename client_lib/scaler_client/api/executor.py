@@ -101,7 +101,7 @@ class ClusterExecutor(concurrent.futures.Executor):
 
         Returns:
             An iterator of the results, in order. If a call failed, the iterator raises its exception in place of its
-            result.
+            result. With `options(keep=True)` of the client, it yields a `KeptFuture` for each result.
 
         Raises:
             TypeError: `chunksize`, `buffersize` or `timeout` has a wrong type, the function or an argument cannot be

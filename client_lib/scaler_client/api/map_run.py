@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import ClientClosedError
+from ..futures.kept_results import KeptFuture
 from ..nested import slot_wait
 from ..pickling.call_rows import (
     MAX_BLOCK_BYTES,
@@ -71,16 +72,19 @@ class MapPlan(Generic[T]):
     """A fixed number of calls for each row; None: by their run time."""
     can_retry: bool = False
     """Whether a call is run again after certain exceptions (`retry_on`)."""
+    keep: bool = False
+    """Whether results stay on their hosts."""
 
     @property
     def can_pack(self) -> bool:
         """Whether a row may stand for several calls.
 
-        Options about one call need a row for each: a time limit, retries, a profile, output. So do custom serializers
+        Options about one call need a row for each: a time limit, retries, a profile, output. So do kept results, which
+        are freed and made again one by one, custom serializers
         and functions in other languages, whose payloads have forms of their own.
         """
         options = self.options
-        return (self.function.answers_pickles and not self.can_retry) and (
+        return (self.function.answers_pickles and not (self.can_retry or self.keep)) and (
             options is None
             or not (options.timeout_milliseconds or options.retries >= 0 or options.profiling or options.stream_output)
         )
@@ -193,10 +197,18 @@ class CallPacker:
             except TypeError as error:
                 raise self._named(position, error) from error.__cause__
             size += len(call_payload(payload))
-            blocks.append(CallBlock(self.count + position, 1, payload))
+            blocks.append(CallBlock(self.count + position, 1, payload, self._kept(payload)))
         self._call_bytes = size / len(calls)
         self.count += len(calls)
         return blocks
+
+    def _kept(self, payload: Call) -> KeptFuture[Any] | None:
+        """Return the future of a call whose result stays on its host."""
+        plan = self._plan
+        if not plan.keep:
+            return None
+        io_thread: Any = self._io_thread
+        return KeptFuture(io_thread, plan.function, payload, options=plan.options, parent=plan.parent)
 
     def _named(self, position: int, error: Exception) -> Exception:
         if not isinstance(error, TypeError):
@@ -305,6 +317,7 @@ class MapRun(Generic[T]):
                 break
         else:
             values: list[T] = []
+            feed.awaited = None  # a kept result is freed with its future
             for block in ahead:
                 values += self._read(block)
                 blocks.popleft()
@@ -372,11 +385,13 @@ class MapRun(Generic[T]):
         return values
 
     def _values(self, block: CallBlock, begin: int, count: int, answer: Payload) -> list[T]:
-        """Unpickle results.
+        """Unpickle results. For a result that stays on its host, return its future.
 
         Raises:
             Exception: a result can't be unpickled; the error names its item.
         """
+        if block.kept is not None:
+            return [block.kept]
         values: list[T] = []
         if not block.is_plain:
             answers = RowAnswer(answer).payloads()

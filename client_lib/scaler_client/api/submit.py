@@ -144,8 +144,8 @@ class Submitter:
             name: the task's name in logs, errors and monitors; by default the name of the function.
             capabilities: the capabilities that a worker must have: names, or a dict of names and minimum amounts.
             profiling: whether tasks are measured; see `TaskFuture.profiling_info`.
-            keep: whether results stay on their hosts. `submit` then returns a `KeptFuture`, `submit_graph` a list of
-                them. It is done when the result is there; `result()` brings the value.
+            keep: whether results stay on their hosts. `submit` then returns a `KeptFuture`, `map`, `imap` and
+                `submit_graph` one for each result. It is done when the result is there; `result()` brings the value.
 
         Returns:
             The view. It needs no `disconnect` of its own.
@@ -236,7 +236,7 @@ class Submitter:
             progress: whether to show a progress bar; needs tqdm, the extra `scaler-client[progress]`.
 
         Returns:
-            The results, in the order of the arguments.
+            The results, in the order of the arguments. With `options(keep=True)`: a `KeptFuture` for each result.
 
         Raises:
             TypeError: as for `submit`, or an item is neither a tuple nor a list; the text names the item.
@@ -266,7 +266,8 @@ class Submitter:
 
         Returns:
             An iterator of the results, in the order of the arguments. It raises the exception of a call at the place of
-            its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed.
+            its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed. With
+            `options(keep=True)`, it yields a `KeptFuture` for each result, when the result is there.
 
         Raises:
             TypeError: as for `map`; items that are read later raise in the iterator. Or `buffer` is no whole number.
@@ -311,13 +312,20 @@ class Submitter:
         if not isinstance(iterable, Iterable):
             raise TypeError(f"map needs an iterable of tuples of arguments, not {iterable!r}")
         checked_bool("progress", progress)
-        if self._options.keep:
-            raise ValueError("map brings its results: to keep them on their hosts, submit each call")
         task = self._current_task()
         parent = None if task is None else task.name
         options = self._wire_options(task, None)
-        can_retry = bool(self._options.retry_on)
-        return MapPlan(self._function(fn), self._dumper(fn), iterable, options, parent, progress, row_calls, can_retry)
+        return MapPlan(
+            self._function(fn),
+            self._dumper(fn),
+            iterable,
+            options,
+            parent,
+            progress,
+            row_calls,
+            can_retry=bool(self._options.retry_on),
+            keep=self._options.keep,
+        )
 
     def executor(self) -> ClusterExecutor:
         """Return a `concurrent.futures.Executor` whose calls run on this client's cluster, with this view's options.

@@ -87,14 +87,16 @@ class CallBlock:
         first: the position of the first call in its map.
         count: the number of calls.
         calls: the packed calls, or the plain payload of a single call.
+        kept: the future of a single call whose result stays on its host.
     """
 
-    __slots__ = ("answers", "calls", "count", "first", "left")
+    __slots__ = ("answers", "calls", "count", "first", "kept", "left")
 
-    def __init__(self, first: int, count: int, calls: PackedCalls | Call) -> None:
+    def __init__(self, first: int, count: int, calls: PackedCalls | Call, kept: Any = None) -> None:
         self.first = first
         self.count = count
         self.calls = calls
+        self.kept = kept
         self.left = count
         """The number of calls without an answer."""
         self.answers: list[tuple[int, int, Payload]] = []

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
+from ..futures.kept_results import KeptFuture
 from ..pickling.call_rows import CallBlock, RowAnswer, has_row_form
 from ..pickling.functions import Function
 from ..pickling.references import Call, InputFailure
@@ -42,6 +43,9 @@ class RowSubmitter(Protocol):
 
     def submit_with_options(self, sink: SingleSink, function: Function, call: Call) -> int:
         """Submit a task with the options of its sink; return its id."""
+
+    def submit_kept(self, future: KeptFuture[Any], sink: SingleSink) -> int:
+        """Submit a task whose result stays on its host; return its id."""
 
 
 class MapFeeds:
@@ -239,9 +243,9 @@ class MapFeed:
         self._unsent_calls -= count
         self._open_calls += count
         self.submitted += count
-        row = _Row(self, block, begin, begin + count)
+        row = (_Row if block.kept is None else _KeptRow)(self, block, begin, begin + count)
         self._rows.add(row)
-        row.task_id = session.submit_with_options(row, self.function, block.row(begin, begin + count))
+        row.task_id = row.submit_to(session)
 
     def _wanted_calls(self) -> int:
         """Return how many calls the next row should have."""
@@ -381,6 +385,10 @@ class _Row:
         """The task that has called `map`."""
         return self.feed.parent
 
+    def submit_to(self, session: RowSubmitter) -> int:
+        """Submit the row; return its id."""
+        return session.submit_with_options(self, *self.row(-1))
+
     def row(self, _task_id: int) -> tuple[Function, Call]:
         """Return function and payload, to submit the row again."""
         return self.feed.function, self.block.row(self.begin, self.end)
@@ -402,3 +410,37 @@ class _Row:
 
     def set_measurements(self, duration: int, cpu_time: int, peak: int) -> None:
         """Do nothing: the calls of a map are not profiled."""
+
+
+class _KeptRow(_Row):
+    """A call in flight whose result stays on its host. Its future gets each answer first, and its map is then told."""
+
+    __slots__ = ()
+
+    def submit_to(self, session: RowSubmitter) -> int:
+        """Submit the call; return its id."""
+        return session.submit_kept(self.block.kept, self)
+
+    def row(self, task_id: int) -> tuple[Function, Call]:
+        """Return function and payload, to submit the call again."""
+        row: tuple[Function, Call] = self.block.kept.row(task_id)
+        return row
+
+    def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
+        """Take the call's answer."""
+        self.block.kept.resolve(task_id, outcome, answer)
+        self.feed.resolve(self, Outcome.VALUE if outcome == Outcome.KEPT else outcome, answer)
+
+    def fail_input(self, task_id: int, cause: InputFailure) -> None:
+        """Take the failure of a result that the call reads."""
+        self.block.kept.fail_input(task_id, cause)
+        super().fail_input(task_id, cause)
+
+    def fail(self, task_id: int, error: BaseException) -> None:
+        """End the map with an error of the client."""
+        self.block.kept.fail(task_id, error)
+        super().fail(task_id, error)
+
+    def set_measurements(self, duration: int, cpu_time: int, peak: int) -> None:
+        """Take what the worker measured."""
+        self.block.kept.set_measurements(duration, cpu_time, peak)

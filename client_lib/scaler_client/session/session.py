@@ -140,13 +140,19 @@ class Session:
             self._fail_new_task(sink, task_id)
         return task_id
 
-    def submit_kept(self, future: KeptFuture[Any]) -> None:
-        """Submit a task whose result stays on its host."""
+    def submit_kept(self, future: KeptFuture[Any], sink: SingleSink | None = None) -> int:
+        """Submit a task whose result stays on its host; return its id.
+
+        Args:
+            future: the future of the task.
+            sink: what takes the answers; None: the future.
+        """
         stored = future.stored
-        future.task_id = stored.id = self.submit_with_options(future, *future.row(-1))
+        future.task_id = stored.id = self.submit_with_options(sink or future, *future.row(-1))
         if self.state is not State.CLOSED:
             stored.known_in_join = self.objects.joins
             self.objects.hold(stored)
+        return future.task_id
 
     def fetch_values(self, wanted: Iterable[tuple[KeptResult, FetchedValue[Any]]]) -> None:
         """Fetch the values of kept results."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +13,13 @@ from tests.client.session.test_task_inputs import Sink, resolved, rows
 
 from scaler_client.errors import ClientClosedError, ObjectNotFoundError, SchedulerLostError
 from scaler_client.futures.kept_results import FetchedValue, KeptFuture, fetch_values
+from scaler_client.pickling.call_rows import CallBlock
 from scaler_client.pickling.functions import Function
 from scaler_client.pickling.references import CallWithInputs, ObjectRef, StoredObject
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep, Outcome
 from scaler_client.session import kept_values
+from scaler_client.session.map_feed import MapFeed
 from scaler_client.session.session import Session
 
 HOST = b"node-7"
@@ -167,6 +170,7 @@ def test_a_lost_result_is_made_again_when_its_value_is_wanted(session: Session, 
     assert sent(session) == [], "only when it is needed"
     (value,) = begin(future)
     (again,) = sent_without_functions(session)
+    assert not value.cancel(), "the task may have other readers"
     assert rows([again]) == [([0], [], [Keep.YES], [])] and again.options == options
     session.handle(kept(0, host=b"node-8"), 0.0)
     assert sent(session) == [messages.FetchObjects([0])] and future.location == "node-8"
@@ -348,6 +352,51 @@ def test_waiting_for_a_value_ends_when_the_scheduler_is_lost(session: Session, k
     sent(session)
     begin(future)
     assert sent(session) == [messages.FetchObjects([0])], "a later call asks again"
+
+
+def new_map(session: Session, count: int) -> tuple[MapFeed, list[CallBlock]]:
+    """Submit a map of kept calls."""
+    caller: Any = Caller(session)
+    function, call = Function(1, "f", b"code"), CallWithInputs(b"p", ())
+    blocks = [
+        CallBlock(each, 1, call, KeptFuture(caller, function, call, options=None, parent=None)) for each in range(count)
+    ]
+    feed = MapFeed(function, None, None, threading.Event())
+    feed.add(session, blocks, True)
+    return feed, blocks
+
+
+def test_a_map_of_kept_calls(session: Session) -> None:
+    feed, blocks = new_map(session, 3)
+    assert [each[0] for each in sent(session)] == [[0, 1, 2]]
+    session.handle(kept(1, 0), 0.0)
+    assert feed.answered == 2 and [each.kept.size for each in blocks] == [3, 3, None]
+    session.handle(messages.HelloWanted(), 0.0)
+    sent(session)
+    session.handle(welcome(incarnation=6), 0.0)
+    assert sent(session) == [([2], [], [Keep.YES], [])], "what was seen done is made again when it is needed"
+    session.handle(kept(2), 0.0)
+    lose(session, 2)
+    begin(blocks[2].kept)
+    assert sent(session) == [([2], [], [Keep.YES], [])]
+    session.handle(kept(2, host=b"node-8"), 0.0)
+    assert feed.answered == 3 and blocks[2].kept.location == "node-8" and not session.feeds
+    assert sent(session) == [messages.FetchObjects([2])]
+    give(session, 2, "again")
+    blocks.clear()
+    (freed,) = sent(session)
+    assert sorted(freed.ids) == [0, 1, 2]
+
+
+def test_a_kept_call_that_fails_ends_its_map(session: Session) -> None:
+    feed, blocks = new_map(session, 2)
+    sent(session)
+    session.handle(resolved(1, b"died", Outcome.WORKER_DIED), 0.0)
+    assert feed.failure == (1, Outcome.WORKER_DIED, b"died", 1) and blocks[1].kept.size is None
+    with pytest.raises(Exception, match="died"):
+        blocks[1].kept.result()
+    session._lose_scheduler(SchedulerLostError("gone"))
+    assert isinstance(feed.error, SchedulerLostError) and blocks[0].kept.exception() is feed.error
 
 
 def test_clear_frees_it(session: Session, keep: Keeper) -> None:
