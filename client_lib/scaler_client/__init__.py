@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .adapters.joblib_registration import register_joblib
     from .api.async_client import AsyncClient
-    from .api.async_future import AsyncTaskFuture
+    from .api.async_future import AsyncKeptFuture, AsyncTaskFuture
     from .api.client import Client
     from .api.executor import ClusterExecutor
     from .api.local_cluster import LocalCluster, SchedulerClusterCombo
@@ -44,6 +44,7 @@ __all__ = [
     "AddressError",
     "ArgumentLoadError",
     "AsyncClient",
+    "AsyncKeptFuture",
     "AsyncTaskFuture",
     "Client",
     "ClientClosedError",
@@ -80,6 +81,7 @@ _MODULES = {
     "AddressError": "commands.addresses",
     "ArgumentLoadError": "errors",
     "AsyncClient": "api.async_client",
+    "AsyncKeptFuture": "api.async_future",
     "AsyncTaskFuture": "api.async_future",
     "Client": "api.client",
     "ClientClosedError": "errors",

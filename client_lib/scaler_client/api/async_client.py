@@ -12,12 +12,13 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar, overload
 
+from ..futures.future import TaskFuture
 from ..futures.notebook import html_table
 from ..nested.slot_await import SlotFreeAwait
 from ..pickling.custom_serializer import Serializer
 from ..pickling.references import ObjectRef
 from . import async_graphs
-from .async_future import AsyncTaskFuture, CompletionQueue
+from .async_future import AsyncKeptFuture, AsyncTaskFuture, CompletionQueue, async_future, fetch_together
 from .client import Client
 from .client_settings import checked_settings
 from .event_loop import LoopEvent, run_in_thread
@@ -31,6 +32,8 @@ from .wait import checked_futures
 
 A = TypeVar("A", bound="AsyncClient")
 T = TypeVar("T")
+
+_FUTURES = (asyncio.Future, AsyncKeptFuture)
 
 
 class AsyncClient:
@@ -155,6 +158,7 @@ class AsyncClient:
         name: str | None = None,
         capabilities: Mapping[str, int] | Iterable[str] | None = None,
         profiling: bool | None = None,
+        keep: bool | None = None,
     ) -> A:
         """Return a view of this client whose tasks have these options.
 
@@ -170,6 +174,9 @@ class AsyncClient:
             name: the name that people see instead of the name of the function.
             capabilities: what a worker must offer: names, or a dict of names and minimum amounts.
             profiling: whether tasks are measured; see `AsyncTaskFuture.profiling_info`.
+            keep: whether results stay on their hosts. `submit` then returns an `AsyncKeptFuture`, `map`, `imap`,
+                `submit_graph` and `get` one for each result. It is done when the result is there; `await` brings the
+                value.
 
         Returns:
             The view.
@@ -188,8 +195,22 @@ class AsyncClient:
             name=name,
             capabilities=capabilities,
             profiling=profiling,
+            keep=keep,
         )
         return view
+
+    def _future(self, task: TaskFuture[T]) -> AsyncTaskFuture[T]:
+        """Return the future of a task in the loop. With `options(keep=True)` it is an `AsyncKeptFuture`."""
+        assert self._completions is not None
+        future: Any = async_future(self._connected._io_thread, task, self._completions)
+        return future  # type: ignore[no-any-return]
+
+    def _values(self, values: list[T]) -> list[T]:
+        """Return results, or for results that stay on their hosts their futures in the loop."""
+        if not self._connected._keeps_results:
+            return values
+        futures: list[Any] = values
+        return [self._future(each) for each in futures]  # type: ignore[misc]
 
     def submit(
         self, fn: Callable[..., T], /, *args: Any, profiling: Any = NOT_GIVEN, **kwargs: Any
@@ -203,7 +224,8 @@ class AsyncClient:
             kwargs: the keyword arguments.
 
         Returns:
-            The future of the task, an `asyncio.Future`. Await it for the result, or cancel it to stop the task.
+            The future of the task, an `asyncio.Future`. Await it for the result, or cancel it to stop the task. With
+            `options(keep=True)`: an `AsyncKeptFuture`.
 
         Raises:
             TypeError: the function or an argument cannot be pickled, or `fn` is not callable.
@@ -211,11 +233,8 @@ class AsyncClient:
             ClientClosedError: the client was disconnected. It is a `RuntimeError`.
         """
         client = self._connected
-        assert self._completions is not None
         keywords, is_profiled = split_profiling_argument(fn, profiling, kwargs)
-        return AsyncTaskFuture(
-            client._io_thread, client._submit_call(fn, args, keywords, is_profiled), self._completions
-        )
+        return self._future(client._submit_call(fn, args, keywords, is_profiled))
 
     async def map(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *others: NoReturn, progress: bool = False
@@ -231,7 +250,7 @@ class AsyncClient:
             progress: whether to show a progress bar; needs tqdm, the extra `scaler-client[progress]`.
 
         Returns:
-            The results, in the order of the arguments.
+            The results, in the order of the arguments. With `options(keep=True)`: an `AsyncKeptFuture` for each result.
 
         Raises:
             TypeError: as for `submit`, or an item is neither a tuple nor a list; the text names the item.
@@ -262,7 +281,7 @@ class AsyncClient:
                     else:
                         results += values
                 run.show()
-                return results
+                return self._values(results)
             except BaseException:
                 run.cancel_rest()
                 raise
@@ -279,7 +298,8 @@ class AsyncClient:
 
         Returns:
             An iterator for `async for`, in the order of the arguments. It raises the exception of a call at the place
-            of its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed.
+            of its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed. With
+            `options(keep=True)`, it yields an `AsyncKeptFuture` for each result, when the result is there.
 
         Raises:
             TypeError: as for `map`; items that are read later raise in the iterator. Or `buffer` is no whole number.
@@ -319,13 +339,14 @@ class AsyncClient:
         if not is_ordered:
             run.feed.ready = deque()
         submit_buffer(run, buffer, 0)
-        return start_async_results(run, result_parts(run, buffer, is_ordered), changed)
+        parts = result_parts(run, buffer, is_ordered)
+        return start_async_results(run, (None if each is None else self._values(each) for each in parts), changed)
 
     async def gather(self, futures: Iterable[asyncio.Future[T]]) -> list[T]:
         """Wait for futures and return their results. If this coroutine is cancelled, all the futures are cancelled.
 
         Args:
-            futures: any asyncio futures.
+            futures: any asyncio futures, and futures of kept results.
 
         Returns:
             The results, in the order of the futures.
@@ -334,14 +355,16 @@ class AsyncClient:
             TypeError: an item is not an asyncio future.
             BaseException: the exception of the first future that fails, as soon as it fails. The other futures go on.
         """
-        gathered: asyncio.Future[list[T]] = asyncio.gather(*checked_futures(futures, asyncio.Future))
+        listed = checked_futures(futures, _FUTURES)
+        fetch_together(listed)
+        gathered: asyncio.Future[list[T]] = asyncio.gather(*listed)
         return await SlotFreeAwait(self._connected._io_thread, gathered)
 
     def as_completed(self, futures: Iterable[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
         """Yield futures in the order in which they are done, for `async for`.
 
         Args:
-            futures: any asyncio futures.
+            futures: any asyncio futures, and futures of kept results.
 
         Returns:
             An asynchronous iterator of the futures.
@@ -349,7 +372,7 @@ class AsyncClient:
         Raises:
             TypeError: an item is not an asyncio future.
         """
-        return self._completed(list(dict.fromkeys(checked_futures(futures, asyncio.Future))))
+        return self._completed(list(dict.fromkeys(checked_futures(futures, _FUTURES))))
 
     async def _completed(self, futures: list[asyncio.Future[T]]) -> AsyncIterator[asyncio.Future[T]]:
         done_futures: deque[asyncio.Future[T]] = deque()
@@ -409,7 +432,7 @@ class AsyncClient:
             keys: the keys whose values are requested.
 
         Returns:
-            One future for each key, in the order of `keys`.
+            One future for each key, in the order of `keys`. With `options(keep=True)`: an `AsyncKeptFuture`.
 
         Raises:
             TypeError: the graph is not a dict, or a node cannot be pickled; the text names the node.
@@ -418,12 +441,10 @@ class AsyncClient:
             ObjectNotFoundError: a node reads an object that is gone.
             RuntimeError: the client is not connected.
         """
-        client = self._connected
-        assert self._completions is not None
         futures: dict[Any, AsyncTaskFuture[Any]] = {}
         return [
-            futures.get(task) or futures.setdefault(task, AsyncTaskFuture(client._io_thread, task, self._completions))
-            for task in submit_graph(client, graph, keys)
+            futures.get(task) or futures.setdefault(task, self._future(task))
+            for task in submit_graph(self._connected, graph, keys)
         ]
 
     async def get(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
@@ -437,7 +458,7 @@ class AsyncClient:
             keys: the keys whose values are requested.
 
         Returns:
-            The values by key.
+            The values by key. With `options(keep=True)`: an `AsyncKeptFuture` by key, at once.
 
         Raises:
             BaseException: the exception of the first node that failed. Nodes that have not begun are then cancelled.
@@ -445,7 +466,8 @@ class AsyncClient:
             ValueError: as for `submit_graph`.
             RuntimeError: the client is not connected.
         """
-        return await async_graphs.get(self._connected, graph, keys)
+        values = await async_graphs.get(self._connected, graph, keys)
+        return dict(zip(values, self._values(list(values.values()))))
 
     async def clear(self) -> None:
         """Cancel all tasks of this client that have not begun, and forget all its objects.

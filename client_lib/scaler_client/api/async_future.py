@@ -1,13 +1,16 @@
-"""`AsyncTaskFuture`: the asyncio future of a task, which completes in the thread of its event loop."""
+"""`AsyncTaskFuture` and `AsyncKeptFuture`: futures of tasks, which complete in the thread of their event loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Generator
+from contextvars import Context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import ClientClosedError
+from ..futures.kept_results import KeptFuture, fetch_values
 from ..futures.profiling import NOT_DONE, ProfilingInfo
 from ..futures.result_references import stand_in
 from ..nested import slot_await, task_host
@@ -68,10 +71,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
         """
         if not super().cancel(msg):
             return False
-        try:
-            self._io_thread.cancel_many(lambda: [self._task.task_id], force=True)
-        except ClientClosedError:
-            pass  # the client was closed, which cancelled all its tasks
+        self._stop_task()
         return True
 
     def profiling_info(self) -> ProfilingInfo:
@@ -106,6 +106,16 @@ class AsyncTaskFuture(asyncio.Future[T]):
     def _repr_html_(self) -> str:
         return self._task._repr_html_()
 
+    def _stop_task(self) -> None:
+        try:
+            self._io_thread.cancel_many(lambda: [self._task.task_id], force=True)
+        except ClientClosedError:
+            pass  # the client was closed, which cancelled all its tasks
+
+    def _value(self) -> T:
+        """Return the result of the task, which has ended without an exception."""
+        return self._task.result()
+
     def _task_ended(self, task: Any) -> None:
         """Called in the client's callback thread, so that large results are not unpickled in the loop's thread."""
         if not task.cancelled():
@@ -124,9 +134,158 @@ class AsyncTaskFuture(asyncio.Future[T]):
             error = RuntimeError("the task raised StopIteration")
             error.__cause__ = self._task.exception()
         if error is None:
-            self.set_result(self._task.result())
+            self.set_result(self._value())
         else:
             self.set_exception(error)
 
 
 STAND_INS[AsyncTaskFuture] = lambda future, io_thread: stand_in(future._task, io_thread)
+
+
+class _Ended(AsyncTaskFuture[Any]):
+    """Completes when a kept result is there, without its value."""
+
+    def _value(self) -> None:
+        return None
+
+
+class _Fetched(AsyncTaskFuture[T]):
+    """Completes when the value of a kept result has come."""
+
+    def _stop_task(self) -> None:
+        """Do nothing: the task has ended, or is run again for other readers too."""
+
+
+@dataclass(frozen=True)
+class _Callback:
+    """Calls a function with the future to which it was added. Two with equal parts are equal."""
+
+    future: AsyncKeptFuture[Any]
+    fn: Callable[[Any], object]
+
+    def __call__(self, _: object) -> None:
+        self.fn(self.future)
+
+
+class AsyncKeptFuture(Generic[T]):
+    """The future of a task whose result stays on its host: `AsyncClient.options(keep=True)` makes it.
+
+    It is done when the result is there. `await` brings the value; tasks that get the future among their arguments read
+    the result where it is. The result is freed when the future and all tasks that read it are gone. If it is lost with
+    its host, its task runs again when the value is needed.
+
+    It is no `asyncio.Future`, because such a future has its value when it is done. `asyncio.gather` and
+    `asyncio.wait_for` await it. `asyncio.wait` waits until it is done, from Python 3.11 on. Cancelling it, or the
+    coroutine that awaits it, stops the task.
+    """
+
+    def __init__(self, io_thread: IoThread, task: KeptFuture[T], completions: CompletionQueue) -> None:
+        self._io_thread = io_thread
+        self._task = task
+        self._completions = completions
+        self._ended = _Ended(io_thread, task, completions)
+        if task.done():
+            self._ended._complete()
+
+    @property
+    def size(self) -> int | None:
+        """The size of the result in bytes; None: there is no result (yet)."""
+        return self._task.size
+
+    @property
+    def location(self) -> str | None:
+        """The name of the host that has the result, or had it last; "scheduler" if the scheduler itself has it, as it
+        has small results; None: there is no result (yet)."""
+        return self._task.location
+
+    def done(self) -> bool:
+        """Return whether the result is there, or the task has failed or was cancelled."""
+        return self._ended.done()
+
+    def cancelled(self) -> bool:
+        """Return whether the task was cancelled."""
+        return self._ended.cancelled()
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Cancel the future, and stop its task. Does not wait until the task is stopped.
+
+        Args:
+            msg: the message of the `asyncio.CancelledError`.
+
+        Returns:
+            False if the future is already done, else True.
+        """
+        return self._ended.cancel(msg)
+
+    def exception(self) -> BaseException | None:
+        """Return the exception of the task; None if the result is there. Does not wait.
+
+        Raises:
+            asyncio.InvalidStateError: the task is not done.
+            asyncio.CancelledError: the task was cancelled.
+        """
+        return self._ended.exception()
+
+    def add_done_callback(self, fn: Callable[[AsyncKeptFuture[T]], object], *, context: Context | None = None) -> None:
+        """Call `fn(future)` in the event loop when the future is done; soon if it is done already.
+
+        Args:
+            fn: the callback. Its argument is this future.
+            context: the context in which it runs; None: the current one.
+        """
+        self._ended.add_done_callback(_Callback(self, fn), context=context)
+
+    def remove_done_callback(self, fn: Callable[[AsyncKeptFuture[T]], object]) -> int:
+        """Remove a callback.
+
+        Args:
+            fn: the callback.
+
+        Returns:
+            How often it was removed.
+        """
+        return self._ended.remove_done_callback(_Callback(self, fn))
+
+    def profiling_info(self) -> ProfilingInfo:
+        """Return what the worker measured. Does not wait: wait until the future is done first.
+
+        Returns:
+            The durations and the peak memory of the last attempt.
+
+        Raises:
+            ValueError: the task is not done, was submitted without profiling, or ended without a worker's answer.
+            asyncio.CancelledError: the task was cancelled.
+        """
+        return self._ended.profiling_info()
+
+    def __await__(self) -> Generator[Any, None, T]:
+        yield from self._ended.__await__()
+        (value,) = fetch_values([self._task])
+        result: T = yield from _Fetched(self._io_thread, value, self._completions).__await__()
+        return result
+
+    def __reduce__(self) -> Any:
+        return reduced(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._task!r}>"
+
+    def _repr_html_(self) -> str:
+        return self._task._repr_html_()
+
+
+STAND_INS[AsyncKeptFuture] = lambda future, io_thread: future._task.reference
+
+
+def async_future(
+    io_thread: IoThread, task: TaskFuture[T], completions: CompletionQueue
+) -> AsyncTaskFuture[T] | AsyncKeptFuture[T]:
+    """Return the future of a task in an event loop."""
+    if isinstance(task, KeptFuture):
+        return AsyncKeptFuture(io_thread, task, completions)
+    return AsyncTaskFuture(io_thread, task, completions)
+
+
+def fetch_together(futures: list[Any]) -> None:
+    """Fetch the values of the kept results among these futures, from all hosts at once."""
+    fetch_values([future._task for future in futures if isinstance(future, AsyncKeptFuture)])

@@ -31,6 +31,8 @@ async def get(client: Client, graph: Mapping[Any, Any], keys: Iterable[Any]) -> 
     plan = await asyncio.wrap_future(run_in_thread(lambda: GraphPlan(client, graph, keys, task)))
     changed = LoopEvent(client._io_thread)
     plan.submit(changed.set)
+    if client._keeps_results:
+        return dict(zip(plan.keys, plan.futures))
     try:
         while plan.is_open:
             await changed.wait()

@@ -108,11 +108,11 @@ def _wait_for_first_failure(futures: list[Future[Any]]) -> None:
                 future.result()
 
 
-def checked_futures(futures: Iterable[Any], kind: type) -> list[Any]:
+def checked_futures(futures: Iterable[Any], kind: type | tuple[type, ...]) -> list[Any]:
     """Return the futures as a list.
 
     Raises:
-        TypeError: `futures` is not iterable, or an item is not of this kind; the text names it.
+        TypeError: `futures` is not iterable, or an item is not of this kind, or these kinds; the text names it.
     """
     if not isinstance(futures, Iterable):
         raise TypeError(f"futures must be an iterable of futures, not {futures!r}")

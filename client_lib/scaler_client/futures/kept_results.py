@@ -37,6 +37,10 @@ class FetchedValue(TaskFuture[T]):
     source: TaskFuture[Any] | None = None
     """The future of the task, until the value is there: without it the result would be freed."""
 
+    def cancel(self, force: bool = False) -> bool:
+        """Do nothing: a task that makes the result again may have other readers."""
+        return False
+
     def resolve(self, task_id: int, outcome: int, answer: Payload) -> None:
         """Finish the future with an answer of the scheduler."""
         super().resolve(task_id, outcome, answer)
