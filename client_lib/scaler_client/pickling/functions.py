@@ -57,6 +57,10 @@ _NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
 """Whether Python prints an exception's notes in tracebacks."""
 
 
+_MOST_NS = 20_000_000
+"""A row counts with at most this run time. Otherwise one call of a second would turn thousands of short calls into rows
+of one call (`make bench ONLY=makespan`). A row that runs longer ends there anyway (`ROW_LIMIT_NS` of the worker)."""
+
 _DECAY = 0.9
 """How much of the weight of earlier rows is left at each row, so that the mean follows changing run times."""
 
@@ -73,7 +77,7 @@ class CallTime:
     def add(self, calls: int, run_ns: int) -> None:
         """Learn from a row."""
         self._calls = self._calls * _DECAY + calls
-        self._ns = self._ns * _DECAY + run_ns
+        self._ns = self._ns * _DECAY + min(run_ns, _MOST_NS)
 
     @property
     def mean_ns(self) -> int:

@@ -19,7 +19,7 @@ from ..pickling.references import Call, InputFailure
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .result_sinks import SingleSink
 
-ROW_NS = 4_000_000
+ROW_NS = 8_000_000
 """The run time that a row aims at."""
 
 MIN_ROW_NS = 500_000

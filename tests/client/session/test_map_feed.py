@@ -116,6 +116,16 @@ def test_the_rows_on_their_way_are_limited() -> None:
     assert len(session.sizes) <= MAX_ROWS and sum(session.sizes) * 10_000 < 2 * AHEAD_NS + MIN_ROWS * ROW_NS
 
 
+def test_one_long_call_does_not_make_rows_of_one_call() -> None:
+    feed = new_feed()
+    for _ in range(20):
+        feed.function.call_time.add(100, 100 * 20_000)
+    feed.function.call_time.add(30, 1_000_000_000)
+    session = Recorder(workers=1)
+    feed.add(session, blocks(10_000, 1000), False)
+    assert session.sizes[0] >= 50
+
+
 def test_calls_that_a_worker_has_not_run_go_out_again() -> None:
     session, feed, made = Recorder(), new_feed(row_calls=10), blocks(20, 20)
     feed.add(session, made, True)

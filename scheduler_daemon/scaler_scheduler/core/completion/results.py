@@ -18,7 +18,7 @@ from scaler_scheduler.core.effects import (
     Resolved,
 )
 from scaler_scheduler.core.events import Results
-from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.functions import MOST_ROW_NS, Function
 from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import (
@@ -68,7 +68,7 @@ class ResultHandler:
         pending: Resolved | None = None  # the client's batch that these bytes go to
         function: Function | None = None
         name = ""  # the user-given name of the tasks of the present run of rows
-        run_ns = 0
+        run_ns = excess_ns = 0
         count = 0
         ended_bytes = 0
         late_before = counts.late_results
@@ -100,17 +100,18 @@ class ResultHandler:
                 history.tracebacks.add(incarnation, task.id, task.attempt, tracebacks[row])
             if task.function is not function or task.options.name != name:
                 if function is not None:
-                    function.count_results(run_ns, count)
+                    function.count_results(run_ns, count, excess_ns)
                     history.record_results(event, worker, function, name, recorded, row, skipped)
                     recorded = row
                 function, name = task.function, task.options.name
-                run_ns = count = 0
+                run_ns = count = excess_ns = 0
             run_ns += durations[row]
             count += 1
             weight = task.options.weight
             if weight > 1:
                 further = _ended_calls(event, row, weight) - 1
                 count += further
+                excess_ns += max(0, durations[row] - MOST_ROW_NS)
                 worker.done_tasks += further
             if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node:
                 if pending is not None:  # before the scheduler adds its own answer to the same batch
@@ -174,7 +175,7 @@ class ResultHandler:
         if pending is not None:
             pending.rows.parts.append(payload[begin:position])
         if function is not None:
-            function.count_results(run_ns, count)
+            function.count_results(run_ns, count, excess_ns)
             history.record_results(event, worker, function, name, recorded, len(ids), skipped)
         counts.payload_bytes -= ended_bytes
         worker.done_tasks += len(ids) - (counts.late_results - late_before)

@@ -20,6 +20,10 @@ LARGE_BYTES = 256 * 1024
 KEPT_TASK_NAMES = 4
 """The number of user-given task names that a function remembers."""
 
+MOST_ROW_NS = 20_000_000
+"""A row of several calls counts with at most this run time in the mean. One call of a second says nothing about the
+rows behind it. The client bounds its mean in the same way (`CallTime` of scaler_client)."""
+
 _SAMPLE_LIMIT = 64
 """The weight limit of the mean. Run times may drift, and one unusual task must not distort the mean for long."""
 
@@ -78,11 +82,11 @@ class Function:
             others = [given for given in self.task_names if given != name]
             self.task_names = (name, *others[: KEPT_TASK_NAMES - 1])
 
-    def count_results(self, total_ns: int, count: int) -> None:
-        """Count results and learn from their total run time."""
+    def count_results(self, total_ns: int, count: int, excess_ns: int = 0) -> None:
+        """Count results and learn from their total run time, without the excess of rows over MOST_ROW_NS."""
         self.done_tasks += count
         self.run_ns += total_ns
-        self.observe(total_ns, count)
+        self.observe(total_ns - excess_ns, count)
 
     def observe(self, total_ns: int, count: int) -> None:
         """Learn from `count` tasks that took `total_ns` together."""

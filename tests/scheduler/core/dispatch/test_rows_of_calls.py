@@ -31,6 +31,7 @@ from scaler_scheduler.core.completion.cancellation import GRACE_SECONDS
 from scaler_scheduler.core.dispatch.prefetch import TARGET_NS
 from scaler_scheduler.core.effects import FLAG_CALLS
 from scaler_scheduler.core.scheduler import LONG_TASK_NS
+from scaler_scheduler.core.state.functions import MOST_ROW_NS
 
 
 def answer(
@@ -111,6 +112,16 @@ def test_a_row_may_end_with_fewer_calls(core, calls, ended):
     assert (open_calls(core), ended_calls(core), done(core)) == ((0, 0), {VALUE: ended + 1}, (ended + 1, ended + 1))
     function = list(core.scheduler.tables.functions)[1]
     assert (function.done_tasks, function.mean_ns > 1000) == (ended + 1, True)
+
+
+def test_a_long_call_in_a_row_counts_little_in_the_mean(core):
+    """Its row counts with MOST_ROW_NS in the mean of the run times, and fully in their sum."""
+    taught(core)
+    core.submit(C, [1], 2, calls=10)
+    answer(core, core.take_dispatched(W), [10], 1_000_000_000)
+    assert core.take() == [resolved(1)]
+    function = list(core.scheduler.tables.functions)[1]
+    assert function.mean_ns <= MOST_ROW_NS // 10 and function.run_ns >= 1_000_000_000
 
 
 def test_calls_of_a_plain_row_are_ignored(core):
