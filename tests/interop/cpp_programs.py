@@ -78,6 +78,13 @@ class CppClient:
             if line.startswith(start):
                 return line
 
+    def expect_all(self, *starts: str) -> None:
+        """Wait until there is a line with each of these beginnings, in any order."""
+        missing = set(starts)
+        while missing:
+            line = self.expect("")
+            missing = {start for start in missing if not line.startswith(start)}
+
     def end(self) -> None:
         """Close its input, and record its lines until it has ended."""
         assert self._process.stdin is not None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
-from tests.integration.commands import SchedulerCommand, cluster, scheduler
-from tests.integration.restarts import Restarts
+from tests.integration.commands import SchedulerCommand, cluster, monitor, scheduler
+from tests.integration.restarts import Restarts, restarts
 from tests.interop.cpp_programs import SECONDS, CppClient, build, cpp_client, cpp_worker
 from tests.interop.restart_story import begun, check_restart, until
 from tests.waiting import wait_until
@@ -145,6 +145,92 @@ def test_cpp_client_with_python_worker(tmp_path: Path, monkeypatch: pytest.Monke
     assert cpp.resolved[2] == ("value", "30")
     assert cpp.resolved[3][0] == "exception" and cpp.resolved[4] == ("value", "abc")
     assert cpp.resolved[5][0] == "exception"  # it takes one argument
+
+
+# --------------------------------------------------------------------------------------- results that other tasks read
+
+
+def test_cpp_tasks_read_results_of_earlier_tasks(client: CppClient, tmp_path: Path) -> None:
+    """Of an open task, of one that has ended, of one that fails, and of several at once."""
+    gate = tmp_path / "gate"
+    client.say("submit json add [1, 2]", until(gate, tmp_path / "runs"), "read 1 json same []")
+    client.say(
+        "read 0,0 json add []", "read 3 json add [0.5]", 'submit json fail ["no such curve"]', "read 5 json same []"
+    )
+    client.expect("started 1")
+    gate.touch()
+    client.expect("resolved 6")
+    client.say("read 0,3,1 json same [true]", "read 5 json same []", "read 99 json same []")
+    client.end()
+    (pid,) = begun(tmp_path / "runs")
+    assert client.resolved[2] == ("value", f"[{pid}]")
+    assert client.resolved[3] == ("value", "6") and client.resolved[4] == ("value", "6.5")
+    assert client.resolved[5] == client.resolved[6] == ("exception", "no such curve")
+    assert client.resolved[7] == ("value", f"[true,3,6,{pid}]")
+    assert client.resolved[8][0] == client.resolved[9][0] == "inputLost"
+
+
+def test_a_chain_and_a_large_result_read_by_many(client: CppClient) -> None:
+    """An input of many rows comes in an `object`, one of few rows inside their payloads."""
+    long = "x" * 200_000
+    client.say("submit json add [0, 1]", *[f"read {i} json add [1]" for i in range(300)])
+    client.say(f"submit raw reverse {long}y", *["read 301 raw reverse z"] * 40)
+    client.end()
+    assert [client.resolved[i] for i in range(301)] == [("value", str(i + 1)) for i in range(301)]
+    assert {client.resolved[302 + i] for i in range(40)} == {("value", f"{long}yz")}
+
+
+def test_cpp_client_keeps_results(daemon: SchedulerCommand, client: CppClient) -> None:
+    long = "x" * 200_000
+    client.say(f"keep raw reverse {long}y", "read 0 raw reverse z", "keep json add [1, 2]")
+    client.say("fetch 0", "fetch 2", "fetch 99")
+    client.expect_all("resolved 0", "resolved 1", "resolved 2", "fetched 0", "fetched 2", "lost 99")
+    with monitor(daemon.monitor_address) as watch:
+        wait_until(lambda: watch.next().objects == 2, SECONDS, "the two results are objects")
+        client.say("forget 0", "forget 2")
+        wait_until(lambda: watch.next().objects == 0, SECONDS, "they are freed")
+    client.say("fetch 0")
+    client.end()
+    assert client.resolved[0] == ("kept", str(len(long) + 1)) and client.resolved[2] == ("kept", "1")
+    assert client.resolved[1] == ("value", f"{long}yz")
+    assert {"lost 99", f"fetched 0 y{long}", "fetched 2 3"} <= set(client.seen)
+    assert client.seen[-1] == "lost 0"
+
+
+def test_results_that_the_scheduler_has_lost_are_made_again(tmp_path: Path) -> None:
+    """The client sends the results that it has, and submits the tasks of kept ones again."""
+    with (
+        restarts(tmp_path) as daemon,
+        cpp_worker(tmp_path, daemon.now.address),
+        cpp_client(daemon.now.address) as client,
+    ):
+        client.say("submit json add [1, 2]", "read 0 json add [4]", "keep json add [20, 30]", "keep json same [1]")
+        client.expect_all("resolved 0 value 3", "resolved 1 value 7", "resolved 2 kept 2", "resolved 3 kept 3")
+        Restarts.kill(daemon)
+        daemon.start(daemon.now.address)
+        client.expect("welcome")
+        client.say("read 0,2 json same []", "fetch 3", "fetch 2")
+        client.end()
+    assert {"fetched 3 [1]", "fetched 2 50"} <= set(client.seen)
+    assert client.resolved[4] == ("value", "[3,50]")
+
+
+def test_a_python_worker_runs_functions_by_name_that_read_results(tmp_path: Path) -> None:
+    """Its large results stay with the scheduler, as they are no objects of Python. Other hosts get them as well."""
+    offered = ("--offer", "operator:add,operator:mul,zeros=builtins:bytes,len=builtins:len")
+    with (
+        scheduler(tmp_path) as daemon,
+        cluster(tmp_path, daemon.address, 1, *offered),
+        cpp_worker(tmp_path, daemon.address),
+        cpp_client(daemon.address) as client,
+    ):
+        client.say("submit json mul [20, 2]", "read 0 json mul [3]", "read 1,0 json add []")
+        client.say(f"keep raw zeros {'x' * 400_000}", "read 3 raw len y", "read 3 raw reverse y", "fetch 3")
+        assert client.expect("fetched 3") == f"fetched 3 {'x' * 400_000}"
+        client.end()
+    assert client.resolved[1] == ("value", "120") and client.resolved[2] == ("value", "160")
+    assert client.resolved[4][0] == "resultFailed", "a number is no result of the codec raw"
+    assert client.resolved[5] == ("value", "x" * 400_000 + "y"), "the payload comes first, then the input"
 
 
 # --------------------------------------------------------------------------------------------------- cancel, time limit

@@ -55,6 +55,7 @@ void Worker::describe(Hello::Builder hello) {
 void Worker::joined(Welcome::Reader) {
     queue_.clear();
     kinds_.clear();
+    objects_.clear();
 }
 
 void Worker::forgotten() { queue_.clear(); }
@@ -76,7 +77,19 @@ void Worker::handleMessage(Message::Reader message, const std::vector<Frame>& fr
         case Message::STOP:
             if (running_ && names(message.getStop()).count(running_->name)) stop_ = true;
             break;
-        default:  // objects do not concern functions by name; unknown messages are ignored
+        case Message::OBJECT: {
+            auto content = std::make_shared<std::string>();
+            for (const Frame& frame : frames) *content += frame;
+            objects_[{message.getObject().getClient(), message.getObject().getId()}] = std::move(content);
+            break;
+        }
+        case Message::FORGET_OBJECTS: {
+            auto forgotten = message.getForgetObjects();
+            auto ids = forgotten.getIds();
+            for (uint32_t row = 0; row < ids.size(); ++row) objects_.erase({at(forgotten.getClients(), row), ids[row]});
+            break;
+        }
+        default:  // unknown messages are ignored
             break;
     }
 }
@@ -84,12 +97,37 @@ void Worker::handleMessage(Message::Reader message, const std::vector<Frame>& fr
 void Worker::queue(Dispatch::Reader batch, const std::vector<Frame>& frames) {
     auto ids = batch.getIds();
     auto arguments = payloads(ids.size(), batch.getSizes(), batch.getLarge(), batch.getPayload(), frames);
+    uint32_t begin = 0;
     for (uint32_t row = 0; row < ids.size(); ++row) {
         Name name{at(batch.getClients(), row), ids[row], uint32_t(at(batch.getAttempts(), row))};
         auto kind = kinds_.find(at(batch.getFunctions(), row));
+        uint32_t end = begin + at(batch.getInputCounts(), row);
+        if (end > batch.getInputs().size()) throw std::runtime_error("`inputCounts` reach beyond `inputs`");
+        auto inputs = takeInputs(batch, name.client, begin, end, arguments[row]);
         queue_.push_back({name, kind == kinds_.end() ? "" : kind->second, std::move(arguments[row]),
-                          uint8_t(at(batch.getFlags(), row)), at(batch.getInputCounts(), row) > 0});
+                          uint8_t(at(batch.getFlags(), row)), std::move(inputs)});
+        begin = end;
     }
+}
+
+// Returns the inputs from `begin` to `end`: objects that the scheduler has sent before, or bytes at the end of the row's
+// payload, which are cut off. Files of a host (`inputSources` 1 and 2) are for workers that have an agent.
+std::vector<Input> Worker::takeInputs(Dispatch::Reader batch, uint64_t client, uint32_t begin, uint32_t end,
+                                      std::string& payload) const {
+    std::vector<Input> inputs(end - begin);
+    size_t position = payload.size();
+    for (uint32_t i = end; i-- > begin;) {
+        if (uint64_t size = at(batch.getInlineSizes(), i)) {
+            if (size - 1 > position) throw std::runtime_error("`inlineSizes` are longer than the payload");
+            position -= size - 1;
+            inputs[i - begin] = std::make_shared<std::string>(payload, position, size - 1);
+        } else if (auto known = objects_.find({client, batch.getInputs()[i]});
+                   known != objects_.end() && at(batch.getInputSources(), i) == 0) {
+            inputs[i - begin] = known->second;
+        }
+    }
+    payload.resize(position);
+    return inputs;
 }
 
 void Worker::returnTasks(Tasks::Reader wanted) {
@@ -221,11 +259,12 @@ Worker::Answer Worker::execute(const Task& task) {
     if (offer == offers_.end()) {
         answer.outcome = Outcome::FUNCTION_FAILED;
         answer.payload = "this worker does not offer " + (task.kind.empty() ? "that" : task.kind);
-    } else if (task.readsObjects) {
-        answer.payload = "functions by name read no objects";
+    } else if (std::count(task.inputs.begin(), task.inputs.end(), nullptr)) {
+        answer.outcome = Outcome::INPUT_LOST;
+        answer.payload = "an object that the task reads is not here";
     } else {
         try {
-            answer.payload = offer->second(task.arguments, stop_);
+            answer.payload = offer->second(task.arguments, task.inputs, stop_);
             answer.outcome = Outcome::VALUE;
         } catch (const Stopped&) {
             answer.payload = "stopped";

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -20,8 +21,12 @@ struct Stopped {};
 
 using Stop = std::atomic<bool>;
 
-// Turns the bytes of the arguments into the bytes of the result. Its exceptions become the task's error.
-using Call = std::function<std::string(const std::string& arguments, const Stop& stop)>;
+// The bytes of one object that a task reads; null: it is not here.
+using Input = std::shared_ptr<const std::string>;
+
+// Turns the bytes of the arguments and of the inputs into the bytes of the result. Its exceptions become the task's
+// error. No input is null.
+using Call = std::function<std::string(const std::string& arguments, const std::vector<Input>& inputs, const Stop& stop)>;
 
 class Worker : public Peer {
 public:
@@ -51,7 +56,7 @@ private:
         std::string kind;
         std::string arguments;
         uint8_t flags;
-        bool readsObjects;
+        std::vector<Input> inputs;
     };
 
     struct Answer {
@@ -65,6 +70,8 @@ private:
     static std::set<Name> names(Tasks::Reader tasks);
     static void write(Tasks::Builder tasks, const std::vector<Name>& names);
     void queue(Dispatch::Reader batch, const std::vector<Frame>& frames);
+    std::vector<Input> takeInputs(Dispatch::Reader batch, uint64_t client, uint32_t begin, uint32_t end,
+                                  std::string& payload) const;
     void returnTasks(Tasks::Reader wanted);
     void reportStarted();
     void answer();
@@ -73,6 +80,7 @@ private:
 
     std::map<std::string, Call> offers_;
     std::map<uint32_t, std::string> kinds_;  // kinds of functions, by the scheduler's numbers
+    std::map<std::pair<uint64_t, uint64_t>, Input> objects_;  // by client and id
     std::deque<Task> queue_;
     std::optional<Task> running_;
     Time startTime_;

@@ -16,14 +16,22 @@ namespace {
 using Json = capnp::JsonValue;
 using JsonCall = void (*)(capnp::List<Json>::Reader arguments, Json::Builder result, const Stop& stop);
 
-// Arguments are one array; the result may be any value.
+void decode(const std::string& text, Json::Builder into) {
+    capnp::JsonCodec().decodeRaw(kj::arrayPtr(text.data(), text.size()), into);
+}
+
+// Arguments are one array, and behind it the inputs; the result may be any value.
 Call json(JsonCall call) {
-    return [call](const std::string& text, const Stop& stop) {
+    return [call](const std::string& text, const std::vector<Input>& inputs, const Stop& stop) {
         capnp::JsonCodec codec;
-        capnp::MallocMessageBuilder arguments, result;
-        codec.decodeRaw(kj::arrayPtr(text.data(), text.size()), arguments.initRoot<Json>());
-        if (!arguments.getRoot<Json>().isArray()) throw std::runtime_error("the arguments are not an array");
-        call(arguments.getRoot<Json>().asReader().getArray(), result.initRoot<Json>(), stop);
+        capnp::MallocMessageBuilder given, arguments, result;
+        decode(text, given.initRoot<Json>());
+        if (!given.getRoot<Json>().isArray()) throw std::runtime_error("the arguments are not an array");
+        auto first = given.getRoot<Json>().asReader().getArray();
+        auto all = arguments.initRoot<Json>().initArray(first.size() + inputs.size());
+        for (uint32_t i = 0; i < first.size(); ++i) all.setWithCaveats(i, first[i]);
+        for (uint32_t i = 0; i < inputs.size(); ++i) decode(*inputs[i], all[first.size() + i]);
+        call(all.asReader(), result.initRoot<Json>(), stop);
         return std::string(codec.encodeRaw(result.getRoot<Json>()).cStr());
     };
 }
@@ -67,7 +75,12 @@ void until(capnp::List<Json>::Reader arguments, Json::Builder result, const Stop
     result.setNumber(getpid());
 }
 
-std::string reverse(const std::string& bytes, const Stop&) { return {bytes.rbegin(), bytes.rend()}; }
+// The argument is the payload, and behind it the inputs.
+std::string reverse(const std::string& payload, const std::vector<Input>& inputs, const Stop&) {
+    std::string bytes = payload;
+    for (const Input& input : inputs) bytes += *input;
+    return {bytes.rbegin(), bytes.rend()};
+}
 
 }  // namespace
 

@@ -349,3 +349,21 @@ def test_an_object_that_can_not_be_loaded_fails_the_task(store: Store) -> None:
 def test_a_reference_outside_of_a_task_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="only among the arguments of a task"):
         input_lookup.load_input(0)
+
+
+def test_the_bytes_of_inputs(store: Store) -> None:
+    """Functions by name read them. Objects that were sent, a file, and bytes inside the row."""
+    store.table.put((CLIENT, 1), [b"ab", b"cd"])
+    write_object(str(store.directory), (CLIENT, 2), [b"ef"])
+    store.table.expect_file((CLIENT, 2))
+    assert store.cache.inputs(CLIENT, (1, 2, b"gh")).contents() == [b"abcd", b"ef", b"gh"]
+    assert store.cache.inputs(CLIENT, (1,)).contents() == [b"abcd"], "as often as wanted"
+    with pytest.raises(InputLostError, match="object 3"):
+        store.inputs(3).contents()
+
+
+def test_the_bytes_of_an_input_that_a_python_function_has_read_are_gone(store: Store) -> None:
+    store.send(1, "value")
+    assert store.inputs(1)(0) == "value"
+    with pytest.raises(TypeError, match="object 1 was read by a Python function"):
+        store.inputs(1).contents()

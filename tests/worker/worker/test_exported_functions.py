@@ -12,6 +12,7 @@ import pytest
 from scaler_client.nested import task_host
 from scaler_client.protocol.messages import Function, Outcome
 from scaler_worker.fork_server.preload import PreloadError, error_summary
+from scaler_worker.objects.cache import InputLostError
 from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.exported_functions import ExportedFunctions, exported_kinds
 
@@ -32,6 +33,7 @@ def exported(monkeypatch: pytest.MonkeyPatch, failed: list[str]) -> Iterator[Exp
     module.__dict__.update(
         price=lambda currency, number: {"currency": currency, "sum": 2.5 * number},
         reverse=lambda data: data[::-1],
+        collect=lambda *values: list(values),
         fail=fail,
         leave=lambda: sys.exit(3),
         nan=lambda: float("nan"),
@@ -97,12 +99,36 @@ def test_an_executor_runs_them_without_unpickling(exported: ExportedFunctions) -
     assert Executor(functions).run(1, b"[]")[0] == Outcome.FUNCTION_FAILED
 
 
-def test_exported_functions_read_no_objects() -> None:
-    exported = ExportedFunctions({"length": "builtins:len"}, reads_objects=lambda: True)
+@pytest.mark.parametrize(
+    ("kind", "payload", "inputs", "result"),
+    [
+        ("named json list", b"[1]", [b'"a"', b"[2, 3]"], b'[1,"a",[2,3]]'),
+        ("named json list", memoryview(b"[]"), [b"null"], b"[null]"),
+        ("named raw bytes", memoryview(b"ab"), [b"cd", b""], b"abcd"),
+    ],
+)
+@pytest.mark.usefixtures("exported")
+def test_inputs_are_further_arguments(kind: str, payload: bytes, inputs: list[bytes], result: bytes) -> None:
+    exported = ExportedFunctions({"list": "pricing:collect", "bytes": "builtins:bytes"}, lambda: inputs)
     exported.load()
-    outcome, text = exported.find("named json length")(b'["abc"]')
-    assert outcome == Outcome.EXCEPTION
-    assert bytes(text).startswith(b"TypeError: length is called by name: such functions read no objects")
+    assert exported.find(kind)(payload) == (Outcome.VALUE, result)
+
+
+def test_an_input_that_is_lost(failed: list[str]) -> None:
+    def lose() -> list[bytes]:
+        raise InputLostError("object 7, which the task reads, is lost: a test")
+
+    exported = ExportedFunctions({"bytes": "builtins:bytes"}, lose, lambda line, _traceback: failed.append(line))
+    exported.load()
+    text = b"bytes: object 7, which the task reads, is lost: a test"
+    assert exported.find("named raw bytes")(b"") == (Outcome.INPUT_LOST, text)
+    assert len(failed) == 1 and "object 7" in failed[0]
+
+
+def test_an_input_that_the_codec_can_not_decode(failed: list[str]) -> None:
+    exported = ExportedFunctions({"len": "builtins:len"}, lambda: [b"\x80"])
+    exported.load()
+    assert exported.find("named json len")(b"[]")[0] == Outcome.EXCEPTION
 
 
 @pytest.mark.parametrize(

@@ -105,11 +105,9 @@ class Inputs:
             InputLostError: the object is lost.
             Exception: the unpickling failed.
         """
-        known = self._found[position]
-        if type(known) is not KnownObject:
-            if known is None:
-                raise self._lost(position, "the scheduler has not sent it to this worker")
-            return pickle.loads(known)  # type: ignore[arg-type]  # the bytes of the input
+        known = self._existing(position)
+        if not isinstance(known, KnownObject):
+            return pickle.loads(known)
         value = known.value
         if value is ABSENT:
             frames = known.frames or self._await_file(known, position)
@@ -120,6 +118,30 @@ class Inputs:
                 known.is_mapped = True
             known.keep(value)
         return value
+
+    def contents(self) -> list[bytes]:
+        """Return the bytes of all inputs: the frames of each, one after the other.
+
+        Raises:
+            InputLostError: an object is lost.
+            TypeError: a Python function has read an object, so that its bytes are gone.
+        """
+        return [self._content(position) for position in range(len(self._found))]
+
+    def _content(self, position: int) -> bytes:
+        known = self._existing(position)
+        if not isinstance(known, KnownObject):
+            return bytes(known)
+        frames, is_made = known.frames, known.value is not ABSENT
+        if frames is None and is_made:
+            raise TypeError(f"object {self._inputs[position]!r} was read by a Python function: its bytes are gone")
+        return b"".join(frames or self._await_file(known, position))
+
+    def _existing(self, position: int) -> KnownObject | Payload:
+        known = self._found[position]
+        if known is None:
+            raise self._lost(position, "the scheduler has not sent it to this worker")
+        return known
 
     def _await_file(self, known: KnownObject, position: int) -> Sequence[Payload]:
         directory = self._storage.directory

@@ -5,7 +5,7 @@ Each function is exported for every codec: the caller chooses the codec of argum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -14,6 +14,7 @@ from scaler_client.nested import task_host
 from scaler_client.pickling.named_function import CODECS, NAMED_KIND_PREFIX, kind_of
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.fork_server.preload import PreloadError, find
+from scaler_worker.objects.cache import InputLostError
 from scaler_worker.worker.error_text import bounded_traceback, describe_error, error_line, traceback_text
 from scaler_worker.worker.forked_child import end_process
 
@@ -32,18 +33,18 @@ class ExportedFunctions:
 
     Args:
         places: `module:function` of each function, by the name under which it is exported.
-        reads_objects: returns whether the running task reads objects.
+        inputs: returns the bytes of each object that the running task reads.
         report_failure: called with one line that says why the task has failed, and with its traceback.
     """
 
     def __init__(
         self,
         places: Mapping[str, str],
-        reads_objects: Callable[[], bool] = lambda: False,
+        inputs: Callable[[], Sequence[bytes]] = lambda: (),
         report_failure: Callable[[str, str], None] = lambda line, traceback: None,
     ) -> None:
         self._places = places
-        self._reads_objects = reads_objects
+        self._inputs = inputs
         self._report_failure = report_failure
         self._functions: dict[str, Callable[..., Any]] = {}
 
@@ -72,9 +73,10 @@ class ExportedFunctions:
 
     def _run(self, name: str, codec: str, function: Callable[..., Any], payload: Payload) -> tuple[int, Payload]:
         try:
-            if self._reads_objects():
-                raise TypeError(f"{name} is called by name: such functions read no objects")
-            value = function(*_arguments(codec, payload))
+            value = function(*_arguments(codec, payload, self._inputs()))
+        except InputLostError as error:
+            self._report_failure(error_line(error), "")
+            return Outcome.INPUT_LOST.value, f"{name}: {error}".encode(errors="replace")
         except BaseException as error:
             if task_host.is_forked_by_task:
                 end_process(name, error)
@@ -90,16 +92,17 @@ class ExportedFunctions:
             return Outcome.RESULT_FAILED.value, text.encode(errors="replace")
 
 
-def _arguments(codec: str, payload: Payload) -> Iterable[Any]:
-    """Decode the arguments.
+def _arguments(codec: str, payload: Payload, inputs: Sequence[bytes]) -> Iterable[Any]:
+    """Decode the arguments, and behind them the inputs.
 
     Raises:
         TypeError: they are not an array.
         Exception: the codec can't decode the bytes.
     """
-    value = CODECS[codec].loads(bytes(payload))
     if codec == "raw":
-        return (value,)
+        return (b"".join([payload, *inputs]),)
+    loads = CODECS[codec].loads
+    value = loads(bytes(payload))
     if not isinstance(value, list):
         raise TypeError(f"the arguments must be an array, not {type(value).__name__}")
-    return value
+    return [*value, *map(loads, inputs)]

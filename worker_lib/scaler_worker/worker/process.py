@@ -20,6 +20,7 @@ from scaler_client.commands import module_folders
 from scaler_client.commands.logs import set_up as set_up_logging
 from scaler_client.nested import task_host
 from scaler_client.pickling import serializer
+from scaler_client.pickling.input_lookup import current_inputs
 from scaler_client.pickling.load_failures import this_process
 from scaler_client.protocol import messages
 from scaler_client.protocol.utf8_text import escaped
@@ -29,7 +30,7 @@ from scaler_worker.fork_server.preload import PreloadError, error_summary, prelo
 from scaler_worker.fork_server.process_events import DAMAGED_STATUS, PRELOAD_FAILED_STATUS
 from scaler_worker.fork_server.state_page import READY, private_slot
 from scaler_worker.fork_server.worker_settings import WorkerSettings, worker_settings_from
-from scaler_worker.objects.cache import ObjectCache
+from scaler_worker.objects.cache import Inputs, ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
 from scaler_worker.output.log import OutputLog
 from scaler_worker.output.streams import Capture
@@ -66,9 +67,7 @@ class Worker:
         task = RunningTask(page, threads)
         self.watcher = LongTaskWatcher(self.session, connection, self.interruption, task)
         self.slot = TaskSlot(self.session, connection, wakeup, threads, token, self.interruption, task, self.watcher)
-        self.exported = ExportedFunctions(
-            settings.offers, lambda: reads_objects(self.session.running), self.session.report_failure
-        )
+        self.exported = ExportedFunctions(settings.offers, self._inputs_of_running, self.session.report_failure)
         where = f"on worker {settings.name}, host {escaped(socket.gethostname())}"
         self.executor = Executor(
             self.session.functions,
@@ -105,6 +104,11 @@ class Worker:
         if self.interruption.is_process_damaged:
             self._end_process()
         self._close()
+
+    def _inputs_of_running(self) -> list[bytes]:
+        """The bytes of the inputs of the running task."""
+        inputs = current_inputs.values
+        return inputs.contents() if isinstance(inputs, Inputs) and reads_objects(self.session.running) else []
 
     def stop(self) -> None:
         """End the worker after the running task. A signal handler calls this in the main thread."""
