@@ -5,81 +5,55 @@ The scheduler must have no other peers. The run uses its own kinds of functions,
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
-from tests.conformance.findings import Findings, WrongError, must
-from tests.conformance.keys import keys_for
+from tests.conformance.exchange import CANCELLED, EXCEPTION, RETRYABLE, TIMED_OUT, VALUE, Exchange
+from tests.conformance.findings import WrongError, must
 from tests.conformance.messages import Name
 from tests.conformance.of_keys import check_keys
+from tests.conformance.of_results import ResultChecks
 from tests.conformance.peer import Peer
 from tests.schema_messages import SCHEMA, message_of
 from tests.wire.vectors import ALL, is_for_scheduler
 
-VALUE, EXCEPTION, RETRYABLE, WORKER_DIED, CANCELLED, TIMED_OUT, KEPT, INPUT_LOST = 0, 1, 4, 5, 6, 7, 8, 9
 REPORT_START, CALLS = 2, 16
 
 
-class SchedulerConversation:
-    """Checks a scheduler.
-
-    Args:
-        keys: a folder with the keys of all roles; empty: the scheduler has no keys.
-    """
-
-    def __init__(self, address: str, findings: Findings, keys: str = "") -> None:
-        self._address = address
-        self._keys = keys
-        self._findings = findings
-        self._kind = f"named raw conformance {random.randrange(1 << 60):x}"
+class SchedulerConversation(Exchange):
+    """Checks a scheduler."""
 
     def run(self) -> None:
-        if self._keys:
-            check_keys(self._address, self._keys, self._findings)
+        if self.keys:
+            check_keys(self.address, self.keys, self.findings)
         self._joining()
         self._bad_input()
         for talk in (
             self._tasks, self._kinds, self._cancels, self._time_limit, self._retries, self._lost_worker,
-            self._rows_of_calls, self._graph, self._again,
+            self._rows_of_calls, self._again,
         ):  # fmt: skip
-            with self._pair() as (client, worker):
+            with self.pair() as (client, worker):
                 talk(client, worker)
-
-    def _peer(self, role: str, **hello: Any) -> Peer:
-        return Peer(self._address, role, keys_for(self._keys, role, hello.get("worker", 0)), **hello)
-
-    @contextmanager
-    def _pair(self) -> Iterator[tuple[Peer, Peer]]:
-        """Join a client that has sent function 7, and a worker that can run it."""
-        with self._peer("client") as client, self._peer("worker", kinds=[self._kind]) as worker:
-            client.join()
-            worker.join()
-            client.say("function", b"", number=7, name="f", kind=self._kind)
-            yield client, worker
+        ResultChecks(self).run()
 
     # ------------------------------------------------------------------------------------------------- who is accepted
 
     def _joining(self) -> None:
-        check = self._findings.check
-        with check("Join", "a peer without a hello gets helloWanted"), self._peer("client") as client:
+        check = self.findings.check
+        with check("Join", "a peer without a hello gets helloWanted"), self.peer("client") as client:
             client.say("heartbeat", sequence=1)
             client.expect("helloWanted")
         with (
             check("Versioning", "another version is refused, both are named"),
-            self._peer("client") as client,
+            self.peer("client") as client,
         ):
             client.hello(protocolVersion=SCHEMA.protocolVersion + 1)
             refused = client.expect("refused").fields
             must(refused["reason"] == "protocolVersion", f"reason is {refused['reason']}")
             must(refused["protocolVersion"] == SCHEMA.protocolVersion and refused["text"], f"it says {refused}")
         for incarnation in (0, 1 << 63):
-            with check("Messages", f"incarnation {incarnation} is refused"), self._peer("client") as client:
+            with check("Messages", f"incarnation {incarnation} is refused"), self.peer("client") as client:
                 client.hello(incarnation=incarnation)
                 must(client.expect("refused").fields["reason"] == "malformedHello", "the reason is wrong")
         for role in ("client", "worker", "agent"):
-            with check("Join", f"a {role} gets a welcome, and echoes of its heartbeats"), self._peer(role) as peer:
+            with check("Join", f"a {role} gets a welcome, and echoes of its heartbeats"), self.peer(role) as peer:
                 welcome = peer.join().fields
                 must(welcome["protocolVersion"] == SCHEMA.protocolVersion, f"version {welcome['protocolVersion']}")
                 must(1 <= welcome["incarnation"] < 1 << 63, f"its incarnation is {welcome['incarnation']}")
@@ -109,15 +83,15 @@ class SchedulerConversation:
             "a function without a kind": [message_of("function", number=9, name="f"), b""],
             "force that is neither 0 nor 1": [message_of("cancel", ids=[1], force=[2])],
         }
-        with self._peer("client") as client:
+        with self.peer("client") as client:
             client.join()
             for what, frames in bad.items():
-                with self._findings.check("What a bad peer gets", f"{what}: an error and nothing else"):
+                with self.findings.check("What a bad peer gets", f"{what}: an error and nothing else"):
                     client.send(*frames)
                     must(client.expect("error").fields["text"], "its text is empty")
                     client.say("heartbeat", sequence=1)
                     client.expect("heartbeatEcho")
-            with self._findings.check("What a bad peer gets", "golden messages of a client: it keeps running"):
+            with self.findings.check("What a bad peer gets", "golden messages of a client: it keeps running"):
                 for vector in ALL:
                     if is_for_scheduler(vector) and vector.message not in ("hello", "goodbye", "shutdown"):
                         client.send(*vector.frames)
@@ -126,54 +100,21 @@ class SchedulerConversation:
 
     # ------------------------------------------------------------------------------------------------------------ tasks
 
-    def _submit(self, client: Peer, ids: list[int], payload: bytes = b"", **fields: Any) -> None:
-        sizes = [len(payload)]
-        client.say("submit", ids=ids, functions=[7], sizes=sizes, payload=payload * len(ids), **fields)
-
-    def _dispatched(self, worker: Peer, *ids: int) -> dict[int, Name]:
-        """Return the names of these tasks, dispatched in any number of messages. No other task may be dispatched."""
-        names: dict[int, Name] = {}
-        while len(names) < len(ids):
-            dispatch = worker.expect("dispatch")
-            for name in dispatch.names():
-                must(name[1] in ids and name[1] not in names, f"{name} is dispatched")
-                names[name[1]] = name
-        return names
-
-    def _finish(self, worker: Peer, *names: Name, outcome: int = VALUE, payload: bytes = b"") -> None:
-        clients, ids, attempts = (list(column) for column in zip(*names))
-        fields = {"outcomes": [outcome], "durations": [1000], "sizes": [len(payload)], "payload": payload * len(ids)}
-        worker.say("results", clients=clients, ids=ids, attempts=attempts, **fields)
-
-    def _resolved(self, client: Peer, *ids: int) -> dict[int, tuple[int, bytes]]:
-        """Return outcome and payload of these tasks, each resolved once."""
-        answers: dict[int, tuple[int, bytes]] = {}
-        while len(answers) < len(ids):
-            resolved = client.expect("resolved")
-            rows = zip(resolved.fields["ids"], resolved.column("outcomes"), resolved.payloads())
-            for task_id, outcome, payload in rows:
-                must(task_id in ids and task_id not in answers, f"task {task_id} is resolved")
-                answers[task_id] = outcome, payload
-        return answers
-
-    def _start(self, worker: Peer, name: Name) -> None:
-        worker.say("started", clients=[name[0]], ids=[name[1]], attempts=[name[2]])
-
     def _tasks(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("Submit to result", "function, dispatch, started, results, resolved"):
-            self._submit(client, [10], b"argument")
+        with self.findings.check("Submit to result", "function, dispatch, started, results, resolved"):
+            self.submit(client, [10], b"argument")
             function = worker.expect("function")
-            must(function.fields["kind"] == self._kind and function.frames == [b""], f"it sent {function}")
+            must(function.fields["kind"] == self.kind and function.frames == [b""], f"it sent {function}")
             dispatch = worker.expect("dispatch")
             must(dispatch.payloads() == [b"argument"], f"payloads are {dispatch.payloads()}")
             must(dispatch.column("functions") == [function.fields["number"]], "the function was not sent")
             (name,) = dispatch.names()
             must(name == (client.incarnation, 10, 1), f"it is dispatched as {name}")
-            self._start(worker, name)
+            self.start(worker, name)
             must(client.expect("started").fields["ids"] == [10], "another task has started")
-            self._finish(worker, name, payload=b"result")
-            must(self._resolved(client, 10) == {10: (VALUE, b"result")}, "the outcome or payload is wrong")
-        with self._findings.check("Columns and payloads", "payloads in frames of their own, both ways; many segments"):
+            self.finish(worker, name, payload=b"result")
+            must(self.resolved(client, 10) == {10: (VALUE, b"result")}, "the outcome or payload is wrong")
+        with self.findings.check("Columns and payloads", "payloads in frames of their own, both ways; many segments"):
             message = SCHEMA.Message.new_message(num_first_segment_words=1)
             body = message.init("submit")
             body.ids, body.functions, body.sizes, body.large = [11, 12], [7], [0], [0, 1]
@@ -189,39 +130,31 @@ class SchedulerConversation:
                 {key: value[1] for key, value in received.items()} == {11: b"a" * 100_000, 12: b""},
                 "the payloads are wrong",
             )
-            answers = self._resolved(client, 11, 12)
+            answers = self.resolved(client, 11, 12)
             must(set(answers.values()) == {(EXCEPTION, b"alone")}, f"they are resolved with {answers}")
-        with self._findings.check("What a bad peer gets", "results of unknown tasks are ignored"):
-            self._finish(worker, (client.incarnation, 10, 1), (client.incarnation, 999, 1), (1, 1, 1))
+        with self.findings.check("What a bad peer gets", "results of unknown tasks are ignored"):
+            self.finish(worker, (client.incarnation, 10, 1), (client.incarnation, 999, 1), (1, 1, 1))
             must(not client.listen(0.3), "the client gets a message")
 
     def _kinds(self, client: Peer, worker: Peer) -> None:
-        other = f"{self._kind} other"
-        with self._findings.check("Functions", "a worker gets only kinds that it offers; other tasks wait"):
+        other = f"{self.kind} other"
+        with self.findings.check("Functions", "a worker gets only kinds that it offers; other tasks wait"):
             client.say("function", b"", number=8, name="g", kind=other)
             client.say("submit", ids=[20, 21], functions=[8, 7], sizes=[0])
-            self._finish(worker, self._dispatched(worker, 21)[21])
-            self._resolved(client, 21)
-            with self._peer("worker", kinds=[other]) as able:
+            self.finish(worker, self.dispatched(worker, 21)[21])
+            self.resolved(client, 21)
+            with self.peer("worker", kinds=[other]) as able:
                 able.join()
-                self._finish(able, self._dispatched(able, 20)[20])
-                self._resolved(client, 20)
-
-    def _begin(self, client: Peer, worker: Peer, task_id: int, **fields: Any) -> Name:
-        """Have a task dispatched, and report that it has started."""
-        self._submit(client, [task_id], **fields)
-        name = self._dispatched(worker, task_id)[task_id]
-        self._start(worker, name)
-        client.expect("started")
-        return name
+                self.finish(able, self.dispatched(able, 20)[20])
+                self.resolved(client, 20)
 
     def _cancels(self, client: Peer, worker: Peer) -> None:
-        check = self._findings.check
+        check = self.findings.check
         with check("Cancel", "a waiting task is resolved at once; an unknown task gets no answer"):
-            running = self._begin(client, worker, 30)
-            self._submit(client, [31])
+            running = self.begin(client, worker, 30)
+            self.submit(client, [31])
             client.say("cancel", ids=[31, 999])
-            must(self._resolved(client, 31) == {31: (CANCELLED, b"")}, "the outcome or payload is wrong")
+            must(self.resolved(client, 31) == {31: (CANCELLED, b"")}, "the outcome or payload is wrong")
         with check("Cancel", "the cancel of a running task is refused, and the task runs to its end"):
             client.say("cancel", ids=[30])
             self._give_back(worker, running, 0)
@@ -229,8 +162,8 @@ class SchedulerConversation:
         with check("Stop", "a forced cancel stops the task, which is resolved as cancelled"):
             client.say("cancel", ids=[30], force=[1])
             must(running in worker.expect("stop").names(), "another task is stopped")
-            self._finish(worker, running, outcome=EXCEPTION, payload=b"stopped")
-            must(self._resolved(client, 30)[30][0] == CANCELLED, "the outcome or payload is wrong")
+            self.finish(worker, running, outcome=EXCEPTION, payload=b"stopped")
+            must(self.resolved(client, 30)[30][0] == CANCELLED, "the outcome or payload is wrong")
 
     def _give_back(self, worker: Peer, name: Name, given: int) -> None:
         """Answer a retract, if one comes. A scheduler that knows that the task runs sends none."""
@@ -241,102 +174,73 @@ class SchedulerConversation:
         worker.say("retracted", clients=[name[0]], ids=[name[1]], attempts=[name[2]], returned=[given])
 
     def _time_limit(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("Time limits", "`started` is requested; then the task is stopped and times out"):
-            self._submit(client, [40], options={"timeoutMilliseconds": 200})
+        with self.findings.check("Time limits", "`started` is requested; then the task is stopped and times out"):
+            self.submit(client, [40], options={"timeoutMilliseconds": 200})
             dispatch = worker.expect("dispatch")
             must(dispatch.column("flags")[0] & REPORT_START, "flag bit 1 is not set")
             (name,) = dispatch.names()
-            self._start(worker, name)
+            self.start(worker, name)
             worker.expect("stop")
-            self._finish(worker, name, outcome=EXCEPTION, payload=b"stopped")
-            must(self._resolved(client, 40)[40][0] == TIMED_OUT, "the outcome or payload is wrong")
+            self.finish(worker, name, outcome=EXCEPTION, payload=b"stopped")
+            must(self.resolved(client, 40)[40][0] == TIMED_OUT, "the outcome or payload is wrong")
 
     def _retries(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("Options", "retryable: another attempt with a higher number, at last an exception"):
-            self._submit(client, [50], options={"retries": 1})
-            first = self._dispatched(worker, 50)[50]
-            self._finish(worker, first, outcome=RETRYABLE, payload=b"1")
-            second = self._dispatched(worker, 50)[50]
+        with self.findings.check("Options", "retryable: another attempt with a higher number, at last an exception"):
+            self.submit(client, [50], options={"retries": 1})
+            first = self.dispatched(worker, 50)[50]
+            self.finish(worker, first, outcome=RETRYABLE, payload=b"1")
+            second = self.dispatched(worker, 50)[50]
             must(second[2] > first[2], f"attempt {second[2]} after {first[2]}")
-            self._finish(worker, second, outcome=RETRYABLE, payload=b"2")
-            must(self._resolved(client, 50) == {50: (EXCEPTION, b"2")}, "the outcome or payload is wrong")
+            self.finish(worker, second, outcome=RETRYABLE, payload=b"2")
+            must(self.resolved(client, 50) == {50: (EXCEPTION, b"2")}, "the outcome or payload is wrong")
 
     def _lost_worker(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("A worker dies", "its tasks are dispatched again, and its later results are ignored"):
-            first = self._begin(client, worker, 60)
+        with self.findings.check("A worker dies", "its tasks are dispatched again, and its later results are ignored"):
+            first = self.begin(client, worker, 60)
             worker.say("goodbye", reason="a test")
-            with self._peer("worker", kinds=[self._kind]) as other:
+            with self.peer("worker", kinds=[self.kind]) as other:
                 other.join()
-                second = self._dispatched(other, 60)[60]
+                second = self.dispatched(other, 60)[60]
                 must(second[2] > first[2], f"attempt {second[2]} after {first[2]}")
-                self._finish(worker, first, payload=b"late")
-                self._finish(other, second, payload=b"right")
-                must(self._resolved(client, 60) == {60: (VALUE, b"right")}, "the outcome or payload is wrong")
+                self.finish(worker, first, payload=b"late")
+                self.finish(other, second, payload=b"right")
+                must(self.resolved(client, 60) == {60: (VALUE, b"right")}, "the outcome or payload is wrong")
 
     def _rows_of_calls(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("Rows of calls", "the worker sees the flag, and its answer reaches the client"):
-            self._submit(client, [65], b"form", options={"calls": 3})
+        with self.findings.check("Rows of calls", "the worker sees the flag, and its answer reaches the client"):
+            self.submit(client, [65], b"form", options={"calls": 3})
             dispatch = worker.expect("dispatch")
             (name,) = dispatch.names()
             must(dispatch.column("flags") == [CALLS], f"flags {dispatch.column('flags')}")
             must(dispatch.payloads() == [b"form"], "the payload is wrong")
             fields = {"outcomes": [VALUE], "durations": [1000], "sizes": [2], "payload": b"ab", "calls": [2]}
             worker.say("results", clients=[name[0]], ids=[name[1]], attempts=[name[2]], **fields)
-            must(self._resolved(client, 65) == {65: (VALUE, b"ab")}, "the outcome or payload is wrong")
-
-    def _graph(self, client: Peer, worker: Peer) -> None:
-        check = self._findings.check
-        with check("Objects", "an object is sent before the task that reads it, or with it"):
-            client.say("object", b"content", id=70)
-            self._submit(client, [71], inputs=[70], inputCounts=[1], keep=[1])
-            dispatch = worker.expect("dispatch")
-            must(dispatch.fields["inputs"] == [70], f"inputs are {dispatch.fields['inputs']}")
-            inline_sizes = dispatch.fields["inlineSizes"]
-            if inline_sizes and inline_sizes[0]:
-                must(dispatch.payloads()[0] == b"content" and inline_sizes[0] == 8, "it does not follow the arguments")
-            else:
-                sent = worker.expect("object")
-                must(sent.frames == [b"content"] and sent.fields["id"] == 70, f"it sent {sent}")
-        with check("Graphs", "a kept result becomes an object that its readers wait for; a failure fails its readers"):
-            self._submit(client, [72], inputs=[71], inputCounts=[1])
-            self._finish(worker, *dispatch.names(), payload=b"kept")
-            must(self._resolved(client, 71) == {71: (KEPT, (4).to_bytes(8, "little"))}, "the result is not kept")
-            client.say("fetchObjects", ids=[71])
-            must(client.expect("object").frames == [b"kept"], "fetchObjects does not bring the value")
-            name = self._dispatched(worker, 72)[72]
-            self._submit(client, [73], inputs=[72], inputCounts=[1])
-            must(self._resolved(client, 73)[73][0] == INPUT_LOST, "it must be inputLost, as 72 was not kept")
-            self._finish(worker, name, outcome=EXCEPTION, payload=b"error")
-            must(self._resolved(client, 72) == {72: (EXCEPTION, b"error")}, "the outcome or payload is wrong")
-        with check("Objects", "a row with a missing input: inputLost"):
-            client.say("forgetObjects", ids=[70, 71])
-            self._submit(client, [74], inputs=[71], inputCounts=[1])
-            must(self._resolved(client, 74)[74][0] == INPUT_LOST, "the outcome or payload is wrong")
+            must(self.resolved(client, 65) == {65: (VALUE, b"ab")}, "the outcome or payload is wrong")
 
     def _again(self, client: Peer, worker: Peer) -> None:
-        with self._findings.check("A connection is lost", "known rows submitted again are ignored and answered once"):
-            name = self._begin(client, worker, 80)
+        with self.findings.check("A connection is lost", "known rows submitted again are ignored and answered once"):
+            name = self.begin(client, worker, 80)
             client.join()
-            client.say("function", b"", number=7, name="f", kind=self._kind)
-            self._submit(client, [80])
+            client.say("function", b"", number=7, name="f", kind=self.kind)
+            self.submit(client, [80])
             client.say("heartbeat", sequence=80)  # messages of different connections have no order
             client.expect("heartbeatEcho")
-            self._finish(worker, name, payload=b"once")
-            must(self._resolved(client, 80) == {80: (VALUE, b"once")}, "the outcome or payload is wrong")
+            self.finish(worker, name, payload=b"once")
+            must(self.resolved(client, 80) == {80: (VALUE, b"once")}, "the outcome or payload is wrong")
             more = [each for each in client.listen(0.3) if each.kind == "resolved"]
             again = [each for each in worker.listen(0.1) if each.kind == "dispatch"]
             must(not more and not again, f"further messages came: {more + again}")
-        with self._findings.check("A connection is lost", "a worker that joins again keeps its running tasks"):
-            name = self._begin(client, worker, 81)
+        with self.findings.check("A connection is lost", "a worker that joins again keeps its running tasks"):
+            name = self.begin(client, worker, 81)
             worker.hello(running=_tasks(name))
             worker.expect("welcome")
-            self._finish(worker, name, payload=b"gone on")
-            must(self._resolved(client, 81) == {81: (VALUE, b"gone on")}, "the outcome or payload is wrong")
-        with self._findings.check("A client leaves", "its waiting tasks are dropped, and running ones are stopped"):
-            name = self._begin(client, worker, 82)
+            self.finish(worker, name, payload=b"gone on")
+            must(self.resolved(client, 81) == {81: (VALUE, b"gone on")}, "the outcome or payload is wrong")
+        with self.findings.check("A client leaves", "its waiting tasks are dropped, and running ones are stopped"):
+            name = self.begin(client, worker, 82)
             client.say("goodbye", reason="a test")
             worker.expect("stop", where=lambda stop: name in stop.names())
-            self._finish(worker, name, outcome=EXCEPTION)
+            self.finish(worker, name, outcome=EXCEPTION)
             must(not [each for each in worker.listen(0.3) if each.kind == "dispatch"], "another task is dispatched")
 
 

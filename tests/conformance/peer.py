@@ -89,6 +89,12 @@ class Peer:
                 raise WrongError(f"no such {kind} within {seconds:g} s, but {there}")
             self._unread.append(read(self._socket.recv_multipart()))
 
+    def take(self, kind: str) -> list[Received]:
+        """Return the messages of this kind that were read and not yet expected."""
+        taken = [each for each in self._unread if each.kind == kind]
+        self._unread = [each for each in self._unread if each.kind != kind]
+        return taken
+
     def listen(self, seconds: float) -> list[Received]:
         """Wait for this long, then return all unread messages."""
         deadline = time.monotonic() + seconds
