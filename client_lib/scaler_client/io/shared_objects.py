@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..commands.mapped_files import write_frames_to_memory
 from ..commands.object_files import SHARED_BYTES, directory_of, is_own_directory, write_object
 from ..protocol.messages import Object
 
@@ -22,7 +23,7 @@ def share_object(scheduler: int, client: int, message: Object) -> Object:
     if size < SHARED_BYTES or not is_own_directory(directory):
         return message
     try:
-        write_object(directory, (client, message.id), message.frames)
+        write_object(directory, (client, message.id), message.frames, write_frames_to_memory)
     except OSError:  # no space, or the scheduler has just ended
         return message
     return Object(message.id, (), message.client, message.name, size)

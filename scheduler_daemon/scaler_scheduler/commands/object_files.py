@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -64,11 +64,52 @@ def path_of(directory: str, name: ObjectName) -> str:
     return os.path.join(directory, f"{client:016x}-{object_id:016x}")
 
 
-def write_object(directory: str, name: ObjectName, frames: Sequence[Any]) -> None:
+def new_file(path: str) -> int:
+    """Create a file that does not exist yet. Returns a descriptor to read and write it.
+
+    Raises:
+        OSError: it can't be created.
+    """
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
+
+
+def file_bytes(frames: Sequence[Any]) -> int:
+    """The size of the file with these frames, in bytes."""
+    return _layout([memoryview(frame).nbytes for frame in frames])[1]
+
+
+def file_parts(frames: Sequence[Any]) -> list[tuple[int, memoryview]]:
+    """The offset and the bytes of the header and of each frame in the file. Between them are zeros."""
+    views = [memoryview(frame).cast("B") for frame in frames]
+    sizes = [len(frame) for frame in views]
+    header = memoryview(_HEADER.pack(_MAGIC, len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes))
+    return [(0, header), *zip(_layout(sizes)[0], views)]
+
+
+def write_frames(descriptor: int, frames: Sequence[Any]) -> None:
+    """Write an object with these frames into an empty file.
+
+    Raises:
+        OSError: they can't be written.
+    """
+    for begin, data in file_parts(frames):
+        os.lseek(descriptor, begin, os.SEEK_SET)
+        while data:
+            data = data[os.write(descriptor, data) :]
+    os.ftruncate(descriptor, file_bytes(frames))
+
+
+def write_object(
+    directory: str,
+    name: ObjectName,
+    frames: Sequence[Any],
+    write: Callable[[int, Sequence[Any]], None] = write_frames,
+) -> None:
     """Write the object's file. Replaces an existing one.
 
     Args:
         frames: bytes, or other contiguous buffers.
+        write: writes the frames into the empty file of a descriptor.
 
     Raises:
         OSError: it can't be written. Nothing is left of it.
@@ -78,7 +119,7 @@ def write_object(directory: str, name: ObjectName, frames: Sequence[Any]) -> Non
     descriptor = new_file(unfinished)
     try:
         try:
-            write_frames(descriptor, frames)
+            write(descriptor, frames)
         finally:
             os.close(descriptor)
         os.replace(unfinished, path)
@@ -86,15 +127,6 @@ def write_object(directory: str, name: ObjectName, frames: Sequence[Any]) -> Non
         with suppress(FileNotFoundError):
             os.unlink(unfinished)
         raise
-
-
-def new_file(path: str) -> int:
-    """Create a file that does not exist yet. Returns a descriptor to write to it.
-
-    Raises:
-        OSError: it can't be created.
-    """
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
 
 
 def part_path(directory: str, name: ObjectName) -> str:
@@ -266,32 +298,6 @@ def _remove(directory: str, names: Sequence[str]) -> None:
 def unfinished_suffix(pid: int) -> str:
     """What follows the name of a file while this process writes it."""
     return f".{pid}.part"
-
-
-def file_bytes(frames: Sequence[Any]) -> int:
-    """The size of the file with these frames, in bytes."""
-    return _layout([memoryview(frame).nbytes for frame in frames])[1]
-
-
-def write_frames(descriptor: int, frames: Sequence[Any]) -> None:
-    """Write an object with these frames into an empty file.
-
-    Raises:
-        OSError: they can't be written.
-    """
-    views = [memoryview(frame).cast("B") for frame in frames]
-    sizes = [len(frame) for frame in views]
-    begins, end = _layout(sizes)
-    _write_all(descriptor, memoryview(_HEADER.pack(_MAGIC, len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes)))
-    for begin, frame in zip(begins, views):
-        os.lseek(descriptor, begin, os.SEEK_SET)
-        _write_all(descriptor, frame)
-    os.ftruncate(descriptor, end)
-
-
-def _write_all(descriptor: int, data: memoryview) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 def _layout(sizes: Sequence[int]) -> tuple[list[int], int]:

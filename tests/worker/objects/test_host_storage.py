@@ -130,14 +130,7 @@ def test_a_value_is_replaced(host: Host, sizes: tuple[int, int]) -> None:
 
 
 def test_a_value_goes_to_disk_if_the_file_system_in_memory_is_full(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = host_storage.write_frames
-
-    def write_if_on_disk(descriptor: int, frames: Any) -> None:
-        if os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(host.memory)):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        write(descriptor, frames)
-
-    monkeypatch.setattr(host_storage, "write_frames", write_if_on_disk)
+    monkeypatch.setattr(host_storage, "write_frames_to_memory", failing(errno.ENOSPC))
     host.write(1)
     assert host.is_spilled(1) and host.usage.memory_bytes == 0
     host.check()
@@ -252,7 +245,9 @@ def test_fetched_files_count_and_are_spilled(host: Host) -> None:
 def test_a_killed_writer_leaves_nothing(host: Host, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = os.fork()
     if not pid:
-        host_storage.write_frames = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        host_storage.write_frames = host_storage.write_frames_to_memory = lambda *_: os.kill(
+            os.getpid(), signal.SIGKILL
+        )
         host.write(1, size)
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL

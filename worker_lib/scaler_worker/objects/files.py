@@ -8,10 +8,10 @@ import stat
 import time
 from contextlib import suppress
 
+from scaler_client.commands.mapped_files import map_file
 from scaler_client.commands.object_files import DO_NOT_WAIT, FLAGS, ObjectName, frame_places, path_of
 
 from .host_storage import HostStorage
-from .mapped_file import map_file
 
 LEASE_SECONDS = 0.0001
 """The agent leases a file for less than this time."""

@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from scaler_client.commands.mapped_files import write_frames_to_memory
 from scaler_client.commands.object_files import (
     DISK_LINK,
     FLAGS,
@@ -167,7 +168,7 @@ class HostStorage:
             OSError: the directory is gone. Without limits: it can't be written.
         """
         if self.usage() is None:
-            write_object(self.directory, name, frames)
+            write_object(self.directory, name, frames, write_frames_to_memory)
             return True
         size = file_bytes(frames)
         unfinished = path_of(self.directory, name) + unfinished_suffix(os.getpid())
@@ -177,7 +178,7 @@ class HostStorage:
                 return False
             try:
                 try:
-                    write_frames(descriptor, frames)
+                    write_frames_to_memory(descriptor, frames)
                 finally:
                     os.close(descriptor)
                 self._commit(unfinished, name)
