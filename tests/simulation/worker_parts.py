@@ -93,6 +93,12 @@ class SimulatedConnection(Connection):
     def interrupt(self) -> None:
         """Does nothing: here a wakeup ends every wait."""
 
+    def await_signal(self, seconds: float) -> None:
+        raise NotImplementedError("the simulation calls LongTaskWatcher.look instead")
+
+    def end_signal_wait(self) -> None:
+        """Does nothing: no thread waits for signals."""
+
     def _send(self, message: Message) -> None:
         world = self._worker.world
         world.trace.note(self._worker.name, "sends", message)

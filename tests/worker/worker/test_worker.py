@@ -15,6 +15,7 @@ from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.protocol.messages import FLAG_REPORT_START, Outcome
 from scaler_worker.fork_server.state_page import private_slot
 from scaler_worker.fork_server.worker_settings import WorkerSettings
+from scaler_worker.worker import long_task_watcher
 from scaler_worker.worker.long_task_watcher import LONG_TASK_NS
 from scaler_worker.worker.process import Worker
 from scaler_worker.worker.task_host import WorkerTaskHost
@@ -150,6 +151,28 @@ def test_a_worker_serves_its_connection_during_a_long_task(scheduler: FakeSchedu
     GATES["first"].set()
     assert values_in(scheduler.receive("results")) == ["first"]
     assert scheduler.receive("started")["ids"] == [12]
+
+
+def test_messages_and_the_next_long_task_end_the_watchers_wait(
+    scheduler: FakeScheduler, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_task_watcher, "SIGNAL_SECONDS", 10 * WAIT_SECONDS)
+    GATES["first"], GATES["second"] = threading.Event(), threading.Event()
+    scheduler.welcome()
+    scheduler.send_function(1, wait_at)
+    scheduler.dispatch(1, (11, "first"))
+    assert scheduler.receive("started")["ids"] == [11]
+    for number in (12, 13, 14):
+        scheduler.retract(number)
+        assert scheduler.receive("retracted")["ids"] == [number]
+    scheduler.dispatch(1, (15, "second"))
+    GATES["first"].set()
+    assert values_in(scheduler.receive("results")) == ["first"]
+    assert scheduler.receive("started")["ids"] == [15]
+    scheduler.retract(16)
+    assert scheduler.receive("retracted")["ids"] == [16]
+    GATES["second"].set()
+    assert scheduler.answers(1) == {15: (0, "second")}
 
 
 def test_queued_tasks_are_retracted_during_a_long_task(scheduler: FakeScheduler, running: Running) -> None:

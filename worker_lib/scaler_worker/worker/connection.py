@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import select
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -20,6 +21,7 @@ from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.key_files import WORKER
 from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, load_keys
 from scaler_client.net.sockets import ReconnectWatcher, receive, receive_rest
+from scaler_client.net.wakeup import WakeupFd
 from scaler_client.protocol import messages, wire
 from scaler_client.session.frame_limit import encode_or_log, result_frames
 from scaler_worker.worker.interruption import Interruption
@@ -47,7 +49,7 @@ class _Interrupted(BaseException):
 
 
 class Connection(ABC):
-    """All methods but `interrupt` need `lock`, which guards the session as well."""
+    """All methods but `interrupt`, `await_signal` and `end_signal_wait` need `lock`, which also guards the session."""
 
     def __init__(self, session: WorkerSession, interruption: Interruption, now: Callable[[], float]) -> None:
         """`now` returns the time in seconds, by which the session counts."""
@@ -56,18 +58,22 @@ class Connection(ABC):
         self._interruption = interruption
         self.now = now
 
-    def send(self) -> None:
-        """Send the session's outgoing messages."""
-        for message in self._session.pop_outgoing():
+    def send(self) -> bool:
+        """Send the session's outgoing messages. Returns whether there were any."""
+        outgoing = self._session.pop_outgoing()
+        for message in outgoing:
             self._send(message)
+        return bool(outgoing)
 
     def exchange(self) -> None:
         """Send the outgoing messages and handle all that have arrived."""
         self._session.tick(self.now())
         self.send()
-        while (frames := self._receive_now()) is not None:
-            self._handle(frames)
-        self.send()
+        has_sent = True
+        while has_sent:
+            while (frames := self._receive_now()) is not None:
+                self._handle(frames)
+            has_sent = self.send()  # it may take the signal of a message (`await_signal`): receive once more after it
 
     def await_message(self) -> None:
         """Wait for a message, until the next heartbeat at most. The lock stays held: the long-task watcher needs no
@@ -106,6 +112,15 @@ class Connection(ABC):
     @abstractmethod
     def _receive_now(self) -> messages.Frames | None:
         """A message that has arrived; None if there is none."""
+
+    @abstractmethod
+    def await_signal(self, seconds: float) -> None:
+        """Wait until a message may have come, a lost connection was made again, or `end_signal_wait` was called; for
+        `seconds` at most. Only the long-task watcher calls this, while no other thread waits for messages."""
+
+    @abstractmethod
+    def end_signal_wait(self) -> None:
+        """End the present or the next `await_signal`."""
 
     @abstractmethod
     def _receive(self) -> bool:
@@ -152,6 +167,11 @@ class SocketConnection(Connection):
         self._sources: list[Any] = [
             (source, int(zmq.POLLIN)) for source in (self._socket, wakeup.fileno(), self._reconnects.fileno())
         ]
+        # ZeroMQ's descriptors: readable from a signal until the socket is used. Any thread may poll them.
+        self._signals = select.poll()
+        self._signal_end = WakeupFd()
+        for descriptor in (int(self._socket.getsockopt(zmq.FD)), self._reconnects.fileno(), self._signal_end.fileno()):
+            self._signals.register(descriptor, select.POLLIN)
         self._socket.connect(str(where))
 
     def interrupt(self) -> None:
@@ -217,6 +237,13 @@ class SocketConnection(Connection):
         self._is_resting = False
         self._handle(frames)
         return True
+
+    def await_signal(self, seconds: float) -> None:
+        self._signals.poll(seconds * 1000)
+        self._signal_end.clear()
+
+    def end_signal_wait(self) -> None:
+        self._signal_end.set()
 
     def _poll(self) -> None:
         if self._wakeup.begin_wait():

@@ -17,6 +17,12 @@ LONG_TASK_NS = 10_000_000
 LOOK_SECONDS = 0.02
 """The time between two checks for a long task, while the worker is busy."""
 
+SIGNAL_SECONDS = 0.2
+"""The longest wait for a message while a long task runs. Then its output is sent, and heartbeats.
+
+A thousand workers on two cores that looked every LOOK_SECONDS took both cores (`make bench ONLY=scale`).
+"""
+
 RETRY_SECONDS = 0.001
 """The time between two checks while a stopped task was not interrupted yet.
 
@@ -47,6 +53,8 @@ class LongTaskWatcher:
 
         The watcher sets `_is_parked` before it reads this flag. So one of the two threads sees the other's flag.
         """
+        self._is_serving = False
+        """Whether the thread waits for messages, because a long task runs. The connection's lock guards it."""
         self._next_sample = 0.0
 
     def start(self) -> None:
@@ -57,6 +65,12 @@ class LongTaskWatcher:
         self._is_busy = True
         if self._is_parked:
             self._woken.set()
+
+    def task_ended(self) -> None:
+        """A task has run for long enough that this thread may serve the connection. The connection's lock is held."""
+        if self._is_serving:
+            self._is_serving = False
+            self._connection.end_signal_wait()
 
     def rest(self) -> None:
         """Stop watching: no task runs."""
@@ -69,7 +83,12 @@ class LongTaskWatcher:
     def _watch(self) -> None:
         quiet = 0
         while True:
-            time.sleep(RETRY_SECONDS if self._interruption.is_pending else LOOK_SECONDS)
+            if self._interruption.is_pending:
+                time.sleep(RETRY_SECONDS)
+            elif self._is_serving:
+                self._connection.await_signal(SIGNAL_SECONDS)
+            else:
+                time.sleep(LOOK_SECONDS)
             if self.look():
                 quiet = 0
                 continue
@@ -81,10 +100,9 @@ class LongTaskWatcher:
     def look(self) -> bool:
         """Serve the connection if the running task runs long. Returns whether a task runs."""
         running = self._session.running
-        if running is None:
-            return False
-        if self._task.elapsed_ns() < LONG_TASK_NS:
-            return True
+        if running is None or self._task.elapsed_ns() < LONG_TASK_NS:
+            self._is_serving = False
+            return running is not None
         self._sample()
         with self._connection.lock:
             if self._session.running is running:
@@ -92,6 +110,7 @@ class LongTaskWatcher:
                 self._connection.look_for_scheduler()
                 self._connection.exchange()
                 self._interruption.retry()
+                self._is_serving = True
         self._session.objects.release()
         return True
 

@@ -272,6 +272,7 @@ class Runner:
             if ended - flushed > FLUSH_NS:
                 with self._connection.lock:
                     self._connection.exchange()
+                    self._slot.watcher.task_ended()
                 session.objects.release()
                 begun = flushed = now_ns()
                 is_woken = wakeup.is_set
