@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import pickle
 import sys
 import time
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import cloudpickle
+
+from scaler_client.pickling.input_lookup import load_input
 
 
 class Call(NamedTuple):
@@ -43,6 +47,30 @@ def python_calls() -> tuple[Call, Call]:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     arguments = pickle.dumps(())
     return Call(OWN_PYTHON, cloudpickle.dumps(int), arguments), Call(OWN_PYTHON, cloudpickle.dumps(_runs_on), arguments)
+
+
+class _Input:
+    """Stands for an input, by position, in pickled arguments."""
+
+    def __reduce__(self) -> Any:
+        return load_input, (0,)
+
+
+def with_input(call: Call) -> tuple[bytes, bytes] | None:
+    """Return a payload, and the bytes of an input behind it, that make the same call; None: it has no argument.
+
+    Blanks behind the bytes of the input change nothing, except with the codec raw.
+    """
+    codec = call.kind.split(" ")[1]
+    if call.kind == OWN_PYTHON and call.payload == pickle.dumps(()):
+        return pickle.dumps((_Input(),)), pickle.dumps(0)  # int(0) for int()
+    if codec == "raw" and call.payload:
+        return call.payload[:-1], call.payload[-1:]
+    if codec == "json":
+        with suppress(ValueError):
+            *first, last = json.loads(call.payload)
+            return json.dumps(first).encode(), json.dumps(last).encode()
+    return None
 
 
 def answer_to(kind: str) -> bytes:

@@ -35,6 +35,7 @@ class Listener:
         self._findings = findings
         self._context = zmq.Context()
         self._guard = Guard(self._context, keys) if keys else None
+        self.has_keys = bool(keys)
         self._wanted = address
         self._events: zmq.Socket[bytes] | None = None
         self._has_told = False
@@ -46,7 +47,9 @@ class Listener:
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self.route = b""
         """The route of the peer under test."""
-        self._agents: dict[bytes, int] = {}
+        self._agents: dict[bytes, Received] = {}
+        """The hellos of host agents, by route."""
+        self._from_agents: list[tuple[bytes, Received]] = []
         self._unread: list[Received] = []
         self.beats: list[float] = []
         """The times of that peer's heartbeats."""
@@ -85,6 +88,7 @@ class Listener:
         self._wanted = self.address
         self._socket = self._bound()
         self._agents.clear()
+        self._from_agents.clear()
         self._unread.clear()
         self.route = b""
 
@@ -145,6 +149,35 @@ class Listener:
         while (left := deadline - time.monotonic()) > 0:
             self._read_for(left)
 
+    # ----------------------------------------------------------------------------------------------------------- agents
+
+    def agent(self, incarnation: int) -> Received | None:
+        """Return the hello of a connected host agent."""
+        found = (hello for hello in self._agents.values() if hello.fields["incarnation"] == incarnation)
+        return next(found, None)
+
+    def say_to_agent(self, incarnation: int, kind: str, /, *frames: bytes, **fields: Any) -> None:
+        for route, hello in self._agents.items():
+            if hello.fields["incarnation"] == incarnation:
+                self._socket.send_multipart([route, message_of(kind, **fields), *frames])
+
+    def expect_of_agent(self, kind: str, where: Callable[[Received], bool], seconds: float | None = None) -> Received:
+        """Return the oldest unread message of this kind of a host agent for which `where` is true.
+
+        Raises:
+            WrongError: none comes in time.
+        """
+        seconds = WAIT_SECONDS if seconds is None else seconds
+        deadline = time.monotonic() + seconds
+        while True:
+            for position, (_, received) in enumerate(self._from_agents):
+                if received.kind == kind and where(received):
+                    return self._from_agents.pop(position)[1]
+            if time.monotonic() >= deadline:
+                there = ", ".join(each.kind for _, each in self._from_agents[-8:]) or "nothing"
+                raise WrongError(f"no such {kind} of the agent within {seconds:g} s; it sent {there}")
+            self._read_for(min(0.05, deadline - time.monotonic()))
+
     # ---------------------------------------------------------------------------------------------------------- reading
 
     def _read_for(self, seconds: float) -> None:
@@ -195,10 +228,12 @@ class Listener:
 
     def _take(self, route: bytes, received: Received) -> None:
         if received.kind == "hello" and received.fields["role"] == "agent":
-            self._agents[route] = received.fields["incarnation"]
+            self._agents[route] = received
             self._socket.send_multipart([route, message_of("welcome", **self._welcome())])
         elif route in self._agents:
             self._echo(route, received)
+            if received.kind != "heartbeat":
+                self._from_agents.append((route, received))
         elif received.kind == "hello":
             self.route = route
             self._unread.append(received)

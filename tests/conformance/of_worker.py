@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tests.conformance.calls import OWN_PYTHON, Call, python_calls
+from tests.conformance.calls import OWN_PYTHON, Call, python_calls, with_input
 from tests.conformance.findings import Findings, WrongError, must
 from tests.conformance.listener import Gone, Listener, check_hello, check_scheduler
 from tests.conformance.messages import Name, Received
+from tests.conformance.of_agent import AgentConversation
 from tests.schema_messages import SCHEMA, message_of
 from tests.wire.vectors import ALL
 
@@ -18,6 +19,10 @@ NEVER: Name = (CLIENT, 1 << 62, 1)
 """A task that is never dispatched."""
 QUICK, SLOW = 1, 2
 """The numbers of the functions."""
+IN_MESSAGE, AGENT_FILE, WORKER_FILE = 0, 1, 2
+"""Values of `inputSources`."""
+FIRST_OBJECT = 1 << 40
+LARGE_BYTES = 300_000
 PROFILE, REPORT_START = 1, 2
 OUTCOMES = {
     0: "value", 1: "exception", 2: "functionFailed", 3: "resultFailed", 4: "retryable", 9: "inputLost", 10: "stored",
@@ -55,6 +60,8 @@ class WorkerConversation:
     no_text: list[str] = field(init=False, default_factory=list)
     """Texts that are not valid UTF-8."""
     call_was_named: bool = field(init=False, default=False)
+    plain: Answer | None = field(init=False, default=None)
+    """The answer of the first call."""
 
     def run(self, hello: Received) -> None:
         """Run the whole conversation with the worker of this hello."""
@@ -68,6 +75,7 @@ class WorkerConversation:
     def _play(self) -> None:
         self._join()
         self._tasks()
+        self._inputs()
         self._odd_messages()
         self._golden_messages()
         if self.slow is None:
@@ -199,6 +207,7 @@ class WorkerConversation:
             (answer,) = self._results(self._dispatch(1))
             must(answer.results.column("durations"), "durations are missing")
         if answer is not None:
+            self.plain = answer
             self._check_call(answer)
         with check("Columns and payloads", "constant columns: 300 tasks, each answered once"):
             self._results(self._dispatch(300))
@@ -227,6 +236,86 @@ class WorkerConversation:
         self.listener.send([message.to_bytes()])
         self.next_id += 2
         return self._given([(CLIENT, self.next_id - 2, 1), (CLIENT, self.next_id - 1, 1)])
+
+    # ----------------------------------------------------------------------------------------------------------- inputs
+
+    def _inputs(self) -> None:
+        """Pass the last argument of CALL= as an input, in each way. The result must be that of the plain call."""
+        assert self.quick is not None
+        section = "What a worker does with inputs"
+        check, listener = self.findings.check, self.listener
+        halves = with_input(self.quick)
+        if halves is None or self.plain is None or self.plain.outcome != VALUE:
+            self.findings.leave_out(section, "tasks that read results", "CALL= has no argument, or no value")
+            return
+        payload, content = halves
+        with check(section, "bytes behind the row's own payload (inlineSizes)"):
+            sizes, sources = [1 + len(content)], [IN_MESSAGE]
+            self._same(self._dispatch_reader(payload + content, [NEVER[1]], sources, inlineSizes=sizes))
+        with check(section, "an `object`, which several rows read"):
+            listener.say("object", content, b"", client=CLIENT, id=FIRST_OBJECT, name="an object")
+            for _ in range(2):
+                self._same(self._dispatch_reader(payload, [FIRST_OBJECT], [IN_MESSAGE]))
+        with check(section, "two rows of one dispatch, of which the second has inputs"):
+            self._same_of_two_rows(payload, content)
+        with check(section, "an input that was never sent, or that was forgotten: inputLost, and later tasks run"):
+            listener.say("forgetObjects", clients=[CLIENT], ids=[FIRST_OBJECT])
+            for each in (FIRST_OBJECT, FIRST_OBJECT + 1):
+                answer = self._results(self._dispatch_reader(payload, [each], [IN_MESSAGE]))[0]
+                must(answer.outcome == INPUT_LOST, f"the answer is {answer}")
+            self._results(self._dispatch(1))
+        agent = listener.agent(self.hello.fields["agent"])
+        if agent is not None:
+            self._files(agent, payload, content)
+
+    def _dispatch_reader(self, payload: bytes, inputs: list[int], sources: list[int], **fields: Any) -> list[Name]:
+        """Dispatch one row with inputs."""
+        columns = {"clients": [CLIENT], "ids": [self.next_id], "attempts": [1], "functions": [QUICK]}
+        rows = {"inputs": inputs, "inputCounts": [len(inputs)], "inputSources": sources}
+        self.listener.say("dispatch", **columns, **rows, sizes=[len(payload)], payload=payload, **fields)
+        self.next_id += 1
+        return self._given([(CLIENT, self.next_id - 1, 1)])
+
+    def _same_of_two_rows(self, payload: bytes, content: bytes) -> None:
+        assert self.quick is not None
+        plain = self.quick.payload
+        ids = [self.next_id, self.next_id + 1]
+        self.next_id += 2
+        columns = {"clients": [CLIENT], "ids": ids, "attempts": [1], "functions": [QUICK]}
+        rows = {"inputs": [NEVER[1]], "inputCounts": [0, 1], "inputSources": [0], "inlineSizes": [1 + len(content)]}
+        sizes = [len(plain), len(payload) + len(content)]
+        self.listener.say("dispatch", **columns, **rows, sizes=sizes, payload=plain + payload + content)
+        self._same(self._given([(CLIENT, each, 1) for each in ids]))
+
+    def _same(self, names: list[Name]) -> None:
+        """Check that the results of these tasks are those of the plain call."""
+        assert self.plain is not None
+        for answer in self._results(names):
+            same = (answer.outcome, answer.payload) == (VALUE, self.plain.payload)
+            must(same, f"the answer is {answer}, that of the plain call {self.plain}")
+
+    def _files(self, agent: Received, payload: bytes, content: bytes) -> None:
+        """Check files of the agent, if blanks at the end do not change the input."""
+        assert self.quick is not None
+        can_pad = not self.quick.kind.startswith("named raw")
+        if can_pad:
+            with self.findings.check("Objects", "a file that the agent makes of a large `object` (inputSources 1)"):
+                incarnation = agent.fields["incarnation"]
+                frame = content.ljust(LARGE_BYTES)
+                self.listener.say_to_agent(
+                    incarnation, "object", frame, client=CLIENT, id=FIRST_OBJECT + 2, name="a file"
+                )
+                self._same(self._dispatch_reader(payload, [FIRST_OBJECT + 2], [AGENT_FILE]))
+        if not agent.fields["data"]["address"]:
+            self.findings.leave_out(
+                "Data addresses", "files that go from host to host", "the agent has no data address"
+            )
+            return
+
+        def reads(stored: int) -> None:
+            self._same(self._dispatch_reader(payload, [stored], [WORKER_FILE]))
+
+        AgentConversation(self.listener, self.findings, agent, reads if can_pad else None, content).run()
 
     # ------------------------------------------------------------------------------------------------ what is odd there
 

@@ -11,10 +11,10 @@ from tests.conformance.messages import Name, Received
 from tests.conformance.peer import Peer
 
 PROFILE, REPORT_START = 1, 2
-VALUE, EXCEPTION, FUNCTION_FAILED = 0, 1, 2
+VALUE, EXCEPTION, FUNCTION_FAILED, INPUT_LOST = 0, 1, 2, 9
 
 
-class _Scripted(threading.Thread):
+class Scripted(threading.Thread):
     def __init__(self, address: str, fault: str, role: str, **hello: Any) -> None:
         super().__init__()
         self.peer = Peer(address, role, **hello)
@@ -34,6 +34,7 @@ class _Scripted(threading.Thread):
         with self.peer:
             self._hello()
             while not self.is_done.is_set():
+                self.tick()
                 self.peer.say("heartbeat", sequence=1)
                 with suppress(WrongError):  # a message of a newer protocol
                     for received in self.peer.listen(0.02):
@@ -52,17 +53,21 @@ class _Scripted(threading.Thread):
         self._waits_for_welcome = True
         self.peer.hello(scheduler=0 if self.fault == "no scheduler" else self._scheduler, **self.running())
 
+    def tick(self) -> None:
+        """Do what is due, about every 20 ms."""
+
     def running(self) -> dict[str, Any]:
         return {}
 
 
-class ScriptedWorker(_Scripted):
+class ScriptedWorker(Scripted):
     """A worker with the functions `x`, which returns 1, and `wait`, which runs until it is stopped."""
 
     def __init__(self, address: str, fault: str) -> None:
         super().__init__(address, fault, "worker", kinds=["named json x", "named json wait"])
         self._kinds: dict[int, str] = {}
-        self._queue: list[tuple[Name, str, int, bytes]] = []
+        self._queue: list[tuple[Name, str, int, bytes, list[bytes | None]]] = []
+        self._objects: dict[tuple[int, int], bytes] = {}
         self._runs: Name | None = None
 
     def running(self) -> dict[str, Any]:
@@ -77,8 +82,30 @@ class ScriptedWorker(_Scripted):
     def on_dispatch(self, dispatch: Received) -> None:
         kinds = [self._kinds[number] for number in dispatch.column("functions")]
         flags = dispatch.column("flags") or [0] * len(kinds)
-        self._queue += zip(dispatch.names(), kinds, flags, dispatch.payloads())
+        inputs = dispatch.fields["inputs"]
+        sizes = dispatch.fields["inlineSizes"] or [0] * len(inputs)
+        counts = dispatch.column("inputCounts") or [0] * len(kinds)
+        begin = 0
+        for name, kind, flag, payload, count in zip(dispatch.names(), kinds, flags, dispatch.payloads(), counts):
+            found: list[bytes | None] = []
+            for each, size in zip(inputs[begin : begin + count], sizes[begin : begin + count]):
+                if size and self.fault != "no inlined inputs":
+                    payload, inlined = payload[: 1 - size], payload[1 - size :]
+                    found.append(inlined)
+                else:
+                    found.append(self._objects.get((name[0], each)))
+            begin += count
+            self._queue.append((name, kind, flag, payload, found))
         self._go_on()
+
+    def on_object(self, sent: Received) -> None:
+        content = sent.frames[0] if self.fault != "no objects" else b"0"
+        self._objects[sent.fields["client"], sent.fields["id"]] = content
+
+    def on_forgetObjects(self, forgotten: Received) -> None:
+        for name in zip(forgotten.column("clients"), forgotten.fields["ids"]):
+            if self.fault != "never forgets":
+                self._objects.pop(name, None)
 
     def on_retract(self, retract: Received) -> None:
         queued = {row[0] for row in self._queue}
@@ -94,22 +121,24 @@ class ScriptedWorker(_Scripted):
 
     def _go_on(self) -> None:
         while self._queue and self._runs is None:
-            name, kind, flags, payload = self._queue.pop(0)
+            name, kind, flags, payload, inputs = self._queue.pop(0)
             if kind == "named json x":
-                self._run_quick(name, flags, payload)
+                self._run_quick(name, flags, payload, inputs)
             elif self.fault == "slow at once":
                 self._answer(name, FUNCTION_FAILED, b"no such function")
             else:
                 self._runs = name
                 self._start(name)
 
-    def _run_quick(self, name: Name, flags: int, payload: bytes) -> None:
+    def _run_quick(self, name: Name, flags: int, payload: bytes, inputs: list[bytes | None]) -> None:
         if flags & REPORT_START:
             self._start(name)
         measured = {"cpuTimes": [1], "peaks": [1]} if flags & PROFILE else {}
         if self.fault == "fails":
             self._answer(name, FUNCTION_FAILED, b"no such function", **measured)
-        elif payload != b"[1]":
+        elif None in inputs and self.fault != "runs without inputs":
+            self._answer(name, INPUT_LOST, b"an input is not here", **measured)
+        elif payload != b"[1]" and (payload != b"[]" or inputs not in ([b"1"], [None])):
             self._answer(name, EXCEPTION, b"\xff" if self.fault == "no text" else b"bad arguments", **measured)
         else:
             self._answer(name, VALUE, b"1", **measured)
@@ -124,7 +153,7 @@ class ScriptedWorker(_Scripted):
             self.peer.say("results", **_columns(name), **fields)
 
 
-class ScriptedClient(_Scripted):
+class ScriptedClient(Scripted):
     def __init__(self, address: str, fault: str, tasks: int) -> None:
         super().__init__(address, fault, "client")
         self._open = set(range(tasks))

@@ -16,10 +16,12 @@ from tests.conformance.calls import Call
 from tests.conformance.findings import Findings, WrongError
 from tests.conformance.listener import Listener
 from tests.conformance.messages import Received
+from tests.conformance.of_agent import AgentConversation
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.peer import Peer
 from tests.conformance.run import check_peer, main
 from tests.conformance.scripted import ScriptedClient, ScriptedWorker
+from tests.conformance.scripted_agent import ScriptedAgent
 from tests.integration.commands import cluster, key_command, scheduler
 from tests.interop.cpp_programs import cpp_client, cpp_worker
 
@@ -269,6 +271,10 @@ QUICK, SLOW = Call("named json x", b"", b"[1]"), Call("named json wait", b"", b"
         ("no scheduler", ["`scheduler` in the hello names the last scheduler that accepted it: scheduler is 0"]),
         ("many hellos", []),
         ("no text", ["texts of failures are UTF-8"]),
+        ("no inlined inputs", ["bytes behind the row's own payload", "two rows of one dispatch"]),
+        ("no objects", ["an `object`, which several rows read"]),
+        ("never forgets", ["an input that was never sent, or that was forgotten"]),
+        ("runs without inputs", ["an input that was never sent, or that was forgotten"]),
     ],
 )
 def test_a_workers_mistake_is_found_once(
@@ -280,6 +286,38 @@ def test_a_workers_mistake_is_found_once(
         check_peer(listener, findings, QUICK, SLOW, seconds=SECONDS)
     assert len(findings.wrong) == len(found), findings.wrong
     assert all(text in line for text, line in zip(found, findings.wrong)), findings.wrong
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        ("", []),
+        ("no ticket", ["`data` in the hello of the agent", "readObject: chunks"]),
+        ("other bytes", ["readObject: chunks of the file"]),
+        ("gets it again", ["an order for a file that is there"]),
+        ("is always content", ["the source has no such file", "chunks of a wrong size", "nobody listens"]),
+        ("no word of it", ["nobody listens at the address"]),
+        ("long chunks", ["readObject: chunks of the file, of at most 1 MiB"]),
+        ("any ticket", ["a wrong ticket: noObject"]),
+        (
+            "answers garbage",
+            ["random bytes", "no bytes, and", "a cut request", "other messages", "a ticket that is not"],
+        ),
+        ("long", ["a message of more than 16 KiB"]),
+        ("never forgets", ["after forgetObjects: noObject"]),
+    ],
+)
+def test_an_agents_mistake_is_found(findings: Findings, listener: Listener, fault: str, found: list[str]) -> None:
+    """Each check of a data address can fail."""
+    agent = ScriptedAgent(listener.address, fault)
+    with agent:
+        while (hello := listener.agent(agent.peer.incarnation)) is None:
+            listener.listen(0.05)
+        AgentConversation(listener, findings, hello, None, b"1").run()
+    assert all(any(text in line for line in findings.wrong) for text in found), findings.wrong
+    # After these, later checks find wrong answers too.
+    goes_on = fault in ("no ticket", "long chunks", "answers garbage")
+    assert len(findings.wrong) == len(found) or goes_on, findings.wrong
 
 
 def test_the_result_of_a_call_is_shown(findings: Findings, listener: Listener) -> None:
