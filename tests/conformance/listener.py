@@ -137,10 +137,10 @@ class Listener:
                 raise WrongError(f"no such {kind} within {seconds:g} s; it sent {there}")
             self._read_for(min(0.05, deadline - time.monotonic()))
 
-    def take(self, kind: str) -> list[Received]:
-        """Return all unread messages of this kind."""
-        taken = [each for each in self._unread if each.kind == kind]
-        self._unread = [each for each in self._unread if each.kind != kind]
+    def take(self, *kinds: str) -> list[Received]:
+        """Return all unread messages of these kinds."""
+        taken = [each for each in self._unread if each.kind in kinds]
+        self._unread = [each for each in self._unread if each.kind not in kinds]
         return taken
 
     def listen(self, seconds: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.conformance.calls import answer_to
+from tests.conformance.client_results import MESSAGES, ClientResults
 from tests.conformance.findings import Findings, WrongError, must
 from tests.conformance.listener import WAIT_SECONDS, Listener, check_hello, check_scheduler
 from tests.conformance.messages import Received
@@ -33,6 +34,10 @@ class ClientConversation:
     """The bytes submitted since the last welcome."""
     came: list[int] = field(init=False, default_factory=list)
     """The ids submitted since the last welcome, in order."""
+    results: ClientResults = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.results = ClientResults(self.listener)
 
     def run(self, hello: Received) -> None:
         """Run the whole conversation with the client of this hello."""
@@ -45,7 +50,9 @@ class ClientConversation:
         self._credit()
         if len(self.open) >= TASKS:
             self._answers()
+            self._inputs_end()
             self._forgotten()
+            self._results_are_sent()
             self._odd_messages()
             self._connection_lost()
         else:
@@ -58,12 +65,15 @@ class ClientConversation:
     def _take_submits(self, seconds: float) -> int:
         """Read and check submits for this long; return the number of tasks."""
         self.listener.listen(seconds)
-        for function in self.listener.take("function"):
-            must(len(function.frames) == 1, f"function with {len(function.frames)} frames")
-            self.functions[function.fields["number"]] = function.fields["kind"]
         tasks = 0
-        for submit in self.listener.take("submit"):
-            tasks += self._take_submit(submit)
+        for message in self.listener.take("function", "submit", *MESSAGES):
+            if message.kind == "function":
+                must(len(message.frames) == 1, f"function with {len(message.frames)} frames")
+                self.functions[message.fields["number"]] = message.fields["kind"]
+            elif message.kind == "submit":
+                tasks += self._take_submit(message)
+            else:
+                self.results.take(message)
         return tasks
 
     def _take_submit(self, submit: Received) -> int:
@@ -71,8 +81,10 @@ class ClientConversation:
         must(ids == sorted(set(ids)), f"ids do not ascend: {ids[:20]}")
         unknown = set(submit.fields["functions"]) - set(self.functions)
         must(not unknown, f"functions {unknown} were not sent before")
-        again = self.answered.intersection(ids)
+        again = self.answered.intersection(ids) - self.results.kept
         must(not again, f"tasks {sorted(again)[:20]} are submitted again, and were answered")
+        self.answered.difference_update(ids)
+        self.results.take_submit(submit, self.open.keys() | self.answered)
         for task_id, function, payload in zip(ids, submit.column("functions"), submit.payloads()):
             known = self.open.setdefault(task_id, (function, payload))
             must(known == (function, payload), f"task {task_id} has changed")
@@ -88,10 +100,21 @@ class ClientConversation:
         raise WrongError(f"{len(self.open)} tasks are open, where {count} were expected")
 
     def _resolve(self, ids: list[int], outcome: int = VALUE) -> None:
-        answers = [answer_to(self.functions[self.open.pop(each)[0]]) if outcome == VALUE else b"" for each in ids]
+        """Answer open tasks. With VALUE, results that stay are kept, and readers of lost results fail."""
+        outcomes, answers = [], []
+        for each in ids:
+            function, _ = self.open.pop(each)
+            value = answer_to(self.functions[function]) if outcome == VALUE else None
+            row = self.results.end(each, outcome, value)
+            outcomes.append(row[0])
+            answers.append(row[1])
         self.answered.update(ids)
         sizes = [len(answer) for answer in answers]
-        self.listener.say("resolved", ids=ids, outcomes=[outcome], sizes=sizes, payload=b"".join(answers))
+        self.listener.say("resolved", ids=ids, outcomes=outcomes, sizes=sizes, payload=b"".join(answers))
+
+    def _plain(self) -> list[int]:
+        """Return the open tasks that neither read results nor are read."""
+        return sorted(self.open.keys() - self.results.nodes()) or sorted(self.open)
 
     # ----------------------------------------------------------------------------------------------------- conversation
 
@@ -119,7 +142,7 @@ class ClientConversation:
 
     def _answers(self) -> None:
         with self.findings.check("Submit to result", "it accepts answers in any order, repeated, and of unknown ids"):
-            ids = sorted(self.open, reverse=True)[: TASKS // 4]
+            ids = self._plain()[: -1 - TASKS // 4 : -1]
             function = self.open[ids[0]][0]
             self._resolve(ids)
             self.listener.say("resolved", ids=[*ids, 1 << 62], outcomes=[CANCELLED], sizes=[0])
@@ -128,13 +151,40 @@ class ClientConversation:
             must(function in self.functions, "the client is gone")
             self._take_submits(0.3)
         with self.findings.check("Credit", "`received` after each quarter of the window"):
-            task_id = min(self.open)
+            task_id = self._plain()[0]
             # JSON may end in blanks, and pickle ignores what follows its end.
             answer = answer_to(self.functions[self.open.pop(task_id)[0]]).ljust(WINDOW // 2)
             self.answered.add(task_id)
+            self.results.end(task_id, VALUE, answer)
             self.listener.say("resolved", answer, ids=[task_id], outcomes=[VALUE], sizes=[0], large=[0])
             received = self.listener.expect("received")
             must(received.fields["bytes"] >= WINDOW // 2, f"`received` says {received.fields['bytes']} bytes")
+
+    def _inputs_end(self) -> None:
+        """End tasks that others read, the last one without a value: after the next welcome these are to be sent."""
+        ids = sorted(self.results.inputs() & self.open.keys() - self.results.readers())
+        if ids:
+            self._resolve(ids[:-1] if len(ids) > 1 else ids)
+            if len(ids) > 1:
+                self._resolve(ids[-1:], CANCELLED)
+
+    def _results_are_sent(self) -> None:
+        """Wait for the results that the scheduler has asked for, because open tasks read them."""
+        section = "Results of tasks that were submitted without `keep`"
+        if not self.results.inputs():
+            self.findings.leave_out(
+                section, "results that the scheduler asks for", "no task reads another one's result"
+            )
+            return
+        with self.findings.check(
+            section, "after a welcome it sends the results that the scheduler asks for, if it has them"
+        ):
+            must(self.results.was_asked, "no `keepEarlier` names the inputs that have ended")
+            for _ in range(round(WAIT_SECONDS / 0.1)):
+                if not self.results.asked:
+                    break
+                self._take_submits(0.1)
+            must(not self.results.asked, f"no answer for results {sorted(self.results.asked)[:20]}")
 
     def _forgotten(self) -> None:
         with self.findings.check("A connection is lost", "after helloWanted: the same incarnation"):
@@ -155,16 +205,18 @@ class ClientConversation:
         listener.take("function")
         listener.epoch += 1
         with self.findings.check("A connection is lost", "it sends functions and open tasks again, with the same ids"):
-            before = dict(self.open)
+            before, readers = dict(self.open), self.results.readers()
             self.open.clear()
             self.functions.clear()
             self.counted = 0
             self.came.clear()
+            self.results.forget_all()
             listener.welcome(credit=1 << 40, resultWindow=WINDOW)
             self._await_tasks(len(before))
             lost = set(before) - set(self.open)
             must(not lost, f"tasks {sorted(lost)[:20]} did not come again")
-            changed = [each for each in before if before[each][1] != self.open[each][1]]
+            # A reader may have a small result inside its arguments now.
+            changed = [each for each in before.keys() - readers if before[each][1] != self.open[each][1]]
             must(not changed, f"tasks {changed[:20]} came with other payloads")
             again = [each for each in self.came if each in before]
             must(again == sorted(again), f"ids do not ascend from one submit to the next: {again[:20]}")

@@ -154,9 +154,18 @@ class ScriptedWorker(Scripted):
 
 
 class ScriptedClient(Scripted):
-    def __init__(self, address: str, fault: str, tasks: int) -> None:
+    """A client.
+
+    Args:
+        tasks: the number of tasks.
+        readers: the number of further tasks, which read the results of the first ones.
+    """
+
+    def __init__(self, address: str, fault: str, tasks: int, readers: int = 0) -> None:
         super().__init__(address, fault, "client")
-        self._open = set(range(tasks))
+        self._open = set(range(tasks + readers))
+        self._first_reader = tasks
+        self._values: dict[int, bytes] = {}
         self._unsent: list[int] = []
         self._has_sent_one = False
         self._window = self._taken = 0
@@ -171,7 +180,18 @@ class ScriptedClient(Scripted):
     def on_credit(self, credit: Received) -> None:
         self._submit(credit.fields["bytes"])
 
+    def on_fetchObjects(self, wanted: Received) -> None:
+        for each in wanted.fields["ids"]:
+            if self.fault == "sends nothing":
+                continue
+            if each in self._values and self.fault != "has nothing":
+                self.peer.say("object", b"x" if self.fault == "sends other bytes" else self._values[each], id=each)
+            else:
+                self.peer.say("forgetObjects", ids=[each])
+
     def on_resolved(self, resolved: Received) -> None:
+        rows = zip(resolved.fields["ids"], resolved.column("outcomes"), resolved.payloads())
+        self._values.update((each, payload) for each, outcome, payload in rows if outcome == VALUE)
         self._open.difference_update(resolved.fields["ids"])
         self._taken += sum(map(len, resolved.payloads()))
         if self._taken >= self._window // 4:
@@ -184,12 +204,23 @@ class ScriptedClient(Scripted):
         if credit < 1000:
             batches = [] if self._has_sent_one or not credit else [self._unsent[:1]]
         else:
-            half = len(self._unsent) // 2
-            batches = [self._unsent[:half], self._unsent[half:]]
+            plain = [each for each in self._unsent if each < self._first_reader]
+            half = len(plain) // 2
+            batches = [plain[:half], plain[half:]]
         for batch in filter(None, reversed(batches) if self.fault == "descending" else batches):
             self._has_sent_one = True
             self.peer.say("submit", ids=batch, functions=[1], sizes=[0])
             self._unsent = [each for each in self._unsent if each not in batch]
+        if credit >= 1000:
+            self._submit_readers()
+
+    def _submit_readers(self) -> None:
+        for reader in self._unsent:
+            read = reader - self._first_reader
+            earlier = [] if self.fault == "names no input" else [read]
+            fields = {"inputs": [read], "inputCounts": [1], "keepEarlier": earlier}
+            self.peer.say("submit", ids=[reader], functions=[1], sizes=[0], **fields)
+        self._unsent = []
 
 
 def _columns(*names: Name) -> dict[str, list[int]]:

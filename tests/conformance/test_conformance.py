@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from pathlib import Path
 
@@ -115,8 +116,14 @@ def test_the_worker_in_cpp(tmp_path: Path, findings: Findings, listener: Listene
 
 def submit_and_wait(address: str) -> None:
     with Client(address, heartbeat_interval_seconds=0.5) as client:
-        for future in [client.submit(pow, number, 2) for number in range(25)]:
+        futures = [client.submit(pow, number, 2) for number in range(25)]
+        readers = [client.submit(pow, future, 2) for future in futures[:3]]
+        kept = client.options(keep=True).submit(pow, 2, 2)
+        for future in [*futures[:2], *futures[3:], *readers[:2], kept]:
             assert future.result(4 * SECONDS) is None
+        for lost in (futures[2], readers[2]):
+            with pytest.raises(CancelledError):
+                lost.result(4 * SECONDS)
 
 
 def test_our_client(findings: Findings, listener: Listener) -> None:
@@ -130,13 +137,18 @@ def test_our_client(findings: Findings, listener: Listener) -> None:
 
 def test_the_client_in_cpp(findings: Findings, listener: Listener) -> None:
     with cpp_client(listener.address) as client:
-        client.say("many json add 25")
+        client.say("many json add 25", "read 0 json same []", "keep json add [1, 2]", "read 1,2 json same []")
+        client.say("keep json add [3, 4]", "read 26,28 json same []", "read 3,28 json same []", "fetch 26", "forget 26")
         end = threading.Thread(target=client.end)
         end.start()
         check_peer(listener, findings, seconds=SECONDS)
         end.join(SECONDS)
         assert not end.is_alive()
-    assert not findings.wrong
+    assert not findings.wrong + findings.left_out
+    assert "fetched 26 null" in client.seen
+    assert client.resolved[25] == client.resolved[27] == ("value", "null")
+    assert client.resolved[28][0] == "cancelled"
+    assert client.resolved[29][0] == client.resolved[30][0] == "inputLost"
 
 
 def test_the_client_in_cpp_with_keys(findings: Findings, guarded: Listener, keys: str) -> None:
@@ -346,7 +358,30 @@ def test_a_clients_mistake_is_found(
         check_peer(listener, findings, seconds=SECONDS)
     assert len(findings.wrong) == len(found), findings.wrong
     assert all(text in line for text, line in zip(found, findings.wrong)), findings.wrong
-    assert bool(findings.left_out) == (tasks == 5)
+    assert any("A connection is lost" in each for each in findings.left_out) == (tasks == 5)
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        ("", []),
+        ("names no input", ["task 25 reads [0], which are neither kept nor in keepEarlier"]),
+        ("sends nothing", ["it sends the results that the scheduler asks for, if it has them: no answer for results"]),
+        ("has nothing", ["it does not send the result of 0, which it has"]),
+        ("sends other bytes", ["it sends b'x' as the result of 0"]),
+    ],
+)
+def test_a_clients_mistake_with_results_is_found(
+    monkeypatch: pytest.MonkeyPatch, findings: Findings, listener: Listener, fault: str, found: list[str]
+) -> None:
+    monkeypatch.setattr("tests.conformance.listener.WAIT_SECONDS", 3.0)
+    monkeypatch.setattr("tests.conformance.of_client.WAIT_SECONDS", 3.0)
+    listener.lease_milliseconds = 600
+    with ScriptedClient(listener.address, fault, 25, readers=3):
+        check_peer(listener, findings, seconds=SECONDS)
+    assert bool(findings.wrong) == bool(fault), findings.wrong
+    assert all(text in "".join(findings.wrong) for text in found), findings.wrong
+    assert not findings.left_out
 
 
 @pytest.mark.parametrize("error", [ValueError("a test"), KeyboardInterrupt()])

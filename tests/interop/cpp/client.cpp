@@ -74,7 +74,7 @@ Client::Tasks::iterator Client::sendRows(Tasks::iterator task, size_t most) {
             inputs.push_back(input);
             if (!known_.insert(input).second) continue;
             // A result is kept from its task's row on, if this is in the same batch, or from now on.
-            if (!tasks.empty() && input >= tasks.front()->first && input < task->first) {
+            if (!tasks.empty() && input >= tasks.front()->first && input < task->first && open_.count(input)) {
                 keep[input] = uint8_t(Keep::BOTH);
             } else {
                 earlier.push_back(input);
