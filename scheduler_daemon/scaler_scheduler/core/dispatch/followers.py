@@ -6,6 +6,7 @@ The worker hands each result to the row behind it. Otherwise each link of a chai
 from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.prefetch import TARGET_BYTES, TARGET_NS
+from scaler_scheduler.core.state.functions import LARGE
 from scaler_scheduler.core.state.records import Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
 
@@ -14,7 +15,8 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
     """Return the tasks that can follow, each behind the tasks that it reads.
 
     A task follows if it is the only one that reads a result of these tasks, and if all its other inputs exist or come
-    from these tasks as well. So nothing that could run beside it waits for it.
+    from these tasks as well. So nothing that could run beside it waits for it. No task follows one whose result is
+    likely to become a file: the worker has no bytes to hand on, and would give the reader back.
 
     Args:
         dispatched: the tasks that the worker gets in this Dispatch and whose results are kept.
@@ -32,6 +34,8 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
             break
         stored = maker.client.objects.get(maker.id)
         if stored is None or stored.producer is not maker or len(stored.blocked_tasks) != 1:
+            continue
+        if maker.may_store and maker.function.kept_size == LARGE:
             continue
         reader = stored.blocked_tasks[0]
         if reader.state != BLOCKED or reader in makers or not _can_follow(reader, maker, makers):

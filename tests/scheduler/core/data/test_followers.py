@@ -8,6 +8,7 @@ import pytest
 from tests.scheduler.core.harness import CANCELLED, EXCEPTION, MILLISECOND, VALUE, submit_event
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 C, W, W2 = b"client", b"worker 1", b"worker 2"
 NAME = 11
@@ -28,12 +29,12 @@ def joined(core, **options):
     core.take()
 
 
-def submit(core, *rows, **options):
+def submit(core, *rows, keep=events.KEEP_BOTH, **options):
     """Submit rows: each an id and the ids of what it reads. All results are kept."""
     event = submit_event(C, [each[0] for each in rows], [1], [b"x"] * len(rows), ())
     event.inputs = array("q", [each for row in rows for each in row[1:]])
     event.input_counts = array("I", [len(row) - 1 for row in rows])
-    event.keep = array("B", [events.KEEP_BOTH] * len(rows))
+    event.keep = array("B", [keep] * len(rows))
     if options:
         event.options = events.Options(**options)
     core.feed(event)
@@ -63,6 +64,27 @@ def test_a_chain_goes_to_one_worker(core):
     for task_id in (2, 3, 4, 5):
         end(core, task_id)
         assert dispatched(core) == [answer(task_id)]
+
+
+@pytest.mark.parametrize(
+    ("size", "keep", "sent"),
+    [
+        (LARGE_BYTES, events.KEEP_YES, [4]),
+        (LARGE_BYTES, events.KEEP_BOTH, [4, 5, 6]),
+        (LARGE_BYTES - 1, events.KEEP_YES, [4, 5, 6]),
+    ],
+)
+def test_nothing_follows_a_task_whose_result_is_a_file(core, size, keep, sent):
+    joined(core)
+    submit(core, (2,), (3, 2), keep=events.KEEP_YES)
+    core.results(W, [(NAME, 2, 1)], body=bytes(size))
+    end(core, 3)
+    core.take()
+    submit(core, (4,), (5, 4), (6, 5), keep=keep)
+    assert dispatched(core) == [(W, sent)]
+    for task_id in sent:
+        end(core, task_id)
+    core.take()
 
 
 def test_where_the_inputs_come_from(core):
