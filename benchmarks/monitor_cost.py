@@ -27,10 +27,12 @@ class Sizes:
     batches: int
     """Submits in one run."""
     warm_up_batches: int
+    warm_up_snapshots: int
+    """PyPy compiles what makes a snapshot after some ten of them; there is one a second."""
 
 
-FULL = Sizes(workers=1000, runs=3, batches=1000, warm_up_batches=1000)
-QUICK = Sizes(workers=50, runs=1, batches=100, warm_up_batches=50)
+FULL = Sizes(workers=1000, runs=3, batches=1000, warm_up_batches=1000, warm_up_snapshots=12)
+QUICK = Sizes(workers=50, runs=1, batches=100, warm_up_batches=50, warm_up_snapshots=1)
 
 
 @dataclass
@@ -127,8 +129,10 @@ def _run(
     options = (*LEASES, "--monitor-address", monitor, *(("--keys", keys) if keys else ()))
     with running_scheduler(address, *options), echoing_peers(address, sizes.workers, keys) as client:
         client.run(sizes.warm_up_batches, WINDOW)
-        with _listener(context, monitor, audiences[-1].topics):
+        with _listener(context, monitor, audiences[-1].topics) as subscriber:
             client.run(sizes.warm_up_batches, WINDOW)
+            for _ in range(sizes.warm_up_snapshots):
+                _next(subscriber)
         for _ in range(sizes.runs):
             unwatched.append(_rate(client, sizes.batches))
             for audience in audiences:
