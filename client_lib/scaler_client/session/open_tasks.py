@@ -56,6 +56,10 @@ class OpenTasks:
         sinks = dict.fromkeys(list(self._graphs.values()))
         return len(self.single) + sum(len(sink.open_ids()) for sink in sinks)
 
+    def ids_made_again(self) -> set[int]:
+        """Return the ids of the open tasks that make kept results again."""
+        return {task_id for task_id, sink in self.single.items() if isinstance(sink, KeptResult)}
+
     def child_ids(self, parent: TaskAttempt | None) -> list[int]:
         """Return the ids of the open tasks that one task has submitted.
 

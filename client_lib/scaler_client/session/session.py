@@ -477,10 +477,12 @@ class Session:
     def _lose_scheduler(self, error: SchedulerLostError) -> None:
         """Fail all open tasks with this error."""
         self.loss = error
+        made_again = self.tasks.ids_made_again()
         ids = self.tasks.fail(error)
         self._kept_values.fail(error)
         self._cancels.answer(ids)
-        cancels = self._cancels.abandon(ids)
+        # Kept results are made again under the same ids: a late cancel would hit the next task that makes them.
+        cancels = self._cancels.abandon([task_id for task_id in ids if task_id not in made_again])
         self._batch.clear_rows()
         self._shutdown.answer()
         if self.state is State.JOINED:

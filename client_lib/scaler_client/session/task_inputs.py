@@ -121,7 +121,13 @@ class TaskInputs:
             for each in map(read_result, stored.payload.inputs):
                 if isinstance(each, KeptResult) and each.is_kept and (each.is_gone or each.is_lost):
                     stack.append(each)
-        possible = [needed[task_id] for task_id in sorted(needed) if self._can_run(needed[task_id])]
+        can_run = [needed[task_id] for task_id in sorted(needed) if self._can_run(needed[task_id])]
+        # No input of a task that can't run: nobody would read it, and so nobody would free it.
+        wanted = {stored.id for stored in lost}
+        for stored in reversed(can_run):  # readers before their inputs
+            if stored.id in wanted:
+                wanted.update(each.id for each in map(read_result, stored.payload.inputs) if each is not None)
+        possible = [stored for stored in can_run if stored.id in wanted]
         for stored in possible:
             self._tasks.single[stored.id] = stored
             stored.is_lost = False

@@ -261,6 +261,36 @@ def test_a_result_that_cannot_be_made_again_says_why(session: Session, keep: Kee
     assert b"prices" in cause.answer
 
 
+def test_giving_up_the_scheduler_cancels_no_task_that_makes_a_result_again(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    lose(session, 0)
+    begin(future)
+    submit(session, Sink(future))
+    sent(session)
+    session._lose_scheduler(SchedulerLostError("gone"))
+    (cancel,) = sent(session)
+    assert cancel.ids == [1], "the reader is not submitted again"
+    begin(future)
+    assert sent(session) == [([0], [], [Keep.YES], [])]
+
+
+def test_inputs_of_a_result_that_cannot_be_made_again_stay_freed(session: Session, keep: Keeper) -> None:
+    caller: Any = Caller(session)
+    reference = ObjectRef(caller, StoredObject("prices", [b"x"], None))
+    session.send_object(reference.stored)
+    first = keep()
+    second = keep(first)
+    third = keep(second, reference)
+    ended(session, 1, 2, 3)
+    del first, second, reference
+    sent(session)
+    lose(session, 3)
+    with pytest.raises(ObjectNotFoundError, match="the object prices, .* was freed"):
+        third.result()
+    assert sent(session) == []
+
+
 def test_a_task_that_fails_when_it_runs_again(session: Session, keep: Keeper) -> None:
     future = keep()
     ended(session, 0)
