@@ -12,13 +12,14 @@ from scaler_client.protocol.messages import Keep, Message, Options, Outcome, Rol
 from scaler_client.protocol.wire import decode, encode
 from scaler_client.session.session import Session, State
 
+from .client_kept import KeptResults, KeptTask
 from .client_maps import ClientMap, SimulatedFunction
-from .client_objects import UserObjects, give_result, read_results
+from .client_objects import UserObjects, give_result
 from .clock import Process
 from .map_plan import Manner
 from .network import Frames
 from .oracle import Future
-from .scripts import Script, SentObject, function_bytes
+from .scripts import Script, SentObject, function_bytes, read_results
 from .trace import SimulationError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class ClientHost:
         self.session = Session(hello, "sim", world.plan.heartbeat_seconds, world.plan.timeout_seconds, world.clock.now)
         self.session.share_object = lambda *given: world.scheduler.store.share(*given)
         self.user_objects = UserObjects(self)
+        self.kept = KeptResults(self)
         self._functions: dict[int, Function] = {}
         self._next_function = 1
         self._inbox: list[Message] = []
@@ -84,6 +86,30 @@ class ClientHost:
         self.world.trace.note(self.name, "submits", str(script.key), "as", str(future.task_id))
         self.wake()
         return future
+
+    def keep(self, script: Script, options: Options) -> KeptTask:
+        """Submit a task whose result stays on its host."""
+        refs = [self.user_objects.get(sent_object) for sent_object in script.sent_objects]
+        call = self.user_objects.call(script, refs)
+        task = KeptTask(self, self.function(script.function), script, options, call)
+        release = self.user_objects.hold(refs)
+        task.graph = [task]
+        self.user_objects.submitted(task)
+
+        def ended() -> None:
+            release()
+            self.user_objects.reader_ended(read_results([script]))
+            task.forget_if_unused()
+
+        task.ended = ended
+        self.kept.tasks.append(task)
+        task.task_id = self.session.submit_kept(task.kept, task)
+        self.world.oracle.submitted(self.incarnation, task)
+        self.futures.append(task)
+        self.world.trace.note(self.name, "submits", str(script.key), "as", str(task.task_id), "and keeps its result")
+        self.world.trace.count("kept tasks")
+        self.wake()
+        return task
 
     def map(self, scripts: list[Script], options: Options, manner: Manner) -> list[Future]:
         """Call one function with the same options several times."""
@@ -190,7 +216,7 @@ class ClientHost:
     def forget_function(self, number: int) -> None:
         """Forget the function. Its next task sends it again, under another number."""
         function = self._functions.get(number)
-        is_used = any(function in future.functions for future in self.futures)
+        is_used = self.kept.uses(function) or any(function in future.functions for future in self.futures)
         if function is not None and not is_used and not any(each.function is function for each in self.maps):
             del self._functions[number]
             self.session.forget_function(function.number)

@@ -19,7 +19,7 @@ from scaler_client.session.map_feed import MapFeed, MapFeeds
 
 from .map_plan import Manner
 from .oracle import MAX_STOP_SECONDS, Future
-from .scripts import Script, key_of
+from .scripts import Script, SentObject, key_of, read_results
 from .trace import SimulationError
 
 if TYPE_CHECKING:
@@ -51,9 +51,15 @@ class CallFailedError(Exception):
 def pack_scripts(client_map: ClientMap, calls: Sequence[tuple[Script]]) -> PackedCalls:
     """Pack some calls as `pack_calls` does. Each has the payload of its script, and the positions of its inputs among
     those of the block."""
-    inputs = list(dict.fromkeys(each for (script,) in calls for each in script.sent_objects))
-    packed = pack_calls(None, [(script.payload(), bytes(map(inputs.index, script.inputs))) for (script,) in calls])  # type: ignore[arg-type]
-    return replace(packed, inputs=[client_map.object_ids[each.key] for each in inputs])
+    inputs = list(dict.fromkeys(each for (script,) in calls for each in script.inputs))
+    packed = pack_calls(None, [(script.payload(), bytes(map(inputs.index, script.inputs))) for (script,) in calls])
+    result = client_map.client.user_objects.result
+    return replace(
+        packed,
+        inputs=[
+            client_map.object_ids[each.key] if isinstance(each, SentObject) else result(each.key) for each in inputs
+        ],
+    )
 
 
 class _Changed:
@@ -91,7 +97,7 @@ class ClientMap:
         """Whether nothing of it is on its way any more."""
         self.object_ids: dict[int, int] = {}
         """Ids of the inputs of all calls, by the objects' keys."""
-        self._client = client
+        self.client = client
         self._manner = manner
         refs = []
         for script in scripts:
@@ -99,10 +105,15 @@ class ClientMap:
                 ref = client.user_objects.get(sent_object)
                 self.object_ids[sent_object.key] = ref.object_id
                 refs.append(ref)
-        self._release = client.user_objects.hold(refs)
+        read = read_results(scripts)
+        self._release = client.user_objects.hold(refs, on_release=lambda: client.user_objects.reader_ended(read))
         self.futures = [
             Future(client.world.oracle, client, self.function, script, options, of_map=self) for script in scripts
         ]
+        for future in self.futures:
+            future.graph = [future, *client.user_objects.related(read_results([future.script]))]
+        if read:
+            client.world.trace.count("maps that read results")
         self._by_key = {future.script.key: future for future in self.futures}
         self._read = 0
         """The number of results that were read."""
@@ -149,14 +160,14 @@ class ClientMap:
         if is_forced:
             self.cancel_many(self.feed.open_ids, force=True)
             if self._forced_at is None:
-                self._forced_at = self._client.world.clock.now
+                self._forced_at = self.client.world.clock.now
 
     def _wake(self) -> None:
         if self.feed_error is not None:
-            self._could_give_up = self._could_give_up or self._client.may_give_up()
+            self._could_give_up = self._could_give_up or self.client.may_give_up()
         if not self._is_step_due and not self._is_over:
             self._is_step_due = True
-            self._client.process.later(self._client.world.chance.uniform(0.00001, 0.001), self._step)
+            self.client.process.later(self.client.world.chance.uniform(0.00001, 0.001), self._step)
 
     @property
     def feed_error(self) -> BaseException | None:
@@ -175,7 +186,7 @@ class ClientMap:
             self._end_failed(Outcome.CANCELLED, b"")
         except SchedulerLostError:
             self._expect(self._could_give_up, "gives up its scheduler too early")
-            self._client.world.trace.count("maps without their scheduler")
+            self.client.world.trace.count("maps without their scheduler")
         else:
             self._expect(self._read == len(self.futures), f"ends after {self._read} results")
         self._close()
@@ -222,14 +233,14 @@ class ClientMap:
         for future in self.futures:
             if not future.is_done:
                 future.drop()
-        self._client.wake()
+        self.client.wake()
         self.feed.when_idle(self._end)
 
     def _end(self) -> None:
         self.is_idle = True
         self._release()
-        self._client.maps.remove(self)
-        clock, oracle = self._client.world.clock, self._client.world.oracle
+        self.client.maps.remove(self)
+        clock, oracle = self.client.world.clock, self.client.world.oracle
         if self._forced_at is not None and oracle.is_calm:
             self._expect(clock.now - self._forced_at < MAX_STOP_SECONDS, "is stopped too late")
 
@@ -237,11 +248,11 @@ class ClientMap:
 
     def submit_calls(self, feed: MapFeed, blocks: list[CallBlock], is_last: bool) -> None:
         feed.add(self, blocks, is_last)
-        self._client.wake()
+        self.client.wake()
 
     def cancel_many(self, ids: Callable[[], Sequence[int]], force: bool = False) -> None:
-        self._client.session.cancel(ids(), lambda: None, force)
-        self._client.wake()
+        self.client.session.cancel(ids(), lambda: None, force)
+        self.client.wake()
 
     def check_can_wait(self) -> None:
         """Does nothing: no thread waits."""
@@ -250,12 +261,12 @@ class ClientMap:
 
     @property
     def feeds(self) -> MapFeeds:
-        return self._client.session.feeds
+        return self.client.session.feeds
 
     def submit_with_options(self, sink: Any, function: Function, call: Call) -> int:
         """Submit a row. Check that it has the calls that it stands for, and that none of them is on its way or has an
         answer."""
-        client, block = self._client, sink.block
+        client, block = self.client, sink.block
         first, end = block.first + sink.begin, block.first + sink.end
         self._expect(self.feed.error is None, f"submits calls {first} to {end} though it has given up")
         self._expect(not self._is_over, f"submits calls {first} to {end} though nobody reads their results")
@@ -283,7 +294,7 @@ class ClientMap:
 
     def _expect(self, condition: bool, text: str) -> None:
         if not condition:
-            raise SimulationError(f"the map of {self._client.name} from {self.futures[0].script.key} on {text}")
+            raise SimulationError(f"the map of {self.client.name} from {self.futures[0].script.key} on {text}")
 
 
 def _calls(payload: Payload) -> list[tuple[Any, ...]]:

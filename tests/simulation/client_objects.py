@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from scaler_client.pickling.references import CallWithInputs, ObjectRef, Reference, ResultObject, StoredObject
 from scaler_client.protocol.messages import Outcome, Payload
 
+from .client_kept import KeptTask
 from .oracle import LOST, Future
-from .scripts import Script, SentObject
+from .scripts import Script, SentObject, read_results
 
 if TYPE_CHECKING:
     from .client_host import ClientHost
@@ -62,9 +63,9 @@ class UserObjects:
 
     def call(self, script: Script, refs: Iterable[Ref]) -> Payload:
         """Return the payload of a task that reads these, and results of other tasks."""
-        ids = {ref.key: ref.object_id for ref in refs}
+        sent = {ref.key: ObjectRef(self._holder, ref.stored) for ref in refs}
         inputs: list[Reference | int] = [
-            ids[each.key] if isinstance(each, SentObject) else self.result(each.key) for each in script.inputs
+            sent[each.key] if isinstance(each, SentObject) else self.result(each.key) for each in script.inputs
         ]
         return CallWithInputs(script.payload(), inputs) if inputs else script.payload()
 
@@ -85,8 +86,11 @@ class UserObjects:
         """Note that a reader of these tasks' results is done. A future that nobody reads any more is deleted."""
         for key in keys:
             self.readers_left[key] -= 1
-            reference = self._read[key].reference
-            if not self.readers_left[key] and reference is not None:
+            read = self._read[key]
+            reference = read.reference
+            if isinstance(read, KeptTask):
+                read.forget_if_unused()
+            elif not self.readers_left[key] and reference is not None:
                 self._client.process.later(
                     0.0, lambda stored=reference.stored: self._client.session.objects.forget(stored)
                 )
@@ -94,6 +98,9 @@ class UserObjects:
     def result(self, key: int) -> ObjectRef:
         """Do what `futures/result_references.py` does with the future of this task."""
         future = self._read[key]
+        if isinstance(future, KeptTask):
+            self._client.world.trace.count("kept results that other tasks read")
+            return future.kept.reference
         if future.reference is None or future.reference.stored.is_gone:
             self._client.world.trace.count("results that other tasks read")
             stored = ResultObject(f"task {future.script.key}", future, future.parent)
@@ -137,14 +144,6 @@ class UserObjects:
         if not ref.holders:
             # As the garbage collector does it: it wakes no thread.
             self._client.process.later(0.0, lambda: self._client.session.objects.forget(ref.stored))
-
-
-def read_results(scripts: Iterable[Script]) -> list[int]:
-    """Return the keys of the tasks that these tasks read and that are not among them."""
-    scripts = list(scripts)
-    own = {script.key for script in scripts}
-    read = [each.key for script in scripts for each in script.inputs if isinstance(each, Script)]
-    return [key for key in dict.fromkeys(read) if key not in own]
 
 
 def give_result(future: Future) -> None:

@@ -260,6 +260,10 @@ class Contract:
                 client = self._clients[batch.route].incarnation
                 for task_id, outcome in zip(batch.ids, batch.outcomes):
                     self._objects.ended((client, task_id), outcome)
+        for effect in collected:
+            if isinstance(effect, effects.ForgetObjects) and effect.route in self._clients:
+                self._objects.told_missing(zip(effect.clients, effect.ids))
+                self._trace.count("losses told to clients", len(effect.ids))
         freed = [effect for effect in collected if isinstance(effect, effects.ForgetObjects)]
         for effect in [*(each for each in collected if each not in freed), *later, *freed]:
             if isinstance(effect, effects.Dispatch):
@@ -269,10 +273,12 @@ class Contract:
             elif isinstance(effect, effects.Function):
                 self._expect_peer(effect.route, self._workers, "a function goes to no worker")
                 self._functions.setdefault(effect.route, set()).add(effect.number)
+            elif isinstance(effect, effects.Object) and effect.route in self._clients:
+                self._trace.count("values sent to clients")
             elif isinstance(effect, effects.Object):
                 self._expect_peer(effect.route, {**self._workers, **self._agents}, "an object goes to no peer")
                 self._objects.sent(effect)
-            elif isinstance(effect, effects.ForgetObjects):
+            elif isinstance(effect, effects.ForgetObjects) and effect.route not in self._clients:
                 agent = self._agents.get(effect.route)
                 self._objects.forgotten_at(effect, 0 if agent is None else agent.incarnation)
             elif isinstance(effect, effects.ForgetFunctions):

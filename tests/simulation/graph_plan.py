@@ -13,6 +13,7 @@ from dataclasses import replace
 from scaler_client.protocol.messages import Options
 
 from .host_result_faults import KEPT_FAULTS, LONG_FAULTS
+from .kept_plan import keep_tasks
 from .map_plan import add_maps
 from .plan import Plan, Work, Writer, draw_plain_plan, is_endless
 from .reader_plan import add_readers
@@ -43,6 +44,7 @@ def draw_plan(seed: int) -> Plan:
     if chance.random() < _NET_SHARE:
         _add_nets(plan, writer, chance)
     add_readers(plan, writer, seed)
+    keep_tasks(plan, writer, seed)
     return plan
 
 

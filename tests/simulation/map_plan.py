@@ -53,10 +53,11 @@ def add_maps(plan: Plan, writer: Writer, seed: int) -> None:
     for program in plan.clients:
         for work in program:
             if work.is_map and work.manner is None:
-                work.manner = _manner(chance)
+                work.manner = draw_manner(chance)
 
 
-def _manner(chance: random.Random) -> Manner:
+def draw_manner(chance: random.Random) -> Manner:
+    """Draw how a user runs a map."""
     fails_fast = chance.random() < 0.4
     return Manner(
         fails_fast=fails_fast,

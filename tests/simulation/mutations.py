@@ -11,9 +11,18 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from scaler_client.api import map_run
 from scaler_client.futures import open_graphs
 from scaler_client.pickling import call_rows
-from scaler_client.session import backlog, graph_recovery, held_objects, map_feed, open_tasks, task_inputs
+from scaler_client.session import (
+    backlog,
+    graph_recovery,
+    held_objects,
+    kept_values,
+    map_feed,
+    open_tasks,
+    task_inputs,
+)
 from scaler_scheduler.core import scheduler, submissions
 from scaler_scheduler.core.completion import (
     attempt_end,
@@ -470,5 +479,41 @@ MUTATIONS = (
     Mutation(
         "fail a reader otherwise than the task whose result it reads",
         open_tasks.OpenTasks, "_fail_single", "if cause is None:", "if True:",
+    ),
+    Mutation(
+        "do not tell a client which of its kept results are lost",
+        host_results.HostResults, "_tell_missing", "if ids and not client.is_gone:", "if False:",
+    ),
+    Mutation(
+        "never make a lost kept result again",
+        task_inputs.TaskInputs, "make_again", "if self.is_joined:", "if False:",
+    ),
+    Mutation(
+        "do not free the inputs again that were made again for a kept result",
+        task_inputs.TaskInputs, "_bind_kept", "self._objects.lend(stored, reader)", "pass",
+    ),
+    Mutation(
+        "make the inputs again of a kept result that can't be made again",
+        task_inputs.TaskInputs, "make_again", "[stored for stored in can_run if stored.id in wanted]", "can_run",
+    ),
+    Mutation(
+        "forget that a client wants the value of a kept result",
+        host_results.HostResults, "send_to_client", "stored.is_wanted = True", "pass",
+    ),
+    Mutation(
+        "ask only once for the values of kept results, whatever becomes of the scheduler",
+        kept_values.KeptValues, "restart", "self._queue.extendleft(reversed(self._asked.values()))", "pass",
+    ),
+    Mutation(
+        "forget the wanted value of a kept result that is being made again for a reader",
+        kept_values.KeptValues, "note_lost", "self._pending.append(stored)", "pass",
+    ),
+    Mutation(
+        "give the calls of a map that read results to one row",
+        map_run.CallPacker, "_pack", "if reads_results(packed.inputs):", "if False:",
+    ),
+    Mutation(
+        "let a map wait for a call whose input has failed",
+        map_feed._Row, "fail_input", "self.feed.resolve(self, cause.outcome, cause.answer)", "pass",
     ),
 )  # fmt: skip

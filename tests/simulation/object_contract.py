@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from scaler_scheduler.core import effects, events
@@ -119,6 +120,13 @@ class ObjectContract:
     def _lose(self, name: TaskId) -> None:
         self._lost.add(name)
         self._referred.discard(name)
+
+    def told_missing(self, names: Iterable[TaskId]) -> None:
+        """Note results of which the scheduler tells their client that it does not have them."""
+        for name in names:
+            self._homes.pop(name, None)
+            self._copied.pop(name, None)
+            self._lose(name)
 
     def client_gone(self, client: int) -> None:
         self._referred = {name for name in self._referred if name[0] != client}

@@ -93,6 +93,11 @@ class Future:
         self._payload: Payload | None = payload
 
     @property
+    def may_be_lost(self) -> bool:
+        """Whether its kept result, if it has one, can't be made again."""
+        return False
+
+    @property
     def is_done(self) -> bool:
         return self.outcome is not None or self.error is not None or self.is_dropped
 
@@ -295,10 +300,17 @@ class Oracle:
         may_be_long = is_long or self.has_slow_peers
         self._wrong_if(not limit or (self.is_calm and not may_be_long), future)
 
+    def _kept(self, future: Future) -> None:
+        script = future.script
+        self._wrong_if(int.from_bytes(future.answer[:8], "little") != len(script.answer()), future)
+        self._wrong_if(any(each.raises for each in script.needed), future)
+        self._wrong_if(self.retried[script.key] < script.retryable or self.killed[script.key] < script.kills, future)
+
     def _input_lost(self, future: Future) -> None:
-        """A sent object is never lost, but its user may have forgotten it."""
+        """A sent object is never lost, but its user may have forgotten it. A kept result may need such an object."""
         reads = any(script.inputs for script in future.script.needed)
-        self._wrong_if(not reads or self.is_calm or not future.client.was_cleared, future)
+        may_be_lost = future.client.was_cleared or any(each.may_be_lost for each in future.graph)
+        self._wrong_if(not reads or self.is_calm or not may_be_lost, future)
 
     def _never(self, future: Future) -> None:
         self._wrong_if(True, future)
@@ -312,7 +324,7 @@ class Oracle:
         Outcome.WORKER_DIED: _worker_died,
         Outcome.CANCELLED: _cancelled,
         Outcome.TIMED_OUT: _timed_out,
-        Outcome.KEPT: _never,
+        Outcome.KEPT: _kept,
         Outcome.INPUT_LOST: _input_lost,
     }
 

@@ -57,6 +57,12 @@ class Work:
     """How the user of a map reads the results."""
     clears_after: float | None = None
     """When the client is cleared."""
+    kept: frozenset[int] = frozenset()
+    """The positions of the tasks whose results stay on their hosts."""
+    reads: list[tuple[float, int]] = field(default_factory=list)
+    """After so many seconds the user reads the value of the kept result at this position."""
+    lets_go: list[tuple[float, int]] = field(default_factory=list)
+    """After so many seconds the user deletes the future of the kept task at this position."""
 
 
 @dataclass

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from scaler_client.protocol.messages import Options
 
-from .client_objects import read_results
+from .map_plan import draw_manner
 from .plan import Plan, Work, Writer, is_endless
-from .scripts import Script, Source
+from .scripts import FUNCTIONS, Script, Source, read_results
 
 _SHARE = 1 / 3
 
@@ -45,9 +45,9 @@ def reader_counts(program: list[Work]) -> dict[int, int]:
     """Return for each task whose result other tasks of a program read how many tasks do so, by key."""
     counts: Counter[int] = Counter()
     for work in program:
-        if work.targets is not None:
+        if work.targets is not None or work.is_map:
             counts.update(read_results(work.scripts))
-        elif not work.is_map:
+        else:
             for script in work.scripts:
                 counts.update(read_results([script]))
     return dict(counts)
@@ -85,12 +85,48 @@ def _works(chance: random.Random, writer: Writer, at: float) -> list[Work]:
             works.append(Work(at, [script]))
     if chance.random() < 0.5:
         works.append(_graph(chance, writer, at + chance.choice((0.0, 0.002, 0.3)), scripts))
+    add_map(writer, works)
     for work in works:
-        if chance.random() < 0.15:
+        if chance.random() < 0.15 and not work.is_map:
             places = range(len(work.scripts if work.targets is None else work.targets))
             chosen = sorted(chance.sample(places, chance.randint(1, len(places))))
             work.cancels.append((writer.moment(), chosen, chance.random() < 0.4))
     return works
+
+
+def add_map(writer: Writer, works: list[Work]) -> None:
+    """Add a map whose calls read the results of some of these tasks, in half of the cases.
+
+    It is drawn from a random generator of its own.
+    """
+    read = [script for work in works if work.targets is None for script in work.scripts]
+    chance = random.Random(f"map of readers {read[0].key}")
+    if chance.random() < 0.5:
+        return
+    options = chance.choice((Options(), Options(), Options(priority=1)))
+    function = chance.randrange(FUNCTIONS)
+    share = chance.choice((1.0, 0.5, 0.1))
+    """The share of the calls that read results."""
+    seconds = chance.choice((0.0, 0.0002, 0.02))
+    scripts = []
+    for _ in range(chance.choice((2, 10, 40))):
+        inputs = chance.choices(read, k=chance.choice((1, 1, 2))) if chance.random() < share else []
+        script = Script(
+            key=writer.next_key,
+            function=function,
+            seconds=seconds * chance.uniform(0.5, 1.5),
+            raises=chance.random() < 0.01,
+            kills=int(chance.random() < 0.02),
+            result_bytes=chance.choice((0, 200, 2000)),
+            options=options,
+            inputs=tuple(inputs),
+        )
+        writer.next_key += 1
+        scripts.append(script)
+    work = Work(works[-1].at + chance.choice((0.0, 0.0, 0.002, 0.3)), scripts, is_map=True, manner=draw_manner(chance))
+    if chance.random() < 0.15:
+        work.cancels.append((writer.moment(), [0], chance.random() < 0.4))
+    works.append(work)
 
 
 def _waiting_readers(chance: random.Random, writer: Writer, at: float) -> Work:

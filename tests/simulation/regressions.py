@@ -52,4 +52,11 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (483, "rows that a client submitted again after losses used up its credit: the rest waited for ever"),
     (114, "files of results that an agent was told to remove while its connection broke stayed as long as the agent"),
     (4004595, "a client that had stayed away for its lease came back while its running tasks were being stopped"),
+    (67, "inputs were made again for a kept result that could not be made again, and stayed until the client left"),
+    (49, "a client waited for ever for the value of a kept result that was just being made again for a reader"),
+    (
+        1180,
+        "a client gave up its scheduler and cancelled a task that made a kept result again; the next task with this id "
+        "ended with the answer of that cancel (old dice)",
+    ),
 )

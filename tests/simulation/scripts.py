@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -112,6 +112,14 @@ class Script:
 
 
 Source = SentObject | Script
+
+
+def read_results(scripts: Iterable[Script]) -> list[int]:
+    """Return the keys of the tasks that these tasks read and that are not among them."""
+    scripts = list(scripts)
+    own = {script.key for script in scripts}
+    read = [each.key for script in scripts for each in script.inputs if isinstance(each, Script)]
+    return [key for key in dict.fromkeys(read) if key not in own]
 
 
 def _filled(text: bytes, size: int) -> bytes:

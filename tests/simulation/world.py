@@ -129,7 +129,11 @@ class World:
         self._wait_for("nothing is left to do", self._is_at_rest, REST_SECONDS)
         self._wait_for("the scheduler knows every worker", self._is_every_worker_known, REST_SECONDS)
         for client in self.living_clients():
+            client.kept.read_all()
+        self._wait_for("every kept result can be read", self._is_all_answered, REST_SECONDS)
+        for client in self.living_clients():
             client.user_objects.drop_all()
+            client.kept.let_all_go()
         self._wait_for("nobody keeps an object", self._has_no_objects, REST_SECONDS)
         self._leave()
         self.trace.count("steps", self.clock.steps)
@@ -196,7 +200,13 @@ class World:
             assert work.manner is not None
             futures = client.map(scripts, scripts[0].options, work.manner)
         else:
-            futures = [client.submit(script, script.options) for script in scripts]
+            futures = []
+            for at, script in enumerate(scripts):
+                futures.append((client.keep if at in work.kept else client.submit)(script, script.options))
+            for after, at in work.reads:
+                client.process.later(after, futures[at].read)
+            for after, at in work.lets_go:
+                client.process.later(after, futures[at].let_go)
         for after, positions, is_forced in work.cancels:
             chosen = [futures[at] for at in positions]
             client.process.later(after, partial(client.cancel, chosen, is_forced))
@@ -248,7 +258,10 @@ class World:
 
     def _is_all_answered(self) -> bool:
         return not any(client.futures for client in self.living_clients()) and all(
-            not client.session.pending and not len(client.session.feeds) and not client.maps
+            not client.session.pending
+            and not len(client.session.feeds)
+            and not client.maps
+            and not client.kept.is_reading
             for client in self.living_clients()
         )
 
