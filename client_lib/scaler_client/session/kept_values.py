@@ -97,8 +97,12 @@ class KeptValues:
         for each in ids:
             asked = self._pop_asked(each)
             stored = asked or self._objects.find(each)
-            if not isinstance(stored, KeptResult) or stored.producer is not None or each in self._tasks.single:
-                continue  # it is being made again
+            if not isinstance(stored, KeptResult):
+                continue
+            if stored.producer is not None or each in self._tasks.single:
+                if asked is not None:  # a reader needs it too, and its task runs again already
+                    self._pending.append(stored)
+                continue
             stored.is_lost = True
             stored.known_in_join = 0
             if asked is not None and stored.is_gone:

@@ -337,6 +337,25 @@ def test_after_a_restart_a_value_is_fetched_again(session: Session, keep: Keeper
     assert sent(session) == [([0], [], [Keep.YES], [])]
 
 
+def test_after_a_restart_a_value_comes_that_a_reader_needs_too(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    session.handle(messages.HelloWanted(), 0.0)
+    sent(session)
+    session.handle(welcome(incarnation=6), 0.0)
+    submit(session, Sink(future))
+    (value,) = begin(future)
+    assert sent(session) == [([1], [0], [], [0]), messages.FetchObjects([0])]
+    session.handle(messages.FetchObjects([0], [77]), 0.0)
+    assert sent(session) == [([0], [], [Keep.YES], [])]
+    lose(session, 0)
+    assert sent(session) == [], "the scheduler's answer to the client's question"
+    session.handle(kept(0), 0.0)
+    assert sent(session) == [messages.FetchObjects([0])]
+    give(session, 0, "again")
+    assert value.result() == "again"
+
+
 def test_an_open_task_is_still_kept_after_a_restart(session: Session, keep: Keeper) -> None:
     future = keep()
     sent(session)
