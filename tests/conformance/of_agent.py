@@ -54,11 +54,14 @@ class AgentConversation:
         with self._findings.check("Data addresses", "`data` in the hello of the agent"):
             self._check_data()
         with DataSource(bool(self._data["key"])) as source:
+            # This takes 5 s: other checks go on meanwhile.
+            self._order(source, (CLIENT, 1 << 53), data={**source.data, "address": closed_address()})
             self._gets_a_file(source, (CLIENT, 1 << 50))
             self._fails_to_get_a_file(source)
-        self._serves((CLIENT, 1 << 50))
-        self._drops_garbage((CLIENT, 1 << 50))
-        self._forgets((CLIENT, 1 << 50))
+            self._serves((CLIENT, 1 << 50))
+            self._drops_garbage((CLIENT, 1 << 50))
+            self._forgets(source, (CLIENT, 1 << 50))
+            self._is_unreachable(source, (CLIENT, 1 << 53))
 
     def _check_data(self) -> None:
         data, has_keys = self._data, self._listener.has_keys
@@ -119,9 +122,11 @@ class AgentConversation:
             self._order(source, (CLIENT, 1 << 52))
             done = self._transferred(source, (CLIENT, 1 << 52))
             must(done["error"] and not done["isUnreachable"], f"it says {done}")
-        with check("Data addresses", "nobody listens at the address: `transferred` with isUnreachable within 5 s"):
-            self._order(source, (CLIENT, 1 << 53), data={**source.data, "address": closed_address()})
-            done = self._transferred(source, (CLIENT, 1 << 53))
+
+    def _is_unreachable(self, source: DataSource, name: Name) -> None:
+        section = "Data addresses"
+        with self._findings.check(section, "nobody listens at the address: `transferred` with isUnreachable after 5 s"):
+            done = self._transferred(source, name)
             must(done["error"] and done["isUnreachable"], f"it says {done}")
 
     # ------------------------------------------------------------------------------------------------------- as source
@@ -198,17 +203,16 @@ class AgentConversation:
             "a ticket that is not UTF-8": [[good[:ticket] + b"\xff\xfe" + good[ticket + 2 :]]],
         }
 
-    def _forgets(self, name: Name) -> None:
+    def _forgets(self, source: DataSource, name: Name) -> None:
         with (
             self._findings.check("Data addresses", "after forgetObjects: noObject within 4 s"),
             DataReader(self._data) as reader,
         ):
             self._listener.say_to_agent(self._agent, "forgetObjects", clients=[name[0]], ids=[name[1]])
-            # Messages of different connections have no order: ask for another order first, which the agent answers.
-            source = DataSource(False)
-            with source:
-                self._order(source, name, data={**source.data, "key": self._data["key"]})
-                self._transferred(source, name)
+            # Messages of different connections have no order: the answer to a later order shows that it has read this.
+            source.files.clear()
+            self._order(source, name)
+            self._transferred(source, name)
             reader.ask(name, 0, 5)
             answer = self._next(reader, ANSWER_SECONDS + 2.0)
             must(answer is not None and answer.kind == "noObject", f"the answer is {answer}")

@@ -71,13 +71,17 @@ class Peer:
         self._socket.send_multipart(list(frames))
 
     def expect(
-        self, kind: str, seconds: float = WAIT_SECONDS, where: Callable[[Received], bool] = lambda received: True
+        self, kind: str, seconds: float | None = None, where: Callable[[Received], bool] = lambda received: True
     ) -> Received:
         """Return the oldest unread message of this kind for which `where` is true.
+
+        Args:
+            seconds: how long to wait; None: WAIT_SECONDS.
 
         Raises:
             WrongError: none comes in time.
         """
+        seconds = WAIT_SECONDS if seconds is None else seconds
         deadline = time.monotonic() + seconds
         while True:
             for position, received in enumerate(self._unread):

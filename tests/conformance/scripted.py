@@ -6,8 +6,9 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+import zmq
 from tests.conformance.findings import WrongError
-from tests.conformance.messages import Name, Received
+from tests.conformance.messages import Name, Received, read
 from tests.conformance.peer import Peer
 
 PROFILE, REPORT_START = 1, 2
@@ -226,3 +227,45 @@ class ScriptedClient(Scripted):
 def _columns(*names: Name) -> dict[str, list[int]]:
     clients, ids, attempts = (list(column) for column in zip(*names))
     return {"clients": clients, "ids": ids, "attempts": attempts}
+
+
+class ForgetfulScheduler(threading.Thread):
+    """A scheduler that never says one kind of message: it forwards all others of a real scheduler."""
+
+    def __init__(self, scheduler: str, unsaid: str) -> None:
+        super().__init__()
+        self._scheduler = scheduler
+        self._unsaid = unsaid
+        self._context = zmq.Context()
+        self._peers = self._context.socket(zmq.ROUTER)
+        self.address = f"tcp://127.0.0.1:{self._peers.bind_to_random_port('tcp://127.0.0.1')}"
+        self._connections: dict[bytes, zmq.Socket[bytes]] = {}
+        """By route of the peer."""
+        self._has_ended = threading.Event()
+
+    def __enter__(self) -> ForgetfulScheduler:
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._has_ended.set()
+        self.join()
+        self._context.destroy(linger=0)
+
+    def run(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._peers, zmq.POLLIN)
+        while not self._has_ended.is_set():
+            ready = dict(poller.poll(20))
+            if self._peers in ready:
+                route, *frames = self._peers.recv_multipart()
+                if route not in self._connections:
+                    connection = self._connections[route] = self._context.socket(zmq.DEALER)
+                    connection.connect(self._scheduler)
+                    poller.register(connection, zmq.POLLIN)
+                self._connections[route].send_multipart(frames)
+            for route, connection in self._connections.items():
+                if connection in ready:
+                    frames = connection.recv_multipart()
+                    if read(frames).kind != self._unsaid:
+                        self._peers.send_multipart([route, *frames])

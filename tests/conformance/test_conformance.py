@@ -14,14 +14,17 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.calls import Call
+from tests.conformance.exchange import Exchange
 from tests.conformance.findings import Findings, WrongError
 from tests.conformance.listener import Listener
 from tests.conformance.messages import Received
 from tests.conformance.of_agent import AgentConversation
+from tests.conformance.of_results import ResultChecks
 from tests.conformance.of_scheduler import SchedulerConversation
+from tests.conformance.of_worker import WorkerConversation
 from tests.conformance.peer import Peer
 from tests.conformance.run import check_peer, main
-from tests.conformance.scripted import ScriptedClient, ScriptedWorker
+from tests.conformance.scripted import ForgetfulScheduler, ScriptedClient, ScriptedWorker
 from tests.conformance.scripted_agent import ScriptedAgent
 from tests.integration.commands import cluster, key_command, scheduler
 from tests.interop.cpp_programs import cpp_client, cpp_worker
@@ -86,6 +89,27 @@ def test_our_scheduler(tmp_path: Path, findings: Findings) -> None:
         SchedulerConversation(daemon.address, findings).run()
     assert not findings.wrong
     assert len(findings.right) > 30
+
+
+@pytest.mark.parametrize(
+    ("unsaid", "found"),
+    [
+        ("none of them", []),
+        ("fetchObjects", ["an ended task: fetchObjects to its client", "if a transfer fails", "the value of a file"]),
+        ("forgetObjects", ["forgetObjects frees the object", "removes the files of both hosts", "the client hears it"]),
+        ("transferObject", ["a reader on another host: transferObject"]),
+        ("object", ["objects are sent before the task", "fetchObjects brings the value", "a worker without an agent"]),
+    ],
+)
+def test_a_schedulers_mistake_with_results_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, findings: Findings, unsaid: str, found: list[str]
+) -> None:
+    if found:  # what is said at all comes sooner; else it counts as unsaid, which only adds findings
+        monkeypatch.setattr("tests.conformance.peer.WAIT_SECONDS", 0.5)
+    with scheduler(tmp_path) as daemon, ForgetfulScheduler(daemon.address, unsaid) as forgetful:
+        ResultChecks(Exchange(forgetful.address, findings)).run()
+    assert all(any(text in line for line in findings.wrong) for text in found), findings.wrong
+    assert bool(findings.wrong) == bool(found), findings.wrong
 
 
 def test_our_worker(tmp_path: Path, findings: Findings, listener: Listener) -> None:
@@ -283,10 +307,6 @@ QUICK, SLOW = Call("named json x", b"", b"[1]"), Call("named json wait", b"", b"
         ("no scheduler", ["`scheduler` in the hello names the last scheduler that accepted it: scheduler is 0"]),
         ("many hellos", []),
         ("no text", ["texts of failures are UTF-8"]),
-        ("no inlined inputs", ["bytes behind the row's own payload", "two rows of one dispatch"]),
-        ("no objects", ["an `object`, which several rows read"]),
-        ("never forgets", ["an input that was never sent, or that was forgotten"]),
-        ("runs without inputs", ["an input that was never sent, or that was forgotten"]),
     ],
 )
 def test_a_workers_mistake_is_found_once(
@@ -296,6 +316,32 @@ def test_a_workers_mistake_is_found_once(
     listener.lease_milliseconds = 600
     with ScriptedWorker(listener.address, fault):
         check_peer(listener, findings, QUICK, SLOW, seconds=SECONDS)
+    assert len(findings.wrong) == len(found), findings.wrong
+    assert all(text in line for text, line in zip(found, findings.wrong)), findings.wrong
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        ("", []),
+        ("no inlined inputs", ["bytes behind the row's own payload", "two rows of one dispatch"]),
+        ("no objects", ["an `object`, which several rows read"]),
+        ("never forgets", ["an input that was never sent, or that was forgotten"]),
+        ("runs without inputs", ["an input that was never sent, or that was forgotten"]),
+    ],
+)
+def test_a_workers_mistake_with_inputs_is_found(
+    monkeypatch: pytest.MonkeyPatch, findings: Findings, listener: Listener, fault: str, found: list[str]
+) -> None:
+    def play(conversation: WorkerConversation) -> None:
+        conversation._join()
+        conversation._tasks()
+        conversation._inputs()
+
+    monkeypatch.setattr(WorkerConversation, "_play", play)
+    listener.lease_milliseconds = 600
+    with ScriptedWorker(listener.address, fault):
+        check_peer(listener, findings, QUICK, seconds=SECONDS)
     assert len(findings.wrong) == len(found), findings.wrong
     assert all(text in line for text, line in zip(found, findings.wrong)), findings.wrong
 
