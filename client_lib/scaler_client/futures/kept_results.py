@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..errors import ClientClosedError
 from ..pickling.references import (
     STAND_INS,
     Call,
@@ -311,7 +312,11 @@ def fetch_values(futures: Sequence[KeptFuture[Any]]) -> list[FetchedValue[Any]]:
         if is_new:
             new.append((future.stored, value))
     if new:
-        futures[0]._io_thread.fetch_values(new)
+        try:
+            futures[0]._io_thread.fetch_values(new)
+        except ClientClosedError as error:
+            for stored, value in new:
+                value.fail(stored.id, ClientClosedError(f"can't bring the result of {stored.label}: {error}"))
     return values
 
 

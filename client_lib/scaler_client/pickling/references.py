@@ -169,10 +169,13 @@ class ObjectRef:
             ObjectNotFoundError: the object is not kept any more.
             ValueError: the reference belongs to another client.
         """
+        is_result = isinstance(self._stored, ResultObject)
+        what = f"the result of {self._stored.name}" if is_result else repr(self)
         if self._stored.is_gone:
-            raise ObjectNotFoundError(f"{self!r} is not kept any more: its client was cleared or disconnected")
+            raise ObjectNotFoundError(f"{what} is not kept any more: its client was cleared or disconnected")
         if self._io_thread is not io_thread:
-            raise ValueError(f"{self!r} belongs to another client: send the object with this one")
+            instead = "pass its result()" if is_result else "send the object with this one"
+            raise ValueError(f"{what} belongs to another client: {instead}")
 
     def __reduce__(self) -> Any:
         return reduced(self)
