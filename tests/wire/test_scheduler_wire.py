@@ -397,6 +397,16 @@ def test_objects_have_1_to_64_frames():
         decode(ROUTE, [object_frame(BIG), b"f"])
 
 
+@pytest.mark.parametrize("name", ["client", "id", "source"])
+def test_a_transfer_with_a_number_that_is_too_large(name: str) -> None:
+    """The scheduler may have the agent forget the file: it must be able to write the numbers."""
+    vector = BY_NAME["transferred"]
+    frame = bytearray(vector.frames[0])
+    frame[frame.index(vector.fields[name].to_bytes(8, "little")) + 7] |= 0x80
+    with pytest.raises(WireError, match=r"of a transfer is 2\^63 or more"):
+        decode(ROUTE, [bytes(frame)])
+
+
 def test_results_with_an_outcome_not_for_workers():
     results = BY_NAME["results-mixed-large"]
     frame = bytearray(results.frames[0])
