@@ -59,4 +59,5 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "a client gave up its scheduler and cancelled a task that made a kept result again; the next task with this id "
         "ended with the answer of that cancel (old dice)",
     ),
+    (5539, "a task waited beside an idle worker, as enough others waited for its input on another host"),
 )

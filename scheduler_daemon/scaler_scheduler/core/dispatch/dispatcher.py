@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter, has_copies
 from scaler_scheduler.core.dispatch.followers import followers_of
@@ -232,10 +233,17 @@ class Dispatcher:
             worker = near
         task = lane.first_requeued
         away = self._away(task, worker)
+        if near is not None and self._is_full(away, worker):
+            other = self._idle_elsewhere(lane, task)
+            if other is not None:
+                self.add_worker(worker)
+                self._take(other)
+                worker = other
+                away = self._away(task, worker)
         if near is not None and not away:
             return worker
         lane.pop_requeued()
-        if near is None or any(self._transfers.is_full(stored, worker.agent) for stored in away):
+        if near is None or self._is_full(away, worker):
             self._passed.append(task)
         else:
             self.block_on_fetch(task, away, self._agents.find(worker.agent))
@@ -244,6 +252,18 @@ class Dispatcher:
         self.idle.make_oldest(worker)
         if self._filling.get(worker.profile) is worker:
             del self._filling[worker.profile]
+        return None
+
+    def _is_full(self, away: Sequence[StoredObject], worker: Worker) -> bool:
+        """Whether enough tasks wait for one of these files on the worker's host."""
+        return any(self._transfers.is_full(stored, worker.agent) for stored in away)
+
+    def _idle_elsewhere(self, lane: Lane, task: Task) -> Worker | None:
+        """Return an idle worker of a host where not enough tasks wait for the task's inputs yet."""
+        for agent in islice(self._agents, MAX_PASSED):
+            worker = self.idle.newest_of_agent(agent.incarnation, lane.capabilities, lane.kind)
+            if worker is not None and not self._is_full(self._away(task, worker), worker):
+                return worker
         return None
 
     def _worker_with_inputs(self, lane: Lane) -> Worker | None:

@@ -112,6 +112,17 @@ def test_enough_readers_on_one_host_hold_up_no_other_task(core):
     assert core.scheduler.tables.counts.waiting > 0
 
 
+@pytest.mark.parametrize("full", [0, 1])
+def test_a_reader_goes_to_a_host_where_not_enough_others_wait(core, full):
+    hosts(core, 3)
+    assert read_at(core) == {0}
+    running = list(core.scheduler.transfers)
+    running[full].tasks = WAITING_TASKS
+    submit(core, [(10, [1], NO)])
+    assert [transfer.tasks for transfer in running] == ([WAITING_TASKS, 2] if full == 0 else [2, WAITING_TASKS])
+    assert not core.scheduler.tables.counts.waiting
+
+
 def test_a_reader_waits_until_the_file_is_on_its_host(core):
     hosts(core, 2)
     assert read_at(core) == {0}
