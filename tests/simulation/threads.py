@@ -11,6 +11,8 @@ import os
 import threading
 from collections.abc import Callable
 
+from scaler_worker.worker.processor_wait import ProcessorWait
+
 from .clock import Process
 from .trace import SimulationError
 
@@ -95,6 +97,9 @@ class SimulatedThreads:
 
     def new_waiter(self) -> Waiter:
         return Waiter(self)
+
+    def processor_wait(self) -> ProcessorWait:
+        return ProcessorWait("")  # simulated threads never wait
 
     def now_ns(self) -> int:
         return round(self.process.clock.now * 1e9)

@@ -19,6 +19,7 @@ from scaler_worker.fork_server.state_page import private_slot
 from scaler_worker.fork_server.worker_settings import WorkerSettings
 from scaler_worker.task_rows import Answer, attempt_of
 from scaler_worker.worker.process import Worker
+from scaler_worker.worker.processor_wait import ProcessorWait
 
 TASKS = 10_000
 
@@ -56,7 +57,7 @@ def run_all(worker: Worker, answers: list[Answer]) -> None:
     worker.slot.token.acquire_first()
     while worker.session.queue:
         worker.slot.wakeup.is_set = False
-        worker.runner._run_queue()
+        worker.runner._run_queue(ProcessorWait(""))
         answers.extend(worker.session.answers)
         worker.session.answers.clear()
 

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from scaler_worker.worker.processor_wait import ProcessorWait
 from scaler_worker.worker.wakeup import Wakeup
 
 MAX_PARKED_THREADS = 8
@@ -57,6 +58,9 @@ class Threads(Protocol):
     def now_ns(self) -> int:
         """Nanoseconds of a monotonic clock of high resolution."""
 
+    def processor_wait(self) -> ProcessorWait:
+        """What measures the waits of the calling thread for a processor."""
+
 
 class SystemThreads:
     """The threads of this process."""
@@ -68,6 +72,9 @@ class SystemThreads:
 
     def new_waiter(self) -> Waiter:
         return _LockWaiter()
+
+    def processor_wait(self) -> ProcessorWait:
+        return ProcessorWait()
 
 
 def _run_or_exit(run: Callable[[], None]) -> None:

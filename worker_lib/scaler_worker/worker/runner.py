@@ -31,6 +31,7 @@ from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.forked_child import end_process
 from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.long_task_watcher import LongTaskWatcher
+from scaler_worker.worker.processor_wait import ProcessorWait
 from scaler_worker.worker.run_token import RunToken, Threads
 from scaler_worker.worker.running_task import ProcessProfile, Profile, RunningTask
 from scaler_worker.worker.session import WorkerSession
@@ -168,6 +169,13 @@ class Runner:
         Returns:
             True if the worker ends: the caller closes it. False if another thread now runs tasks.
         """
+        wait = self._slot.threads.processor_wait()
+        try:
+            return self._serve(wait)
+        finally:
+            wait.close()
+
+    def _serve(self, wait: ProcessorWait) -> bool:
         session, connection, wakeup = self._session, self._connection, self._slot.wakeup
         while not self.is_over:
             with connection.lock:
@@ -179,7 +187,7 @@ class Runner:
                 if not self._slot.token.yield_to_waiters():
                     return False
                 continue
-            self._run_queue()
+            self._run_queue(wait)
             now = connection.now()
             session.tick(now)
             session.objects.release()
@@ -193,7 +201,7 @@ class Runner:
         if self.serve() and not token.pass_to_first():
             self._end_worker()
 
-    def _run_queue(self) -> None:
+    def _run_queue(self, wait: ProcessorWait) -> None:
         """Run the queued tasks. Answers of short tasks go out together, every FLUSH_NS.
 
         `WorkerSession.take` and `finish` are repeated inline here, which `make bench ONLY=submit,map` pays for.
@@ -209,6 +217,7 @@ class Runner:
         self._is_clean = False
         while session.forgotten:
             self._execution.forget(session.forgotten.popleft())
+        wait.begin()
         begun = flushed = now_ns()
         known_client = known_attempt = 0
         is_woken = wakeup.is_set
@@ -270,12 +279,15 @@ class Runner:
                 if followers is not None and outcome == _VALUE:
                     followers.append(payload)
             if ended - flushed > FLUSH_NS:
+                session.waited_ns += wait.end(ended - flushed)
                 with self._connection.lock:
                     self._connection.exchange()
                     self._slot.watcher.task_ended()
                 session.objects.release()
+                wait.begin()
                 begun = flushed = now_ns()
                 is_woken = wakeup.is_set
+        session.waited_ns += wait.end(begun - flushed)
         page[3] = 0
         if is_reading:
             current_inputs.values = None

@@ -28,6 +28,7 @@ from scaler_client.protocol.messages import Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
 from scaler_worker.task_rows import Answer, Cost, Row, attempt_of
 from scaler_worker.worker.dispatch_rows import rows_of
+from scaler_worker.worker.processor_wait import without_waits
 
 IDLE_INTERVALS = 5
 """An idle worker sends a heartbeat after so many intervals: its agent renews its lease, and a new connection is noticed
@@ -41,6 +42,8 @@ class WorkerSession:
 
     def __init__(self, hello: messages.Hello, heartbeat_interval_seconds: float, now: float) -> None:
         self.queue: deque[Row] = deque()
+        self.waited_ns = 0
+        """For how long the tasks of `answers` have waited for a processor, in nanoseconds."""
         self.answers: deque[Answer] = deque()
         self.running: Row | None = None
         self.handed: dict[TaskAttempt, list[Payload]] = {}
@@ -233,6 +236,9 @@ class WorkerSession:
 
     def _results(self, taken: list[Answer]) -> messages.Results:
         clients, ids, attempts, outcomes, durations, payloads = map(list, zip(*taken))
+        if self.waited_ns:
+            durations = without_waits(durations, self.waited_ns)
+            self.waited_ns = 0
         results = messages.Results(clients, ids, attempts, outcomes, durations, payloads)
         if self.costs:
             costs = [self.costs.pop(name, (0, 0)) for name in zip(clients, ids, attempts)]
