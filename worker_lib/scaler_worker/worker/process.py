@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+import ctypes
+import gc
 import json
 import os
 import platform
@@ -28,6 +30,7 @@ from scaler_worker import __version__
 from scaler_worker.fork_server.parent_watch import exit_at_end_of
 from scaler_worker.fork_server.preload import PreloadError, error_summary, preload
 from scaler_worker.fork_server.process_events import DAMAGED_STATUS, PRELOAD_FAILED_STATUS
+from scaler_worker.fork_server.process_usage import resident_bytes
 from scaler_worker.fork_server.state_page import READY, private_slot
 from scaler_worker.fork_server.worker_settings import WorkerSettings, worker_settings_from
 from scaler_worker.objects.cache import Inputs, ObjectCache
@@ -40,7 +43,6 @@ from scaler_worker.worker.connection import SocketConnection
 from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.exported_functions import ExportedFunctions, exported_kinds
 from scaler_worker.worker.long_task_watcher import LongTaskWatcher
-from scaler_worker.worker.memory_trim import MemoryTrim
 from scaler_worker.worker.output_origin import OriginFinder
 from scaler_worker.worker.run_token import RunToken, SystemThreads
 from scaler_worker.worker.runner import ProcessExecution, Runner, TaskSlot
@@ -52,6 +54,33 @@ from scaler_worker.worker.wakeup import Wakeup
 
 END_SECONDS = 1.0
 """How long a damaged process may take to send its last results. Any of its locks may be held for ever."""
+
+
+class MemoryTrim:
+    """Collects garbage between tasks, at an interval, and trims memory if the process is large."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._interval_seconds = settings.garbage_collect_interval_seconds
+        self._threshold_bytes = settings.trim_memory_threshold_bytes
+        self._next = time.monotonic() + self._interval_seconds
+
+    def run_if_due(self, now: float) -> bool:
+        """Collect and trim if the interval is over. Returns whether it did."""
+        if now < self._next:
+            return False
+        self._next = now + self._interval_seconds
+        gc.collect()
+        if resident_bytes(os.getpid()) > self._threshold_bytes:
+            _trim_memory()
+        return True
+
+
+def _trim_memory() -> None:
+    """Return free pages of the C library's heap to the system. Does nothing without glibc."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError, TypeError):
+        pass
 
 
 class Worker:
