@@ -30,7 +30,7 @@ class Sizes:
     warm_up_round_trips: int
 
 
-FULL = Sizes(blocks=5, round_trips=2_000, warm_up_tasks=200_000, warm_up_round_trips=6_000)
+FULL = Sizes(blocks=4, round_trips=2_000, warm_up_tasks=200_000, warm_up_round_trips=6_000)
 QUICK = Sizes(blocks=2, round_trips=100, warm_up_tasks=2_000, warm_up_round_trips=100)
 
 _ARGUMENT = 12_345

@@ -35,7 +35,7 @@ class Sizes:
     """Look-ups of known functions in a run."""
 
 
-FULL = Sizes(tasks=100_000, runs=4, warm_up_runs=2, looks=200_000)
+FULL = Sizes(tasks=100_000, runs=3, warm_up_runs=2, looks=200_000)
 QUICK = Sizes(tasks=3_000, runs=2, warm_up_runs=1, looks=2_000)
 
 
