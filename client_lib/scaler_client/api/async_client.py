@@ -174,9 +174,9 @@ class AsyncClient:
             name: the name that people see instead of the name of the function.
             capabilities: what a worker must offer: names, or a dict of names and minimum amounts.
             profiling: whether tasks are measured; see `AsyncTaskFuture.profiling_info`.
-            keep: whether results stay on their hosts. `submit` then returns an `AsyncKeptFuture`, `map`, `imap`,
-                `submit_graph` and `get` one for each result. It is done when the result is there; `await` brings the
-                value.
+            keep: whether results stay on their hosts. `submit` then returns an `AsyncKeptFuture`. `map`, `imap`,
+                `submit_graph` and `get` give one for each result. The future is done when the result exists; `await`
+                brings the value.
 
         Returns:
             The view.
@@ -206,7 +206,7 @@ class AsyncClient:
         return future  # type: ignore[no-any-return]
 
     def _values(self, values: list[T]) -> list[T]:
-        """Return results, or for results that stay on their hosts their futures in the loop."""
+        """Return these results. If they stay on their hosts, return their futures in the loop."""
         if not self._connected._keeps_results:
             return values
         futures: list[Any] = values
@@ -250,7 +250,7 @@ class AsyncClient:
             progress: whether to show a progress bar; needs tqdm, the extra `scaler-client[progress]`.
 
         Returns:
-            The results, in the order of the arguments. With `options(keep=True)`: an `AsyncKeptFuture` for each result.
+            The results, in the order of the arguments. With `options(keep=True)`: an `AsyncKeptFuture` for each.
 
         Raises:
             TypeError: as for `submit`, or an item is neither a tuple nor a list; the text names the item.
@@ -299,7 +299,7 @@ class AsyncClient:
         Returns:
             An iterator for `async for`, in the order of the arguments. It raises the exception of a call at the place
             of its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed. With
-            `options(keep=True)`, it yields an `AsyncKeptFuture` for each result, when the result is there.
+            `options(keep=True)`, it yields an `AsyncKeptFuture` for each result, when the result exists.
 
         Raises:
             TypeError: as for `map`; items that are read later raise in the iterator. Or `buffer` is no whole number.
@@ -458,7 +458,7 @@ class AsyncClient:
             keys: the keys whose values are requested.
 
         Returns:
-            The values by key. With `options(keep=True)`: an `AsyncKeptFuture` by key, at once.
+            The values by key. With `options(keep=True)`: an `AsyncKeptFuture` for each key, at once.
 
         Raises:
             BaseException: the exception of the first node that failed. Nodes that have not begun are then cancelled.

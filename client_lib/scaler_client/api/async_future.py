@@ -143,7 +143,7 @@ STAND_INS[AsyncTaskFuture] = lambda future, io_thread: stand_in(future._task, io
 
 
 class _Ended(AsyncTaskFuture[Any]):
-    """Completes when a kept result is there, without its value."""
+    """Completes when a kept result exists, without its value."""
 
     def _value(self) -> None:
         return None
@@ -153,12 +153,12 @@ class _Fetched(AsyncTaskFuture[T]):
     """Completes when the value of a kept result has come."""
 
     def _stop_task(self) -> None:
-        """Do nothing: the task has ended, or is run again for other readers too."""
+        """Do nothing: the task has ended, or runs again, which other readers may need."""
 
 
 @dataclass(frozen=True)
 class _Callback:
-    """Calls a function with the future to which it was added. Two with equal parts are equal."""
+    """Calls a function with a future. Two with the same parts are equal, so that one can be removed."""
 
     future: AsyncKeptFuture[Any]
     fn: Callable[[Any], object]
@@ -170,13 +170,13 @@ class _Callback:
 class AsyncKeptFuture(Generic[T]):
     """The future of a task whose result stays on its host: `AsyncClient.options(keep=True)` makes it.
 
-    It is done when the result is there. `await` brings the value; tasks that get the future among their arguments read
-    the result where it is. The result is freed when the future and all tasks that read it are gone. If it is lost with
-    its host, its task runs again when the value is needed.
+    The future is done when the result exists. `await` brings the value. A task that gets the future as an argument
+    reads the result where it is. The result is freed when the future and all tasks that read it are gone. If the result
+    is lost with its host, its task runs again when the value is needed.
 
-    It is no `asyncio.Future`, because such a future has its value when it is done. `asyncio.gather` and
-    `asyncio.wait_for` await it. `asyncio.wait` waits until it is done, from Python 3.11 on. Cancelling it, or the
-    coroutine that awaits it, stops the task.
+    It is not an `asyncio.Future`, because an `asyncio.Future` has its value when it is done. `asyncio.gather` and
+    `asyncio.wait_for` await it. `asyncio.wait` waits until it is done, from Python 3.11 on. Cancelling the future, or
+    the coroutine that awaits it, stops the task.
     """
 
     def __init__(self, io_thread: IoThread, task: KeptFuture[T], completions: CompletionQueue) -> None:
@@ -194,12 +194,12 @@ class AsyncKeptFuture(Generic[T]):
 
     @property
     def location(self) -> str | None:
-        """The name of the host that has the result, or had it last; "scheduler" if the scheduler itself has it, as it
-        has small results; None: there is no result (yet)."""
+        """The name of the host that has the result, or had it last. "scheduler": the scheduler itself has it, because
+        it is small. None: there is no result (yet)."""
         return self._task.location
 
     def done(self) -> bool:
-        """Return whether the result is there, or the task has failed or was cancelled."""
+        """Return whether the result exists, or the task has failed or was cancelled."""
         return self._ended.done()
 
     def cancelled(self) -> bool:
@@ -218,7 +218,7 @@ class AsyncKeptFuture(Generic[T]):
         return self._ended.cancel(msg)
 
     def exception(self) -> BaseException | None:
-        """Return the exception of the task; None if the result is there. Does not wait.
+        """Return the exception of the task; None if the result exists. Does not wait.
 
         Raises:
             asyncio.InvalidStateError: the task is not done.
@@ -242,7 +242,7 @@ class AsyncKeptFuture(Generic[T]):
             fn: the callback.
 
         Returns:
-            How often it was removed.
+            The number of removed callbacks.
         """
         return self._ended.remove_done_callback(_Callback(self, fn))
 

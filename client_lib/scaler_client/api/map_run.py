@@ -79,9 +79,9 @@ class MapPlan(Generic[T]):
     def can_pack(self) -> bool:
         """Whether a row may stand for several calls.
 
-        Options about one call need a row for each: a time limit, retries, a profile, output. So do kept results, which
-        are freed and made again one by one, custom serializers
-        and functions in other languages, whose payloads have forms of their own.
+        Options that apply to each call separately need a row for each call: a time limit, retries, a profile, output.
+        Kept results need it too, because they are freed and made again one by one. Custom serializers and functions in
+        other languages need it, because their payloads have forms of their own.
         """
         options = self.options
         return (self.function.answers_pickles and not (self.can_retry or self.keep)) and (
@@ -385,7 +385,7 @@ class MapRun(Generic[T]):
         return values
 
     def _values(self, block: CallBlock, begin: int, count: int, answer: Payload) -> list[T]:
-        """Unpickle results. For a result that stays on its host, return its future.
+        """Unpickle results. If a result stays on its host, return its future.
 
         Raises:
             Exception: a result can't be unpickled; the error names its item.

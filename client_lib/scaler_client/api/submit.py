@@ -144,8 +144,9 @@ class Submitter:
             name: the task's name in logs, errors and monitors; by default the name of the function.
             capabilities: the capabilities that a worker must have: names, or a dict of names and minimum amounts.
             profiling: whether tasks are measured; see `TaskFuture.profiling_info`.
-            keep: whether results stay on their hosts. `submit` then returns a `KeptFuture`, `map`, `imap` and
-                `submit_graph` one for each result. It is done when the result is there; `result()` brings the value.
+            keep: whether results stay on their hosts. `submit` then returns a `KeptFuture`. `map`, `imap` and
+                `submit_graph` give one for each result. The future is done when the result exists; `result()` brings
+                the value.
 
         Returns:
             The view. It needs no `disconnect` of its own.
@@ -267,7 +268,7 @@ class Submitter:
         Returns:
             An iterator of the results, in the order of the arguments. It raises the exception of a call at the place of
             its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed. With
-            `options(keep=True)`, it yields a `KeptFuture` for each result, when the result is there.
+            `options(keep=True)`, it yields a `KeptFuture` for each result, when the result exists.
 
         Raises:
             TypeError: as for `map`; items that are read later raise in the iterator. Or `buffer` is no whole number.

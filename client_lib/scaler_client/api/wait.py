@@ -112,7 +112,7 @@ def checked_futures(futures: Iterable[Any], kind: type | tuple[type, ...]) -> li
     """Return the futures as a list.
 
     Raises:
-        TypeError: `futures` is not iterable, or an item is not of this kind, or these kinds; the text names it.
+        TypeError: `futures` is not iterable, or an item is of none of these kinds; the text names it.
     """
     if not isinstance(futures, Iterable):
         raise TypeError(f"futures must be an iterable of futures, not {futures!r}")

@@ -1,7 +1,7 @@
-"""Maps files, and writes large ones in shared memory by way of huge pages (decision 76).
+"""Maps files, and writes large files in shared memory with huge pages (decision 76).
 
-A file in /dev/shm has pages of 4 KiB. To get, map and free them takes most of the time of a large array's file.
-`MADV_COLLAPSE` makes huge pages of them, whatever the system's settings are.
+A file in /dev/shm has pages of 4 KiB. Most of the time for a large array's file goes into getting, mapping and freeing
+these pages. `MADV_COLLAPSE` makes huge pages of them, whatever the system's settings are.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 from .object_files import file_bytes, file_parts, write_frames
 
 LEAST_HUGE_PAGES = 4
-"""A smaller file gains less by huge pages than they cost."""
+"""The smallest file that gets huge pages, in huge pages. A smaller file gains less than they cost."""
 
 PIECE_PAGES = 2
-"""So many huge pages are made and then written, before the next ones. They are still in the processor's cache."""
+"""The number of huge pages that are made, and then written while they are still in the processor's cache."""
 
 
 def map_file(descriptor: int, size: int, is_on_disk: bool = False) -> memoryview:
@@ -31,7 +31,7 @@ def map_file(descriptor: int, size: int, is_on_disk: bool = False) -> memoryview
     They stay mapped while the view or a slice of it lives. The descriptor may be closed at once.
 
     Args:
-        is_on_disk: whether to read the file now: a disk that fails later would end the process.
+        is_on_disk: whether the file is on a disk. It is then read now: a disk that fails later would end the process.
 
     Raises:
         OSError: the file can't be mapped, or its disk has failed.
@@ -62,7 +62,7 @@ def write_frames_to_memory(descriptor: int, frames: Sequence[Any]) -> None:
 
 
 def _write_in_huge_pages(descriptor: int, size: int, parts: Sequence[tuple[int, memoryview]]) -> bool:
-    """Write a file in huge pages, as far as there are any. Returns False if the system can't do that.
+    """Write a file in huge pages where the system has them. Returns False if the file can't have huge pages.
 
     Raises:
         OSError: there is no room.
@@ -98,7 +98,7 @@ def _new_pages(descriptor: int, begin: int, end: int) -> memoryview | None:
     view = _view(address, size)
     if _advise(address, size, _COLLAPSE) == errno.EINVAL and not begin:  # the last part may be too small
         return None
-    # All pages come now: to write where there is no room for a page would end the process.
+    # Get all pages now: a write to a page for which there is no room would end the process.
     if failure := _advise(address, size, _POPULATE_WRITE):
         failure = errno.ENOSPC if failure == errno.EFAULT else failure
         raise OSError(failure, os.strerror(failure))
@@ -106,7 +106,7 @@ def _new_pages(descriptor: int, begin: int, end: int) -> memoryview | None:
 
 
 def _map(descriptor: int, size: int, protection: int, begin: int = 0) -> int:
-    """Map a part of a file. Returns the address, which is one of a huge page if the part has room for one.
+    """Map a part of a file. Returns the address, which is aligned to huge pages if the part has room for one.
 
     Raises:
         OSError: it can't be mapped.
@@ -136,7 +136,7 @@ def _checked(address: int) -> int:
 
 
 def _view(address: int, size: int) -> memoryview:
-    """The mapped bytes, which are unmapped when the last view of them has gone."""
+    """Return the mapped bytes. They are unmapped when their last view is gone."""
     bytes_there = (ctypes.c_char * size).from_address(address)
     unmap = weakref.finalize(bytes_there, _libc.munmap, address, size)
     unmap.atexit = False  # threads may still read while the process ends
@@ -144,7 +144,7 @@ def _view(address: int, size: int) -> memoryview:
 
 
 def _advise(address: int, size: int, advice: int) -> int:
-    """Returns an error number; 0: done. EINVAL: this system has no such advice."""
+    """Advise the kernel about mapped pages. Returns 0 or an error number; EINVAL: this system has no such advice."""
     return ctypes.get_errno() if _libc.madvise(address, size, advice) else 0
 
 

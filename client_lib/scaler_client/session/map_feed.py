@@ -413,7 +413,7 @@ class _Row:
 
 
 class _KeptRow(_Row):
-    """A call in flight whose result stays on its host. Its future gets each answer first, and its map is then told."""
+    """A call in flight whose result stays on its host. Its future gets each answer first, then its map."""
 
     __slots__ = ()
 

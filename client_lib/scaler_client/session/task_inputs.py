@@ -122,7 +122,7 @@ class TaskInputs:
                 if isinstance(each, KeptResult) and each.is_kept and (each.is_gone or each.is_lost):
                     stack.append(each)
         can_run = [needed[task_id] for task_id in sorted(needed) if self._can_run(needed[task_id])]
-        # No input of a task that can't run: nobody would read it, and so nobody would free it.
+        # Leave out the inputs of a task that can't run: no task would read them, so nothing would free them.
         wanted = {stored.id for stored in lost}
         for stored in reversed(can_run):  # readers before their inputs
             if stored.id in wanted:

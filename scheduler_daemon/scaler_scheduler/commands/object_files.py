@@ -109,7 +109,7 @@ def write_object(
 
     Args:
         frames: bytes, or other contiguous buffers.
-        write: writes the frames into the empty file of a descriptor.
+        write: called with a descriptor of the empty file and the frames; writes them.
 
     Raises:
         OSError: it can't be written. Nothing is left of it.

@@ -73,7 +73,7 @@ class Connection(ABC):
         while has_sent:
             while (frames := self._receive_now()) is not None:
                 self._handle(frames)
-            has_sent = self.send()  # it may take the signal of a message (`await_signal`): receive once more after it
+            has_sent = self.send()  # sending may consume the signal of a message (`await_signal`): receive once more
 
     def await_message(self) -> None:
         """Wait for a message, until the next heartbeat at most. The lock stays held: the long-task watcher needs no
@@ -115,8 +115,13 @@ class Connection(ABC):
 
     @abstractmethod
     def await_signal(self, seconds: float) -> None:
-        """Wait until a message may have come, a lost connection was made again, or `end_signal_wait` was called; for
-        `seconds` at most. Only the long-task watcher calls this, while no other thread waits for messages."""
+        """Wait until a message may have come, a lost connection was made again, or `end_signal_wait` was called.
+
+        Only the long-task watcher calls this, and only while no other thread waits for messages.
+
+        Args:
+            seconds: the longest wait.
+        """
 
     @abstractmethod
     def end_signal_wait(self) -> None:

@@ -29,8 +29,8 @@ from scaler_worker.worker.forked_child import end_process
 dumps, loads = serializer.dumps, serializer.loads
 
 ROW_LIMIT_NS = 20_000_000
-"""A row of calls ends after this time, 2.5 times what clients aim at. So long calls that nobody foresaw do not wait
-behind one another on one worker while others are idle."""
+"""A row of calls ends after this time, 2.5 times what clients aim at. So unexpectedly long calls do not
+wait behind one another on one worker while others are idle."""
 
 ROW_LIMIT_BYTES = 1 << 20
 """A row of calls ends when its results have this size."""

@@ -93,7 +93,7 @@ class ExportedFunctions:
 
 
 def _arguments(codec: str, payload: Payload, inputs: Sequence[bytes]) -> Iterable[Any]:
-    """Decode the arguments, and behind them the inputs.
+    """Decode the arguments and the inputs, which follow them.
 
     Raises:
         TypeError: they are not an array.

@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.02
 """The time between two checks for a long task, while the worker is busy."""
 
 SIGNAL_SECONDS = 0.2
-"""The longest wait for a message while a long task runs. Then its output is sent, and heartbeats.
+"""The longest wait for a message while a long task runs. Then the watcher sends the task's output, and heartbeats.
 
 A thousand workers on two cores that looked every LOOK_SECONDS took both cores (`make bench ONLY=scale`).
 """
@@ -67,7 +67,7 @@ class LongTaskWatcher:
             self._woken.set()
 
     def task_ended(self) -> None:
-        """A task has run for long enough that this thread may serve the connection. The connection's lock is held."""
+        """End the wait for messages after a task that may have been long. The caller holds the connection's lock."""
         if self._is_serving:
             self._is_serving = False
             self._connection.end_signal_wait()

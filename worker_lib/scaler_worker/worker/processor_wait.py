@@ -1,4 +1,4 @@
-"""How long the thread that runs tasks was ready to run, and waited for a processor that others had.
+"""How long the thread that runs tasks waited for a processor, although it was ready to run.
 
 On a busy host a task that does nothing may wait for milliseconds. If that counted as its run time, the scheduler would
 take such tasks for long ones: it would spread them over many workers and give each a message of its own.
@@ -10,17 +10,17 @@ import os
 from collections.abc import Sequence
 
 SCHEDSTAT = "/proc/thread-self/schedstat"
-"""Linux's file of a thread's times in nanoseconds: on a processor, and waiting for one. An open file stays that of the
-thread that has opened it."""
+"""Linux's file of a thread's times in nanoseconds: on a processor, and waiting for one. An open file always tells
+the times of the thread that opened it."""
 
 LEAST_NS = 200_000
-"""Shorter waits are not looked for. To read the file takes 2 us, a hundredth of this."""
+"""Shorter waits are ignored. Reading the file takes 2 us, a hundredth of this."""
 
 CALM_RUNS = 64
-"""After so many runs without a wait the file is read only at the end of runs that take LEAST_NS."""
+"""After so many runs without a wait, the file is read only at the end of runs that take LEAST_NS or more."""
 
 LONG_NS = 10_000_000
-"""Tasks that take longer by themselves keep their time with all waits: how long they keep their worker busy counts."""
+"""The run time of a task that takes this long by itself includes its waits: its worker is busy for that long."""
 
 
 class ProcessorWait:
@@ -36,7 +36,7 @@ class ProcessorWait:
         except OSError:
             self._file = -1
         self._begun = -1
-        """What the file told when the run began; -1: it was not read."""
+        """The wait in the file when the run began, in nanoseconds; -1: the file was not read."""
         self._last = 0
         self._calm_runs = 0 if self._file >= 0 else CALM_RUNS
 
@@ -45,7 +45,14 @@ class ProcessorWait:
         self._begun = self._read() if self._calm_runs < CALM_RUNS else -1
 
     def end(self, elapsed_ns: int) -> int:
-        """End a run that has taken so long. Return for how many nanoseconds of it the thread has waited."""
+        """End a run of tasks.
+
+        Args:
+            elapsed_ns: how long the run took.
+
+        Returns:
+            For how many nanoseconds of it the thread waited for a processor.
+        """
         if self._file < 0:
             return 0
         if elapsed_ns < LEAST_NS:
@@ -76,8 +83,8 @@ class ProcessorWait:
 def without_waits(durations: Sequence[int], waited_ns: int) -> list[int]:
     """Return run times without the time for which their thread has waited for a processor.
 
-    It is not known which tasks have waited. The longest have, most likely: they are all cut to one length, so that the
-    total is shorter by `waited_ns`. If this length is LONG_NS or more, nothing is changed.
+    It is not known which tasks have waited; most likely the longest ones have. These are all cut to one length, so that
+    the total is shorter by `waited_ns`. If this length is LONG_NS or more, nothing is changed.
 
     Args:
         durations: run times in nanoseconds.

@@ -59,7 +59,7 @@ class Threads(Protocol):
         """Nanoseconds of a monotonic clock of high resolution."""
 
     def processor_wait(self) -> ProcessorWait:
-        """What measures the waits of the calling thread for a processor."""
+        """Return an object that measures how long the calling thread waits for a processor."""
 
 
 class SystemThreads:

@@ -15,8 +15,8 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
     """Return the tasks that can follow, each behind the tasks that it reads.
 
     A task follows if it is the only one that reads a result of these tasks, and if all its other inputs exist or come
-    from these tasks as well. So nothing that could run beside it waits for it. No task follows one whose result is
-    likely to become a file: the worker has no bytes to hand on, and would give the reader back.
+    from these tasks as well. So nothing that could run beside it waits for it. No task follows a task whose result
+    is likely to become a file: the worker has no bytes to hand on, and would give the reader back.
 
     Args:
         dispatched: the tasks that the worker gets in this Dispatch and whose results are kept.
