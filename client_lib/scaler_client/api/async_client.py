@@ -346,13 +346,13 @@ class AsyncClient:
         """Wait for futures and return their results. If this coroutine is cancelled, all the futures are cancelled.
 
         Args:
-            futures: any asyncio futures, and futures of kept results.
+            futures: any asyncio futures, and `AsyncKeptFuture`s.
 
         Returns:
             The results, in the order of the futures.
 
         Raises:
-            TypeError: an item is not an asyncio future.
+            TypeError: an item is neither an asyncio future nor an `AsyncKeptFuture`.
             BaseException: the exception of the first future that fails, as soon as it fails. The other futures go on.
         """
         listed = checked_futures(futures, _FUTURES)
@@ -364,13 +364,13 @@ class AsyncClient:
         """Yield futures in the order in which they are done, for `async for`.
 
         Args:
-            futures: any asyncio futures, and futures of kept results.
+            futures: any asyncio futures, and `AsyncKeptFuture`s.
 
         Returns:
             An asynchronous iterator of the futures.
 
         Raises:
-            TypeError: an item is not an asyncio future.
+            TypeError: an item is neither an asyncio future nor an `AsyncKeptFuture`.
         """
         return self._completed(list(dict.fromkeys(checked_futures(futures, _FUTURES))))
 

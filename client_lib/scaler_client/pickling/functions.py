@@ -58,8 +58,8 @@ _NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
 
 
 _MOST_NS = 20_000_000
-"""A row counts with at most this run time in the mean. Otherwise one call of a second would turn thousands of short
-calls into rows of one call (`make bench ONLY=makespan`). A row that runs longer ends there anyway (`ROW_LIMIT_NS` of the
+"""The mean counts a row with at most this run time. Otherwise one call of a second would turn thousands of short calls
+into rows of one call (`make bench ONLY=makespan`). A row that runs longer ends there anyway (`ROW_LIMIT_NS` of the
 worker)."""
 
 _DECAY = 0.9
