@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.pickling.call_rows import pack_answer, row_calls
+from scaler_client.pickling.call_rows import ROW_LIMIT_NS, pack_answer, row_calls
 from scaler_client.protocol.messages import Hello, Message, Outcome, TaskAttempt
 from scaler_client.protocol.wire import encode
 from scaler_worker.task_rows import Row, attempt_of
 from scaler_worker.worker.connection import Connection
-from scaler_worker.worker.executor import ROW_LIMIT_BYTES, ROW_LIMIT_NS
+from scaler_worker.worker.executor import ROW_LIMIT_BYTES
 from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.run_token import RunToken
 from scaler_worker.worker.session import WorkerSession

@@ -36,6 +36,10 @@ MAX_BLOCK_BYTES = 192 << 10
 CALLS_EACH = 2048
 """The calls of a pickle. Fewer would cost more; with more, a row of few calls would carry many others."""
 
+ROW_LIMIT_NS = 20_000_000
+"""A worker ends a row after this time, 2.5 times what clients aim at (`ROW_NS`). So long calls that nobody foresaw do
+not wait behind one another on one worker while others are idle."""
+
 PICKLES = 0
 """The form of calls that are pickles of tuples of arguments."""
 

@@ -33,6 +33,7 @@ from ..errors import (
 from ..protocol.messages import Outcome, Payload
 from ..protocol.utf8_text import escaped
 from . import custom_serializer, serializer
+from .call_rows import ROW_LIMIT_NS
 from .captures import Captures, captures_of
 from .cloudpickle_ext import BY_VALUE_MODULES, CachedFunction
 from .custom_serializer import RemoteCall, Serializer
@@ -57,11 +58,6 @@ _NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
 """Whether Python prints an exception's notes in tracebacks."""
 
 
-_MOST_NS = 20_000_000
-"""The mean counts a row with at most this run time. Otherwise one call of a second would turn thousands of short calls
-into rows of one call (`make bench ONLY=makespan`). A row that runs longer ends there anyway (`ROW_LIMIT_NS` of the
-worker)."""
-
 _DECAY = 0.9
 """How much of the weight of earlier rows is left at each row, so that the mean follows changing run times."""
 
@@ -76,9 +72,13 @@ class CallTime:
         self._ns = 0.0
 
     def add(self, calls: int, run_ns: int) -> None:
-        """Learn from a row."""
+        """Learn from a row.
+
+        It counts with ROW_LIMIT_NS at most. Otherwise one call of a second would turn thousands of short calls into
+        rows of one call (`make bench ONLY=sleep`).
+        """
         self._calls = self._calls * _DECAY + calls
-        self._ns = self._ns * _DECAY + min(run_ns, _MOST_NS)
+        self._ns = self._ns * _DECAY + min(run_ns, ROW_LIMIT_NS)
 
     @property
     def mean_ns(self) -> int:

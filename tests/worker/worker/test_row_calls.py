@@ -11,12 +11,12 @@ import cloudpickle
 import pytest
 
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.pickling.call_rows import CallBlock, RowAnswer, pack_calls
+from scaler_client.pickling.call_rows import ROW_LIMIT_NS, CallBlock, RowAnswer, pack_calls
 from scaler_client.pickling.functions import Function
 from scaler_client.pickling.serializer import loads
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome
-from scaler_worker.worker.executor import ROW_LIMIT_BYTES, ROW_LIMIT_NS, Executor
+from scaler_worker.worker.executor import ROW_LIMIT_BYTES, Executor
 
 NUMBER = 7
 

@@ -15,7 +15,14 @@ from scaler_client.errors import ScalerError
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import retry_policy, serializer
-from scaler_client.pickling.call_rows import PICKLES, SINGLES, SMALL_RESULT_TYPES, pack_answer, row_calls
+from scaler_client.pickling.call_rows import (
+    PICKLES,
+    ROW_LIMIT_NS,
+    SINGLES,
+    SMALL_RESULT_TYPES,
+    pack_answer,
+    row_calls,
+)
 from scaler_client.pickling.load_failures import RAISED_BY, load_failure, with_note
 from scaler_client.pickling.named_function import NAMED_KIND_PREFIX
 from scaler_client.protocol import messages
@@ -27,10 +34,6 @@ from scaler_worker.worker.exported_functions import ExportedCall, ExportedFuncti
 from scaler_worker.worker.forked_child import end_process
 
 dumps, loads = serializer.dumps, serializer.loads
-
-ROW_LIMIT_NS = 20_000_000
-"""A row of calls ends after this time, 2.5 times what clients aim at. So unexpectedly long calls do not
-wait behind one another on one worker while others are idle."""
 
 ROW_LIMIT_BYTES = 1 << 20
 """A row of calls ends when its results have this size."""
