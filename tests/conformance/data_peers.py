@@ -6,13 +6,13 @@ import random
 import secrets
 import socket
 import struct
-import threading
 from contextlib import suppress
 from typing import Any
 
 import zmq
 from tests.conformance.findings import WrongError
 from tests.conformance.messages import Received, read
+from tests.conformance.peer import ServingThread
 from tests.schema_messages import message_of
 from zmq.utils import z85
 
@@ -38,7 +38,7 @@ def closed_address() -> str:
         return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
 
 
-class DataSource(threading.Thread):
+class DataSource(ServingThread):
     """A host with a data address. Its thread answers requests.
 
     Args:
@@ -64,19 +64,13 @@ class DataSource(threading.Thread):
         self.is_wrong = False
         """Whether each chunk lacks its last byte."""
         self.requests: list[dict[str, Any]] = []
-        self._has_ended = threading.Event()
 
-    def __enter__(self) -> DataSource:
-        self.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._has_ended.set()
-        self.join()
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
         self._context.destroy(linger=0)
 
     def run(self) -> None:
-        while not self._has_ended.is_set():
+        while not self.has_ended.is_set():
             if self._socket.poll(20):
                 route, *frames = self._socket.recv_multipart()
                 with suppress(WrongError):

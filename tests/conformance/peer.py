@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import zmq
 from tests.conformance.findings import WrongError
@@ -19,6 +20,25 @@ WAIT_SECONDS = 10.0
 
 LEAVE_MILLISECONDS = 1000
 """How long a goodbye may take to be sent. Without a connection it never is."""
+
+
+_Thread = TypeVar("_Thread", bound="ServingThread")
+
+
+class ServingThread(threading.Thread):
+    """A thread that serves from `with` to the end of it: `run` returns soon after `has_ended` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_ended = threading.Event()
+
+    def __enter__(self: _Thread) -> _Thread:
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.has_ended.set()
+        self.join()
 
 
 class Peer:

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from typing import Any
 
 import zmq
 from tests.conformance.findings import WrongError
 from tests.conformance.messages import Name, Received, read
-from tests.conformance.peer import Peer
+from tests.conformance.peer import Peer, ServingThread
 
 PROFILE, REPORT_START = 1, 2
 VALUE, EXCEPTION, FUNCTION_FAILED, INPUT_LOST = 0, 1, 2, 9
 
 
-class Scripted(threading.Thread):
+class Scripted(ServingThread):
     def __init__(self, address: str, fault: str, role: str, **hello: Any) -> None:
         super().__init__()
         self.peer = Peer(address, role, **hello)
         self.fault = fault
-        self.is_done = threading.Event()
         self._scheduler = 0
         self._waits_for_welcome = False
-
-    def __enter__(self) -> None:
-        self.start()
-
-    def __exit__(self, *_error: object) -> None:
-        self.is_done.set()
-        self.join()
 
     def run(self) -> None:
         with self.peer:
             self._hello()
-            while not self.is_done.is_set():
+            while not self.has_ended.is_set():
                 self.tick()
                 self.peer.say("heartbeat", sequence=1)
                 with suppress(WrongError):  # a message of a newer protocol
@@ -198,7 +189,7 @@ class ScriptedClient(Scripted):
         if self._taken >= self._window // 4:
             self.peer.say("received", bytes=self._taken)
         if not self._open:
-            self.is_done.set()
+            self.has_ended.set()
 
     def _submit(self, credit: int) -> None:
         """Submit one task, once, if there is little credit, and all tasks in two messages if there is much."""
@@ -229,7 +220,7 @@ def _columns(*names: Name) -> dict[str, list[int]]:
     return {"clients": clients, "ids": ids, "attempts": attempts}
 
 
-class ForgetfulScheduler(threading.Thread):
+class ForgetfulScheduler(ServingThread):
     """A scheduler that never says one kind of message: it forwards all others of a real scheduler."""
 
     def __init__(self, scheduler: str, unsaid: str) -> None:
@@ -241,21 +232,15 @@ class ForgetfulScheduler(threading.Thread):
         self.address = f"tcp://127.0.0.1:{self._peers.bind_to_random_port('tcp://127.0.0.1')}"
         self._connections: dict[bytes, zmq.Socket[bytes]] = {}
         """By route of the peer."""
-        self._has_ended = threading.Event()
 
-    def __enter__(self) -> ForgetfulScheduler:
-        self.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._has_ended.set()
-        self.join()
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
         self._context.destroy(linger=0)
 
     def run(self) -> None:
         poller = zmq.Poller()
         poller.register(self._peers, zmq.POLLIN)
-        while not self._has_ended.is_set():
+        while not self.has_ended.is_set():
             ready = dict(poller.poll(20))
             if self._peers in ready:
                 route, *frames = self._peers.recv_multipart()

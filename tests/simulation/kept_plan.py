@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from scaler_client.protocol.messages import Options
 
-from .plan import Plan, Work, Writer
+from .plan import Plan, Work, Writer, add_after
 from .reader_plan import add_map
 from .scripts import FUNCTIONS, Script, SentObject, Source
 
@@ -52,12 +52,7 @@ def _works(chance: random.Random, writer: Writer, at: float) -> list[Work]:
             inputs += objects
         script = _script(chance, writer, options, tuple(inputs))
         scripts.append(script)
-        pause = chance.choice(pauses)
-        if works and not pause:
-            works[-1].scripts.append(script)
-        else:
-            at += pause
-            works.append(Work(at, [script]))
+        at = add_after(works, script, at, chance.choice(pauses))
     add_map(writer, works)
     for work in works:
         if work.is_map:

@@ -65,6 +65,17 @@ class Work:
     """After so many seconds the user deletes the future of the kept task at this position."""
 
 
+def add_after(works: list[Work], script: Script, at: float, pause: float) -> float:
+    """Add a task that is submitted so many seconds after the last one, whose time is `at`; without a pause together
+    with it. Return its time."""
+    if works and not pause:
+        works[-1].scripts.append(script)
+    else:
+        at += pause
+        works.append(Work(at, [script]))
+    return at
+
+
 @dataclass
 class Plan:
     seed: int

@@ -13,7 +13,7 @@ from dataclasses import replace
 from scaler_client.protocol.messages import Options
 
 from .map_plan import draw_manner
-from .plan import Plan, Work, Writer, is_endless
+from .plan import Plan, Work, Writer, add_after, is_endless
 from .scripts import FUNCTIONS, Script, Source, read_results
 
 _SHARE = 1 / 3
@@ -77,12 +77,7 @@ def _works(chance: random.Random, writer: Writer, at: float) -> list[Work]:
             )
         script = replace(script, inputs=tuple(inputs), result_bytes=chance.choice((0, 40, 200, 2000)))
         scripts.append(script)
-        pause = chance.choice(pauses)
-        if works and not pause:
-            works[-1].scripts.append(script)
-        else:
-            at += pause
-            works.append(Work(at, [script]))
+        at = add_after(works, script, at, chance.choice(pauses))
     if chance.random() < 0.5:
         works.append(_graph(chance, writer, at + chance.choice((0.0, 0.002, 0.3)), scripts))
     add_map(writer, works)
