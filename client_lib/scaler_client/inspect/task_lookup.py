@@ -90,9 +90,8 @@ def _ignoring_name(stories: Iterable[Story], query: TaskQuery, names: Mapping[in
 
 def _unknown_task_text(query: TaskQuery, others: list[Story]) -> str:
     name = f"{query.name or ''}#{query.id}" if query.client is None else exact_name(query.client, query.id)
-    if others:
-        return f"nothing is known of task {name} with that name; with that number there is: {_task_list(others)}"
-    return f"nothing is known of task {name}: it never arrived, or it ended so long ago that its story is forgotten"
+    text = f"nothing is known of task {name}: it never arrived, or it ended so long ago that its story is forgotten"
+    return f"{text}; with that number there is: {_task_list(others)}" if others else text
 
 
 def _request_stories(subscription: Subscription, client: int, task_id: int) -> list[Story]:
