@@ -70,7 +70,7 @@ class Sizes:
 
 
 FULL = Sizes(
-    runs=3, pairs=2, batches=160, warm_up_batches=2000, warm_up_seconds=0.7, settle_seconds=0.2, seconds=1.0
+    runs=2, pairs=2, batches=160, warm_up_batches=2000, warm_up_seconds=0.5, settle_seconds=0.2, seconds=0.7
 )  # fmt: skip
 QUICK = Sizes(
     runs=1, pairs=1, batches=4, warm_up_batches=4, warm_up_seconds=1.5, settle_seconds=0.0, seconds=0.0

@@ -17,9 +17,9 @@ from .workload import spin
 
 WORKERS = 2
 WIDTHS = (2, 8)
-RUNS = 3
+RUNS = 2
 QUICK_RUNS = 1
-WARM_UP_SECONDS = 3.0
+WARM_UP_SECONDS = 2.0
 QUICK_WARM_UP_SECONDS = 0.1
 
 

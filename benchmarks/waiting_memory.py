@@ -34,7 +34,7 @@ class Sizes:
     warm_up_tasks: int
 
 
-FULL = Sizes(tasks=1_000_000, runs=3, warm_up_tasks=500_000)
+FULL = Sizes(tasks=1_000_000, runs=2, warm_up_tasks=500_000)
 QUICK = Sizes(tasks=50_000, runs=1, warm_up_tasks=20_000)
 
 
