@@ -176,7 +176,7 @@ def _verdict(result: dict[str, Any], figure: Figure, cells: Cells) -> str:
 
 def _factor(one: float, other: float) -> str:
     least, most = sorted((one, other))
-    return number(round(most / least, 1)) if least > 0 else "many"
+    return number(round(most / least, 1 if most >= 1.1 * least else 2)) if least > 0 else "many"
 
 
 def _chart(result: dict[str, Any], figure: Figure, cells: Cells) -> str:

@@ -47,16 +47,6 @@ def test_the_performance_page_has_each_figure_and_names_what_failed() -> None:
     assert "`map` gave no figures: TimeoutError: too long" in part
 
 
-@pytest.mark.skipif(page.newest_result() is not None, reason="README has the figures of make bench-peers")
-def test_readme_has_the_figures_of_the_chart() -> None:
-    measures = documents.newest_result()["measures"].values()
-    median = {figure["name"]: figure["median"] for measure in measures for figure in measure["figures"]}
-    text = (documents.ROOT / "README.md").read_text("utf-8")
-    rate, ratio, trip = median["submit.rate"], median["submit.ratio_to_pool"], median["latency.median"]
-    assert f"| **Scaler** | **{rate:,.0f}** | **{ratio:.1f}** | **{trip / 1000:.3f} ms** |" in text
-    assert f"{median['submit.pool_rate']:,.0f} tasks/s" in text
-
-
 def test_small_results_and_those_of_other_measures_are_left_out(tmp_path: Path) -> None:
     figure = {"name": "submit.rate", "min": 1.0, "median": 2.0, "max": 3.0}
     old = {"quick": False, "measures": {"submit": {"figures": [figure]}}}
