@@ -112,6 +112,7 @@ class AgentHost:
             has_file=lambda name: (
                 isinstance(self.files.find(name), Sequence) and type(self.files.find(name)) is not str
             ),
+            has_room=lambda size, coming: not coming or self._chance.random() < 0.8,
         )
         self.session = AgentSession(hello, settings, access, now)
         self._chance: random.Random = world.chance

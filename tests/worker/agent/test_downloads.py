@@ -10,6 +10,7 @@ from scaler_worker.agent.downloads import (
     CHUNKS_IN_FLIGHT,
     CONNECT_SECONDS,
     FIRST_CHUNK_BYTES,
+    ROOM_SECONDS,
     SILENCE_SECONDS,
     Downloads,
 )
@@ -28,8 +29,9 @@ def order(size: int, number: int = 7, source: DataAddress = SOURCE) -> TransferO
 class Fetching:
     """Downloads, and the requests that are not answered yet."""
 
-    def __init__(self, *orders: TransferObject, files: tuple[tuple[int, int], ...] = ()) -> None:
-        self.downloads = Downloads(lambda name: name in files)
+    def __init__(self, *orders: TransferObject, files: tuple[tuple[int, int], ...] = (), room: int = 1 << 40) -> None:
+        self.room = room
+        self.downloads = Downloads(lambda name: name in files, lambda size, coming: coming + size <= self.room)
         self.now = 100.0
         self.asked: list[ReadObject] = []
         self.content = b""
@@ -188,3 +190,22 @@ def test_a_part_that_cannot_be_written_ends_the_transfer():
     fetching = Fetching(order(900))
     fetching.do(fetching.downloads.write_failed((CLIENT, 7), "No space left on device: /dev/shm"))
     assert fetching.answers == [Transferred(CLIENT, 7, AGENT, "No space left on device: /dev/shm")]
+
+
+def test_a_file_waits_for_room():
+    fetching = Fetching(order(900), order(200, 8), order(100, 9), room=1000)
+    assert [asked.id for asked in fetching.asked] == [7, 9]
+    assert fetching.downloads.deadline() == 100 + ROOM_SECONDS
+    fetching.pass_time(ROOM_SECONDS)
+    assert [asked.id for asked in fetching.asked] == [7, 9]
+    fetching.room = 1200
+    fetching.pass_time(ROOM_SECONDS)
+    assert [asked.id for asked in fetching.asked] == [7, 9, 8]
+    assert fetching.downloads.deadline() == 100 + CONNECT_SECONDS and not fetching.rest
+
+
+def test_a_file_that_waits_for_room_can_be_forgotten():
+    fetching = Fetching(order(900), room=100)
+    fetching.do(fetching.downloads.forget([(CLIENT, 7)]))
+    assert len(fetching.downloads) == 0 and not fetching.asked
+    assert fetching.answers == [Transferred(CLIENT, 7, AGENT, "it is not needed any more")]

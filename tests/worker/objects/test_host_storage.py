@@ -241,6 +241,18 @@ def test_fetched_files_count_and_are_spilled(host: Host) -> None:
     host.check()
 
 
+def test_a_file_that_is_fetched_needs_room(host: Host, tmp_path: Path) -> None:
+    storage = host.storage
+    assert storage.has_room(9 * KILO, coming=KILO)  # nothing is spilled below 80 % of the limit
+    assert not storage.has_room(2 * KILO, coming=9 * KILO)
+    for number in range(4):
+        host.write(number)
+    assert storage.has_room(9 * KILO, coming=0)
+    host.write(4, KILO)
+    assert storage.has_room(KILO, coming=0) and not storage.has_room(KILO + 1, coming=0)
+    assert HostStorage(str(tmp_path / "other")).has_room(1 << 40, coming=0)  # no limits
+
+
 @pytest.mark.parametrize("size", [2 * KILO, 20 * KILO])
 def test_a_killed_writer_leaves_nothing(host: Host, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = os.fork()

@@ -35,6 +35,9 @@ CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 15.0
 """A source that has sent nothing of a file for this time has failed."""
 
+ROOM_SECONDS = 0.05
+"""The time to the next look whether there is room for a file that waits for it."""
+
 MAX_HEADER_BYTES = 64 * 1024
 """A file has at most so many bytes more than its frames: the header, and the gaps between the frames."""
 
@@ -45,7 +48,10 @@ class _Download:
 
     order: TransferObject
     heard_at: float
-    """When the source last sent a part of it, or when it was asked first."""
+    """When the source last sent a part of it, or when it was asked first. While the file waits for room: when it was
+    looked for."""
+    is_waiting: bool = False
+    """Whether it waits for room on this host. Nothing was asked for yet."""
     file_bytes: int = 0
     """The size of the file; 0: not known yet."""
     next_offset: int = 0
@@ -74,10 +80,22 @@ class _Download:
 
 
 class Downloads:
-    """The files that an agent fetches from others."""
+    """The files that an agent fetches from others.
 
-    def __init__(self, has_file: Callable[[ObjectName], bool] = lambda name: False) -> None:
+    A file waits until the host has room for it. The scheduler gives it up if that takes too long.
+
+    Args:
+        has_file: whether an object is a file of this host.
+        has_room: whether the host has room for a file of so many bytes, beside so many bytes that are being fetched.
+    """
+
+    def __init__(
+        self,
+        has_file: Callable[[ObjectName], bool] = lambda name: False,
+        has_room: Callable[[int, int], bool] = lambda size, coming: True,
+    ) -> None:
         self._has_file = has_file
+        self._has_room = has_room
         self._downloads: dict[ObjectName, _Download] = {}
         self._heard: set[DataAddress] = set()
         """The sources that have sent something since they were asked first."""
@@ -96,8 +114,17 @@ class Downloads:
             effects += self._drop(known)
         if self._has_file(name):
             return [*effects, Send(Transferred(order.client, order.id, order.source))]
-        download = self._downloads[name] = _Download(order, now)
-        return effects + self._ask(download)
+        download = self._downloads[name] = _Download(order, now, is_waiting=True)
+        return effects + self._begin(download, now)
+
+    def _begin(self, download: _Download, now: float) -> list[Effect]:
+        """Ask for the first part of a file, if there is room for the file."""
+        download.heard_at = now
+        coming = sum(each.order.bytes for each in self._downloads.values() if not each.is_waiting)
+        if not self._has_room(download.order.bytes, coming):
+            return []
+        download.is_waiting = False
+        return self._ask(download)
 
     def received(self, source: DataAddress, message: Message, now: float) -> list[Effect]:
         """Handle a message of a source. What was not asked for is ignored."""
@@ -144,10 +171,13 @@ class Downloads:
         return effects
 
     def tick(self, now: float) -> list[Effect]:
-        """Give up the files whose source is silent."""
+        """Give up the files whose source is silent. Begin with files for which there is room now."""
         effects: list[Effect] = []
         for download in list(self._downloads.values()):
             if now < self._due_at(download):
+                continue
+            if download.is_waiting:
+                effects += self._begin(download, now)
                 continue
             if download.order.data in self._heard:
                 effects += self._fail(download, f"it has sent nothing for {SILENCE_SECONDS:g} s")
@@ -160,6 +190,8 @@ class Downloads:
         return min(map(self._due_at, self._downloads.values()), default=float("inf"))
 
     def _due_at(self, download: _Download) -> float:
+        if download.is_waiting:
+            return download.heard_at + ROOM_SECONDS
         is_heard = download.order.data in self._heard
         return download.heard_at + (SILENCE_SECONDS if is_heard else CONNECT_SECONDS)
 

@@ -289,6 +289,7 @@ class _Agent:
             is_sending=lambda: self._sender.is_busy,
             list_files=lambda: objects_in(directory),
             has_file=self._storage.has,
+            has_room=self._storage.has_room,
         )
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
 

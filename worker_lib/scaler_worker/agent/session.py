@@ -93,6 +93,8 @@ class HostAccess:
     """Returns the objects that are files of this host."""
     has_file: Callable[[ObjectName], bool] = lambda name: False
     """Whether the object is a file of this host."""
+    has_room: Callable[[int, int], bool] = lambda size, coming: True
+    """Whether the host has room for a file of so many bytes, beside so many bytes that are being fetched."""
 
 
 class AgentSession:
@@ -101,7 +103,7 @@ class AgentSession:
     def __init__(self, hello: Hello, settings: AgentSettings, host: HostAccess, now: float) -> None:
         self._hello = hello
         self._objects = HostObjects()
-        self._downloads = Downloads(host.has_file)
+        self._downloads = Downloads(host.has_file, host.has_room)
         self._link = SchedulerLink(
             hello,
             settings.address,

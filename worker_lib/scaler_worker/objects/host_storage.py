@@ -146,6 +146,17 @@ class HostStorage:
         usage = self.usage()
         return usage is not None and usage.memory_bytes > usage.memory_limit * RELEASE_ABOVE
 
+    def has_room(self, size: int, coming: int) -> bool:
+        """Whether a file of so many bytes may be fetched into memory, beside so many bytes that are being fetched.
+
+        It need not fit below the limit while the spiller has nothing to do: else it would wait for no one.
+        """
+        usage = self.usage()
+        if usage is None:
+            return True
+        used = usage.memory_bytes + coming
+        return used <= usage.memory_limit * SPILL_ABOVE or used + size <= usage.memory_limit
+
     # --------------------------------------------------------------------------------------------------------- writing
 
     def write(self, name: ObjectName, frames: Sequence[Any]) -> None:
