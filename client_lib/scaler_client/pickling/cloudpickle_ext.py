@@ -1,7 +1,8 @@
-"""cloudpickle with support for cached functions.
+"""cloudpickle with support for cached functions, and with the names of source files.
 
 cloudpickle pickles functions of `__main__` and nested functions by value, because workers cannot import them. But it
-pickles a function with `functools.lru_cache` by name in any case, and no worker finds it.
+pickles a function with `functools.lru_cache` by name in any case, and no worker finds it. Since version 3.1.3 it also
+leaves out the source file's name, without which a traceback shows no lines of the source.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections import ChainMap
 from collections.abc import Callable
 from operator import attrgetter
+from types import CodeType
 from typing import Any
 
 import cloudpickle
@@ -19,6 +21,11 @@ import cloudpickle
 PROTOCOL = 5
 CachedFunction: type = type(functools.lru_cache(len))
 
+
+_tables = cloudpickle.Pickler.dispatch_table.maps
+_cloudpickle_code: Callable[[CodeType], tuple[Any, ...]] = cloudpickle.Pickler.dispatch_table[CodeType]
+_NO_FILE = "<dynamic-code>"
+"""cloudpickle's text in place of a source file's name."""
 
 BY_VALUE_MODULES: set[str] = cloudpickle.cloudpickle._PICKLE_BY_VALUE_MODULES
 """The names of the modules that the user has registered to be pickled by value. This is cloudpickle's own set, not the
@@ -43,6 +50,11 @@ def _reduce_cached(function: Any) -> Any:
     if is_importable(function):
         return function.__reduce__()
     return _cached, (function.__wrapped__, function.cache_parameters())
+
+
+def _reduce_code(code: CodeType) -> Any:
+    build, arguments = _cloudpickle_code(code)
+    return build, tuple([code.co_filename if each == _NO_FILE else each for each in arguments])
 
 
 def is_importable(function: Any) -> bool:
@@ -71,7 +83,6 @@ def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Callabl
 
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-    """cloudpickle's pickler with support for cached functions."""
+    """cloudpickle's pickler with support for cached functions, and with the names of source files."""
 
-    _tables = cloudpickle.Pickler.dispatch_table.maps
-    dispatch_table = ChainMap({**_tables[0], CachedFunction: _reduce_cached}, *_tables[1:])
+    dispatch_table = ChainMap({**_tables[0], CachedFunction: _reduce_cached, CodeType: _reduce_code}, *_tables[1:])

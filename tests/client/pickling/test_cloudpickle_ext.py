@@ -1,4 +1,4 @@
-"""Cached functions (functools.lru_cache) that a worker can't import."""
+"""Cached functions (functools.lru_cache) that a worker can't import, and the names of source files."""
 
 from __future__ import annotations
 
@@ -75,6 +75,14 @@ def both(x):
 elsewhere = "import pickle, sys; print([fn(10) for fn in pickle.load(sys.stdin.buffer)])"
 subprocess.run([sys.executable, "-c", elsewhere], input=cloudpickle_ext.dumps([square, fibonacci, both]), check=True)
 """
+
+
+def test_code_keeps_the_name_of_its_source_file() -> None:
+    def outer() -> Any:
+        return lambda: "<dynamic-code>"
+
+    assert through(outer).__code__.co_filename == __file__
+    assert through(outer)().__code__.co_filename == __file__ and through(outer)()() == "<dynamic-code>"
 
 
 def test_cached_functions_of_main_work_in_another_process() -> None:

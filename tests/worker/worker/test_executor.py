@@ -14,7 +14,7 @@ import pytest
 
 from scaler_client.errors import ArgumentLoadError, FunctionLoadError, ResultPickleError, SerializerError
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.pickling import functions, serializer
+from scaler_client.pickling import cloudpickle_ext, functions, serializer
 from scaler_client.pickling.functions import Function
 from scaler_client.pickling.load_failures import add_note
 from scaler_client.pickling.retry_policy import RetryingFunction
@@ -27,7 +27,7 @@ NUMBER = 7
 
 
 def executor_of(fn: Callable[..., Any] | bytes, name: str = "fn") -> Executor:
-    payload = fn if isinstance(fn, bytes) else cloudpickle.dumps(fn)
+    payload = fn if isinstance(fn, bytes) else cloudpickle_ext.dumps(fn)
     return Executor({NUMBER: messages.Function(NUMBER, name, "cloudpickle", payload)})
 
 
