@@ -82,6 +82,7 @@ struct Hello {
   scheduler @14 :UInt64;      # the incarnation of the scheduler that accepted this peer last; 0: no scheduler has
   data @15 :DataAddress;      # of an agent: where other agents get its object files; null: nowhere
   takesFollowers @16 :Bool;   # of a worker: it takes rows that read results of rows before them (`inputSources` 3)
+  account @17 :Text;          # of a client: the user on its host; without keys, the clients of one user and host share the workers as one
 }
 
 struct DataAddress {
@@ -418,6 +419,18 @@ struct Snapshot {
   unschedulable @36 :UInt64;             # of `waiting`: tasks that no connected worker can run
   unreachableHosts @37 :List(Counter);   # pairs of hosts, "node-8 from node-7": the second could not connect to the data address of
                                     # the first, as counted
+  shares @38 :List(Share);          # who shares the workers: the 100 with the most open tasks
+}
+
+struct Share {                      # the clients of one key, or without keys of one user and host
+  name @0 :Text;                    # the name of the key, or user@host
+  weight @1 :Float64;               # its part of the time, relative to others
+  clients @2 :UInt32;
+  waiting @3 :UInt64;               # rows that wait for a worker
+  running @4 :UInt64;               # rows that workers hold, without suspended ones
+  usedMilliseconds @5 :UInt64;      # the run time of its ended attempts
+  maxRunning @6 :UInt64;            # the most rows that workers may hold; 0: no limit
+  maxWaiting @7 :UInt64;            # the most open tasks that the scheduler takes; 0: no limit
 }
 
 struct Texts {                      # the columns below refer to these texts by number, from 0
@@ -489,6 +502,7 @@ struct ClientColumns {
   objects @5 :List(UInt64);
   objectBytes @6 :List(UInt64);     # bytes of the objects that it has sent, and 128 for each
   done @7 :List(UInt64);            # tasks that were answered
+  shares @8 :List(UInt32);          # texts: the name of its share
 }
 
 struct FunctionColumns {

@@ -47,6 +47,8 @@ class ClientHost:
         self.link = world.network.open(name, self._arrived, world.latency_factor())
         self.link.reconnected = self._reconnected
         hello = messages.Hello(Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker)
+        if name.endswith(("1", "3")):  # they share the workers as one
+            hello.account, hello.host = "ada", "laptop"
         self.session = Session(hello, "sim", world.plan.heartbeat_seconds, world.plan.timeout_seconds, world.clock.now)
         self.session.share_object = lambda *given: world.scheduler.store.share(*given)
         self.user_objects = UserObjects(self)

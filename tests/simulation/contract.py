@@ -242,11 +242,16 @@ class Contract:
             self._check_effects(collected)
             self._check_cancels()
             if any(effect.kind == effects.DISPATCH for effect in collected):
-                check_priorities(collected, self._workers, self._waiting(), self._open)
+                check_priorities(collected, self._workers, self._waiting(), self._open, self._share_of)
         finally:
             self._objects.step_over()
             self._lost.clear()
             self._kept.clear()
+
+    def _share_of(self, incarnation: int) -> object:
+        """What is equal for clients whose ranks are compared."""
+        client = None if self._core.limits.has_common_ranks else self._core.tables.clients.find(incarnation)
+        return None if client is None else client.share
 
     def _check_effects(self, collected: list[effects.Effect]) -> None:
         # Answers of kept results wait in the outbox. What they say holds already.

@@ -159,7 +159,23 @@ MUTATIONS = (
     ),
     Mutation(
         "dispatch tasks of lower priority first",
-        dispatcher.Dispatcher, "run", "self.ranks[::-1]", "self.ranks[:]",
+        dispatcher.Dispatcher, "run", "queue.ranks[::-1], is_alone", "queue.ranks[:], is_alone",
+    ),
+    Mutation(
+        "charge a share for a suspended task",
+        suspension, "suspend", "share.held_ns -= task.cost", "pass",
+    ),
+    Mutation(
+        "charge a share for tasks that have ended",
+        results.ResultHandler, "handle", "freed_ns += task.cost", "pass",
+    ),
+    Mutation(
+        "move a nested client with open tasks to another share",
+        scheduler.Scheduler, "_join_share_of_parent", "if client.tasks or client.lanes:", "if not client.worker:",
+    ),
+    Mutation(
+        "order only the tasks of one share by priority although the operator wants all",
+        dispatcher.Dispatcher, "run", "elif self._has_common_ranks:", "elif False:",
     ),
     Mutation(
         "attach no task when a worker joins again",

@@ -136,7 +136,7 @@ def draw_plain_plan(seed: int) -> tuple[Plan, Writer]:
     faults = _draw_faults(chance, load_seconds)
     plan = Plan(
         seed=seed,
-        limits=_draw_limits(chance),
+        limits=_draw_limits(chance, has_common_ranks=seed % 3 == 0),
         link_faults=_draw_link_faults(chance),
         heartbeat_seconds=1.0,
         timeout_seconds=chance.choice((60.0, 60.0, 60.0, 4.0)),
@@ -150,13 +150,14 @@ def draw_plain_plan(seed: int) -> tuple[Plan, Writer]:
     return plan, writer
 
 
-def _draw_limits(chance: random.Random) -> Limits:
+def _draw_limits(chance: random.Random, has_common_ranks: bool) -> Limits:
     return Limits(
         client_timeout_seconds=8.0,
         worker_timeout_seconds=6.0,
         queue_size=chance.choice((2, 8, 1000)),
         task_retries=chance.choice((0, 1, 3)),
         memory_limit_bytes=chance.choice((1 << 40, 1 << 40, 1 << 18)),
+        has_common_ranks=has_common_ranks,
     )
 
 

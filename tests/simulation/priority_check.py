@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.state.records import Worker
@@ -26,24 +26,31 @@ def check_priorities(
     workers: Mapping[bytes, Worker],
     waiting: Mapping[TaskId, events.Options],
     submitted: Mapping[TaskId, list[events.Options]],
+    share_of: Callable[[int], object],
 ) -> None:
-    """Check that no dispatched task passes over a waiting task of a higher rank that its worker could run.
+    """Check that no dispatched task passes over a waiting task of its share that has a higher rank and that its worker
+    could run.
 
     Args:
         collected: the scheduler's effects.
         workers: the connected workers by route.
         waiting: tasks that no worker holds and that may be dispatched.
         submitted: all open tasks, with the options of each of their submits.
+        share_of: what is equal for the clients, by their incarnation, whose ranks are compared.
 
     Raises:
         SimulationError: a task was passed over.
     """
-    kinds = {(rank(options), options.capabilities): name for name, options in waiting.items()}
+    kinds = {(share_of(name[0]), rank(options), options.capabilities): name for name, options in waiting.items()}
     for effect in collected if kinds else ():
         worker = workers.get(effect.route) if isinstance(effect, effects.Dispatch) else None
         if worker is None or not isinstance(effect, effects.Dispatch):
             continue
-        given = [rank(submitted[name][-1]) for name in zip(effect.clients, effect.ids) if name in submitted]
-        for (waiting_rank, capabilities), name in kinds.items():
-            if given and waiting_rank > min(given) and serves(worker, capabilities):
-                raise SimulationError(f"{name} of rank {waiting_rank} is passed over by one of rank {min(given)}")
+        least: dict[object, Rank] = {}
+        for name in zip(effect.clients, effect.ids):
+            if name in submitted:
+                share, given = share_of(name[0]), rank(submitted[name][-1])
+                least[share] = min(given, least.get(share, given))
+        for (share, waiting_rank, capabilities), name in kinds.items():
+            if share in least and waiting_rank > least[share] and serves(worker, capabilities):
+                raise SimulationError(f"{name} of rank {waiting_rank} is passed over by one of rank {least[share]}")

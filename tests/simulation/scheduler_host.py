@@ -192,7 +192,7 @@ class SchedulerHost:
     def unschedulable(self) -> int:
         """The number of waiting tasks that no worker can run."""
         workers = list(self.core.tables.workers)
-        lanes = [lane for lanes in self.core.dispatcher.lanes.values() for lane in lanes]
+        lanes = list(self.core.dispatcher.queues.lanes())
         unschedulable = [
             lane for lane in lanes if not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
         ]

@@ -226,6 +226,7 @@ CASES: list[Any] = [
     ("hello-worker-followers", "hello", {
         **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7", "takesFollowers": True,
     }, []),
+    ("hello-client-account", "hello", {**HELLO, "role": "client", "account": "ada"}, []),
     ("dispatch-followers", "dispatch", {
         "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "functions": [1], "sizes": [2, 1], "payload": b"aab",
         "inputs": [30, 31, 30], "inputCounts": [1, 2], "inputSources": [0, 3, 0],
@@ -403,7 +404,7 @@ CASES: list[Any] = [
         },
         "clientColumns": {
             "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "notWaiting": [3], "objects": [1],
-            "objectBytes": [4096], "done": [1000000],
+            "objectBytes": [4096], "done": [1000000], "shares": [2],
         },
         "functionColumns": {
             "numbers": [1, 2], "names": [7, 5], "tasks": [8, 0], "done": [999994, 0], "failed": [10, 0],
@@ -414,6 +415,12 @@ CASES: list[Any] = [
         "dispatchLatencies": [0, 0, 0, 1000002], "dispatchLatencyMicroseconds": 6000000, "waitingBytes": 320,
         "objectBytes": 4096, "memoryLimitBytes": 4 << 30, "unschedulable": 2,
         "unreachableHosts": [counter("node-8 from node-7", 1)],
+        "shares": [
+            {"name": "ada", "weight": 2.5, "clients": 3, "waiting": 5, "running": 8, "usedMilliseconds": 1 << 40,
+             "maxRunning": 100, "maxWaiting": 1000000},
+            {"name": "bob@node-7", "weight": 1.0, "clients": 1, "waiting": 0, "running": 0, "usedMilliseconds": 0,
+             "maxRunning": 0, "maxWaiting": 0},
+        ],
     }, []),
     ("history", "history", {
         "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],

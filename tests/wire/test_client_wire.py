@@ -129,6 +129,10 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
         fields[times] = {name: seconds for name, seconds in last.items() if seconds}
     for name in ("received", "sent", "dropped", "deaths", "unreachable_hosts"):
         fields[name] = {counter["name"]: counter["count"] for counter in fields[name]}
+    shares = [{snake(name): value for name, value in share.items()} for share in fields["shares"]]
+    fields["shares"] = [
+        snapshots.Share(used_seconds=share.pop("used_milliseconds") / 1000, **share) for share in shares
+    ]
     process = {snake(name): value for name, value in fields["process"].items()}
     fields["process"] = snapshots.SchedulerProcess(**process)
     for name in [name for name in fields if name.endswith("_columns")]:
@@ -138,7 +142,8 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
         for column in columns:
             columns[column] = columns[column] * rows if len(columns[column]) == 1 else columns[column]
             is_of_workers = kind is snapshots.WorkerColumns and column == "tasks"
-            if is_of_workers or column in ("task_names", "names", "hosts", "languages", "versions", "capabilities"):
+            named = ("task_names", "names", "hosts", "languages", "versions", "capabilities", "shares")
+            if is_of_workers or column in named:
                 columns[column] = [texts[number] for number in columns[column]]
         fields[name] = kind(**columns)
     return snapshots.Snapshot(**fields)

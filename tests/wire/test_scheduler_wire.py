@@ -53,6 +53,7 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     found = event.data
     assert (data is None and found is None) or (found.address, found.key, found.ticket) == tuple(data.values())
     assert event.takes_followers == fields.get("takesFollowers", False)
+    assert event.account == fields.get("account", "")
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..monitor.problems import problems
@@ -24,10 +24,13 @@ from ..monitor.text_layout import (
     truncate,
 )
 from ..protocol.messages import Outcome
+from ..protocol.snapshots import Share
 from .workers import state_of
 
 MAX_FUNCTIONS = 5
 MAX_FUNCTION_LENGTH = 30
+MAX_SHARES = 5
+"""The most shares in the text."""
 
 
 def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[str]:
@@ -43,6 +46,7 @@ def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[
         ("rates", _rates(view)),
         ("workers", _workers(view)),
         ("clients", _clients(view)),
+        *_shares(view.snapshot.shares),
         ("memory", _memory(view)),
         *_functions(view.functions),
     ]
@@ -95,6 +99,26 @@ def _clients(view: SnapshotView) -> str:
     nested = sum(bool(row.worker) for row in view.clients)
     text = count(view.snapshot.clients) + (f", {count(nested)} of them in tasks" if nested else "")
     return f"{text}; {plural(view.snapshot.functions, 'function')}, {plural(view.snapshot.objects, 'object')}"
+
+
+def _shares(shares: list[Share]) -> list[tuple[str, str]]:
+    """The shares with the most open tasks, if there are several or one has a limit."""
+    if len(shares) < 2 and not any(share.max_running or share.max_waiting for share in shares):
+        return []
+    total = sum(share.used_seconds for share in shares)
+    return [("shares" if not at else "", _share(share, total)) for at, share in enumerate(shares[:MAX_SHARES])]
+
+
+def _share(share: Share, total_seconds: float) -> str:
+    part = f", {percent(100 * share.used_seconds / total_seconds)} of the time" if total_seconds else ""
+    waiting = f"{count(share.waiting)} waiting" + (
+        f" (at most {count(share.max_waiting)})" if share.max_waiting else ""
+    )
+    running = f"{count(share.running)} running" + (
+        f" (at most {count(share.max_running)})" if share.max_running else ""
+    )
+    weight = f", weight {share.weight:g}" if share.weight != 1 else ""
+    return f"{clean(share.name)}: {waiting}, {running}{part}{weight}, {plural(share.clients, 'client')}"
 
 
 def _memory(view: SnapshotView) -> str:
@@ -178,6 +202,7 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
         "hosts": len({row.host for row in view.workers}),
         "agents": snapshot.agents,
         "clients": snapshot.clients,
+        "shares": [asdict(share) for share in snapshot.shares],
         "functions": snapshot.functions,
         "objects": snapshot.objects,
         "memory": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import itertools
 import logging
 import os
@@ -153,4 +154,13 @@ def _hello(worker: int) -> messages.Hello:
         pid=pid,
         name="" if worker else client_name(pid, host),  # the scheduler names a nested client after its worker
         worker=worker,
+        account=_account(),
     )
+
+
+def _account() -> str:
+    """The user of this process; without a name: its number."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # KeyError: before Python 3.13
+        return str(os.getuid()) if hasattr(os, "getuid") else ""

@@ -91,6 +91,7 @@ class SchedulerCollector(Collector):
         yield from _tasks(snapshot)
         yield from _functions(snapshot, reader.function_totals)
         yield from _peers(view)
+        yield from _shares(snapshot)
         yield from _bytes(snapshot)
         yield from _messages(snapshot)
         yield from _durations(snapshot)
@@ -203,6 +204,18 @@ def _peers(view: SnapshotView) -> Iterator[Metric]:
     yield _gauge("scaler_clients", "Connected clients, nested clients included.", snapshot.clients)
     yield _gauge("scaler_slots", "Tasks that all workers together may hold, running or queued.", free + held)
     yield _gauge("scaler_slots_free", "Tasks that all workers together may still be given now.", free)
+
+
+def _shares(snapshot: Snapshot) -> Iterator[Metric]:
+    shares = {share.name: share for share in snapshot.shares}
+    waiting = {name: share.waiting for name, share in shares.items()}
+    running = {name: share.running for name, share in shares.items()}
+    used = {name: share.used_seconds for name, share in shares.items()}
+    weights = {name: share.weight for name, share in shares.items()}
+    yield _gauges("scaler_share_waiting", "Waiting tasks of a key, or of a user and host.", "share", waiting)
+    yield _gauges("scaler_share_running", "Tasks of a key, or of a user and host, that workers hold.", "share", running)
+    yield _counters("scaler_share_used_seconds", "Run time of the ended attempts of a share.", "share", used)
+    yield _gauges("scaler_share_weight", "The weight of a share: its part of the time.", "share", weights)
 
 
 def _worker_state(state: WorkerState) -> str:

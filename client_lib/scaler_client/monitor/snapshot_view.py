@@ -86,6 +86,8 @@ class ClientRow:
     done: int
     """Tasks whose answer was sent to it."""
     done_rate: float
+    share: str = ""
+    """The name of the key with which it shares the workers, or user@host."""
 
 
 @dataclass(frozen=True)
@@ -313,6 +315,7 @@ def _client_rows(snapshot: Snapshot, base: Snapshot, interval: _RateInterval) ->
             object_bytes=columns.object_bytes[row],
             done=columns.done[row],
             done_rate=interval.rate(columns.done[row], earlier.get(incarnation, 0)),
+            share=columns.shares[row],
         )
         for row, incarnation in enumerate(columns.incarnations)
     ]

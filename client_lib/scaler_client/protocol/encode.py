@@ -126,6 +126,7 @@ def _encode_hello(message: Hello) -> Frames:
         data = hello.init("data")
         data.address, data.key, data.ticket = message.data.address, message.data.key, message.data.ticket
     hello.takesFollowers = message.takes_followers
+    hello.account = message.account
     return [root.to_bytes()]
 
 

@@ -86,6 +86,7 @@ class Hello:
     scheduler: int = 0
     data: DataAddress = DataAddress()
     takes_followers: bool = False
+    account: str = ""
 
 
 @dataclass

@@ -19,6 +19,7 @@ from .snapshots import (
     FunctionColumns,
     ObjectColumns,
     SchedulerProcess,
+    Share,
     Snapshot,
     WorkerColumns,
 )
@@ -121,6 +122,19 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         memory_limit_bytes=snapshot.memoryLimitBytes,
         unschedulable=snapshot.unschedulable,
         unreachable_hosts=_counters(snapshot.unreachableHosts),
+        shares=[
+            Share(
+                row.name,
+                row.weight,
+                row.clients,
+                row.waiting,
+                row.running,
+                row.usedMilliseconds / 1000,
+                row.maxRunning,
+                row.maxWaiting,
+            )
+            for row in snapshot.shares
+        ],
     )
 
 

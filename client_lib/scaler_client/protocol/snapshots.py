@@ -176,6 +176,7 @@ class ClientColumns:
     objects: list[int] = field(default_factory=list)
     object_bytes: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
+    shares: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -206,6 +207,25 @@ class ObjectColumns:
 
 
 @dataclass
+class Share:
+    """The clients of one key, or without keys of one user and host, which share the workers as one."""
+
+    name: str
+    """The name of the key, or user@host."""
+    weight: float
+    """Its part of the time, relative to others."""
+    clients: int
+    waiting: int
+    running: int
+    """Tasks that workers hold, without suspended ones."""
+    used_seconds: float
+    """The run time of its ended attempts."""
+    max_running: int
+    """0: no limit. The same for `max_waiting`."""
+    max_waiting: int
+
+
+@dataclass
 class Snapshot:
     """The state of a scheduler at one time.
 
@@ -215,7 +235,8 @@ class Snapshot:
     tasks were dispatched less than 2^k microseconds and at least 2^(k - 1) after they could be;
     `dispatch_latency_microseconds` is the sum. `waiting_bytes` is the payload of open tasks in the scheduler's memory,
     `object_bytes` the size of objects there. `unschedulable` of the waiting tasks can run on no connected worker.
-    `unreachable_hosts` has pairs of hosts, "node-8 from node-7": the second cannot connect to the first.
+    `unreachable_hosts` has pairs of hosts, "node-8 from node-7": the second cannot connect to the first. `shares` has
+    those with the most open tasks.
     """
 
     version: str
@@ -256,6 +277,7 @@ class Snapshot:
     memory_limit_bytes: int = 0
     unschedulable: int = 0
     unreachable_hosts: dict[str, int] = field(default_factory=dict)
+    shares: list[Share] = field(default_factory=list)
 
     def left_out(self) -> dict[str, int]:
         """Return, for each table, the number of rows beyond the limit up to which the scheduler publishes rows."""

@@ -51,7 +51,11 @@ def _client(view: SnapshotView, row: ClientRow) -> Entries:
     return [
         (
             f"Client {row.name}",
-            [("incarnation", f"{row.incarnation:x}"), *([("lives in", f"worker {worker}")] if row.worker else [])],
+            [
+                ("incarnation", f"{row.incarnation:x}"),
+                ("share", row.share),
+                *([("lives in", f"worker {worker}")] if row.worker else []),
+            ],
         ),
         (
             "Tasks",

@@ -76,9 +76,9 @@ The topics are sent only to pages that watch them. A message's type is its topic
 `agents`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `cpu`, `rss`, `lag`, `silent`
     (seconds since its last heartbeat), `workers`; bytes of its host's values: `memory`, `disk`, `moved`.
 
-`clients`: `now` and `columns`: `id`, `name`, `worker` (the identity of the worker that a nested client lives in, "" for
-    other clients), `waiting`, `not_waiting` (open tasks that a worker holds, or that are blocked), `objects`,
-    `object_bytes`, `done`, `done_rate` (tasks whose answer was sent to it).
+`clients`: `now` and `columns`: `id`, `name`, `share` (the name of its key, or user@host), `worker` (the identity of the
+    worker that a nested client lives in, "" for other clients), `waiting`, `not_waiting` (open tasks that a worker
+    holds, or that are blocked), `objects`, `object_bytes`, `done`, `done_rate` (tasks whose answer was sent to it).
 
 `functions`: `now` and `columns`, since the scheduler's start: `name`, `open` (tasks now), `done`, `failed`, `rate`
     (done per second), `mean` (seconds), `clients`, `bytes`; `task_names` (names of its recent tasks, separated by

@@ -172,6 +172,7 @@ def clients_message(view: SnapshotView) -> Message:
         {
             "id": [str(row.incarnation) for row in rows],
             "name": [row.name for row in rows],
+            "share": [row.share for row in rows],
             "worker": [str(row.worker) if row.worker else "" for row in rows],
             "waiting": [row.waiting for row in rows],
             "not_waiting": [row.not_waiting for row in rows],

@@ -1,4 +1,7 @@
-"""The list of authorized keys: the file `authorized` in the folder of keys, with a role, public key and name a line.
+"""The list of authorized keys: the file `authorized` in the folder of keys.
+
+A line has a role, a public key, a name, and for clients what they get of the workers, for example
+`client 3f...e1 ada share=3 max-running=100 max-waiting=1000000`.
 
 The file is always replaced as a whole, so a reader sees either the old list or the new one.
 """
@@ -8,12 +11,13 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable
 
 from ..commands.key_files import (
+    CLIENT,
     KEY_BYTES,
     PUBLIC_SUFFIX,
     ROLES,
@@ -27,6 +31,7 @@ from ..commands.options import quoted
 
 FILE_NAME = "authorized"
 MAX_NAME_LENGTH = 64  # characters
+LEAST_SHARE, MOST_SHARE = 0.001, 1000.0
 _HEADER = (
     "# Authorized keys: role, public key, name. Change with scaler_scheduler authorize and revoke, apply by SIGHUP.\n"
 )
@@ -41,11 +46,62 @@ class AuthorizedKey:
     key: str
     """The public key, 64 hex digits in lower case."""
     name: str
+    share: float = 1.0
+    """Of a client: with twice the share of others, it gets twice their time of the workers."""
+    max_running: int = 0
+    """Of a client: the most tasks that run for it at once; 0: no limit."""
+    max_waiting: int = 0
+    """Of a client: the most tasks that the scheduler takes from it; 0: no limit."""
+
+    @property
+    def options(self) -> str:
+        """What differs from other keys, as in the list."""
+        given = {"share": f"{self.share:g}", "max-running": self.max_running, "max-waiting": self.max_waiting}
+        return " ".join(f"{name}={value}" for name, value in given.items() if str(value) != _OPTIONS[name][1])
+
+    def with_options(self, texts: Mapping[str, str]) -> AuthorizedKey:
+        """The key with these options, by name.
+
+        Raises:
+            ValueError: an option does not exist, has a wrong value, or is for clients.
+        """
+        changes: dict[str, float] = {}
+        for name, text in texts.items():
+            if name not in _OPTIONS:
+                raise ValueError(f"there is no option {quoted(name)}: {', '.join(_OPTIONS)}")
+            if self.role != CLIENT:
+                raise ValueError(f"{name} is for keys of clients, and this is the key of a {self.role}")
+            changes[name.replace("-", "_")] = _OPTIONS[name][0](name, text)
+        return replace(self, **changes)  # type: ignore[arg-type]  # floats for `share`, else integers
 
     @property
     def user(self) -> str:
         """The user id that ZAP gives to connections with this key."""
         return f"{self.role}:{self.key}"
+
+
+def _share(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not LEAST_SHARE <= value <= MOST_SHARE:
+        raise ValueError(f"{name} {quoted(text)} is not a number from {LEAST_SHARE:g} to {MOST_SHARE:g}")
+    return value
+
+
+def _count(name: str, text: str) -> int:
+    if not re.fullmatch("[0-9]{1,15}", text) or not int(text):
+        raise ValueError(f"{name} {quoted(text)} is not a whole number of tasks from 1 to 999,999,999,999,999")
+    return int(text)
+
+
+_OPTIONS: dict[str, tuple[Callable[[str, str], float], str]] = {
+    "share": (_share, "1"),
+    "max-running": (_count, "0"),
+    "max-waiting": (_count, "0"),
+}
+"""What reads each option, and the value of keys without it."""
 
 
 def read(directory: str) -> dict[str, AuthorizedKey]:
@@ -67,19 +123,30 @@ def read(directory: str) -> dict[str, AuthorizedKey]:
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        if len(words) != 3 or words[0] not in ROLES or not re.fullmatch("[0-9a-f]{64}", words[1]):
+        if len(words) < 3 or words[0] not in ROLES or not re.fullmatch("[0-9a-f]{64}", words[1]):
             raise KeyFileError(f"{path}:{number}: expected a role ({', '.join(ROLES)}), 64 hex digits and a name")
         if words[1] in entries:
             raise KeyFileError(f"{path}:{number}: the key {words[1]} is listed more than once")
-        entries[words[1]] = AuthorizedKey(*words)
+        options = dict(word.partition("=")[::2] for word in words[3:])
+        try:
+            entries[words[1]] = AuthorizedKey(*words[:3]).with_options(options)
+        except ValueError as error:
+            raise KeyFileError(f"{path}:{number}: {error}") from None
     return entries
 
 
 def add(directory: str, entry: AuthorizedKey) -> None:
-    """Add a key to the list. Raises KeyFileError if its key or name is listed already."""
+    """Add a key to the list, or change the options of a key that is listed with this role and name.
+
+    Raises:
+        KeyFileError: its key or name is listed otherwise, or with the same options.
+    """
 
     def change(entries: dict[str, AuthorizedKey]) -> None:
         for other in entries.values():
+            is_same = (other.role, other.key, other.name) == (entry.role, entry.key, entry.name)
+            if is_same and other != entry:
+                continue
             if other.key == entry.key or other.name == entry.name:
                 what = "key" if other.key == entry.key else "name"
                 raise KeyFileError(f"this {what} is authorized already, as {other.role} {other.name}: revoke it first")
@@ -218,4 +285,6 @@ def _replace(directory: str, text: str) -> None:
 
 
 def _text(entries: list[AuthorizedKey]) -> str:
-    return _HEADER + "".join(f"{entry.role} {entry.key} {entry.name}\n" for entry in entries)
+    return _HEADER + "".join(
+        " ".join(filter(None, (entry.role, entry.key, entry.name, entry.options))) + "\n" for entry in entries
+    )

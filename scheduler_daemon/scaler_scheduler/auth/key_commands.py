@@ -73,6 +73,14 @@ def argument_parser() -> argparse.ArgumentParser:
     role = f"the role of the key: {_ONE_ROLE}"
     authorize.add_argument("--as", dest="role", metavar="ROLE", choices=ROLES, required=True, help=role)
     authorize.add_argument("--name", metavar="NAME", required=True, help="the name of the key, for logs and for revoke")
+    share = "of a client: its share of the workers' time, relative to others' (default: 1)"
+    authorize.add_argument("--share", metavar="NUMBER", help=share)
+    running = "of a client: the most tasks that run for it at once (default: no limit)"
+    authorize.add_argument("--max-running", metavar="TASKS", help=running)
+    waiting = (
+        "of a client: the most tasks that the scheduler takes from it; the client keeps the others (default: no limit)"
+    )
+    authorize.add_argument("--max-waiting", metavar="TASKS", help=waiting)
     about = "Removes a key from the list. A running scheduler cuts its connections after SIGHUP."
     revoke = _add(commands, "revoke", "remove a key from the list", about, _SCHEDULERS)
     revoke.add_argument("who", metavar="NAME_OR_KEY", help="the name that authorize was given, or the public key")
@@ -135,7 +143,12 @@ def _authorize(parsed: argparse.Namespace) -> None:
     name = authorized_keys.checked_name(parsed.name)
     authorized_keys.check_role(parsed.key, parsed.role)
     key = authorized_keys.checked_key(parsed.key, decode_z85)
-    authorized_keys.add(parsed.directory, AuthorizedKey(parsed.role, key, name))
+    given = {"share": parsed.share, "max-running": parsed.max_running, "max-waiting": parsed.max_waiting}
+    try:
+        entry = AuthorizedKey(parsed.role, key, name).with_options({k: v for k, v in given.items() if v is not None})
+    except ValueError as error:
+        raise KeyFileError(str(error)) from None
+    authorized_keys.add(parsed.directory, entry)
     print(f"{name} may connect as {parsed.role} ({key}); a running scheduler accepts the key after SIGHUP")
 
 
@@ -149,7 +162,7 @@ def _revoke(parsed: argparse.Namespace) -> None:
 def _list(parsed: argparse.Namespace) -> None:
     entries: list[AuthorizedKey] = list(authorized_keys.read(parsed.directory).values())
     for entry in entries:
-        print(f"{entry.role:7} {entry.key} {entry.name}")
+        print(f"{entry.role:7} {entry.key} {entry.name} {entry.options}".rstrip())
     if not entries:
         print("no key is authorized", file=sys.stderr)
 

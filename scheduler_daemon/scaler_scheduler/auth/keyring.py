@@ -7,7 +7,8 @@ import os
 from typing import Callable
 
 from ..commands import logs
-from ..commands.key_files import MONITOR, SERVER, KeyFileError, read_pair
+from ..commands.key_files import CLIENT, MONITOR, SERVER, KeyFileError, read_pair
+from ..core.state.shares import NO_LIMIT, ShareLimits
 from ..net.router import Router
 from ..net.zap import MONITOR_DOMAIN, ZapHandler
 from . import authorized_keys
@@ -59,6 +60,19 @@ class Keyring:
         """The name of a user's key in the list; empty if it is not listed."""
         entry = self._entries.get(user.rpartition(":")[2])
         return "" if entry is None else entry.name
+
+    def share_limits(self) -> dict[str, ShareLimits]:
+        """What each client's key gets of the workers, by user."""
+        return {
+            entry.user: ShareLimits(
+                name=entry.name,
+                weight=entry.share,
+                max_running=entry.max_running or NO_LIMIT,
+                max_waiting=entry.max_waiting or NO_LIMIT,
+            )
+            for entry in self._entries.values()
+            if entry.role == CLIENT
+        }
 
     def reload(self, cut_off: Callable[[set[str]], int]) -> bool:
         """Read the list again, and cut off the users of revoked keys.

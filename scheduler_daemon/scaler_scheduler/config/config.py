@@ -46,6 +46,8 @@ class Config(PeerLimits):
     memory_limit_bytes: int
     """Bytes of payloads and their overhead. Above it clients get no more credit."""
     protected: bool
+    priority_across: bool
+    """Whether priorities order tasks of all clients, and not only those of one share."""
     """Whether the scheduler refuses a client's request to end it and its clusters."""
     keys: str
     """The folder with the server's key and the list of authorized keys. Empty: peers have no keys."""
@@ -181,6 +183,13 @@ COMMAND = Command(
             options.boolean(),
             True,
             "refuse a client's request to end the scheduler and its clusters (Client.shutdown)",
+        ),
+        Option(
+            "priority-across",
+            options.boolean(),
+            False,
+            "tasks of higher priority go before tasks of all other clients, and not only before those of the same key "
+            "or user",
         ),
         Option(
             "keys",

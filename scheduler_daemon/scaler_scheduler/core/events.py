@@ -128,10 +128,12 @@ class Hello(Event):
     `worker` is for a nested client: the incarnation of the worker that it lives in; otherwise 0. `running` names the
     tasks that a worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the
     scheduler that welcomed this peer last, or 0. `data` is for an agent: where other agents get its object files.
-    `takes_followers`: this worker takes rows that read results of rows before them in the same Dispatch.
+    `takes_followers`: this worker takes rows that read results of rows before them in the same Dispatch. `account` is
+    for a client: the user on its host, as it says.
     """
 
     __slots__ = (
+        "account",
         "agent",
         "capabilities",
         "data",
@@ -171,8 +173,10 @@ class Hello(Event):
         scheduler: int = 0,
         data: "DataAddress | None" = None,
         takes_followers: bool = False,
+        account: str = "",
     ) -> None:
         self.route = route
+        self.account = account
         self.protocol_version = protocol_version
         self.role = role
         self.incarnation = incarnation

@@ -31,6 +31,7 @@ def check(scheduler: Scheduler) -> None:
     _check_waiting(scheduler)
     _check_queue(scheduler)
     _check_held(tables)
+    _check_shares(tables)
     _check_tasks(tables)
     _check_functions(tables)
     _check_unclaimed(tables)
@@ -77,13 +78,16 @@ def _waiting(client: Client) -> int:
 
 def _check_queue(scheduler: Scheduler) -> None:
     dispatcher = scheduler.dispatcher
-    _expect("ranks", sorted(dispatcher.lanes), dispatcher.ranks)
-    for rank, lanes in dispatcher.lanes.items():
-        for lane in lanes:
-            if not lane.is_queued or lane.rank != rank:
-                raise InvariantError(f"a lane of client {lane.client.incarnation} stands in the wrong queue")
-            if lane.waiting and lane.client.lanes.get(lane.key) is not lane:
-                raise InvariantError(f"a lane of client {lane.client.incarnation} has been forgotten")
+    for share, queue in dispatcher.queues.by_share.items():
+        _expect("ranks", sorted(queue.by_rank), queue.ranks)
+        for rank, lanes in queue.by_rank.items():
+            if not lanes:
+                raise InvariantError(f"the queue of share {share.name} at rank {rank} is empty")
+            for lane in lanes:
+                if not lane.is_queued or lane.rank != rank or lane.client.share is not share:
+                    raise InvariantError(f"a lane of client {lane.client.incarnation} stands in the wrong queue")
+                if lane.waiting and lane.client.lanes.get(lane.key) is not lane:
+                    raise InvariantError(f"a lane of client {lane.client.incarnation} has been forgotten")
     known = set(scheduler.tables.workers)
     for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.long_running]:
         if worker not in known:
@@ -110,8 +114,10 @@ def check_collected(scheduler: Scheduler) -> None:
     """
     dispatcher, transfers = scheduler.dispatcher, scheduler.transfers
     near_data, now = dispatcher.near_data, scheduler.tables.clock.now
-    for lanes in dispatcher.lanes.values() if dispatcher.idle else ():
-        for lane in lanes:
+    if dispatcher.idle:
+        for lane in dispatcher.queues.lanes():
+            if lane.client.share.room <= 0:
+                continue
             able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities, lane.kind)]
             if not able:
                 continue
@@ -150,6 +156,22 @@ def _check_held(tables: Tables) -> None:
         held += len(worker.tasks)
     _expect("dispatched tasks", held, tables.counts.dispatched)
     _expect("further calls of dispatched tasks", further, tables.counts.further_dispatched)
+
+
+def _check_shares(tables: Tables) -> None:
+    shares = tables.clients.shares
+    counted = {share: [0, 0, 0] for share in shares}
+    for client in tables.clients.by_incarnation.values():
+        counted[client.share][0] += 1
+    for worker in tables.workers:
+        for task in worker.tasks.values():
+            if task.state != SUSPENDED:
+                counted[task.client.share][1] += 1
+                counted[task.client.share][2] += task.cost
+    for share, (clients, held, held_ns) in counted.items():
+        _expect(f"clients of share {share.name}", clients, share.client_count)
+        _expect(f"held tasks of share {share.name}", held, share.held)
+        _expect(f"expected time of share {share.name}", held_ns, share.held_ns)
 
 
 def _check_holder(task: Task, worker: Worker) -> None:

@@ -11,6 +11,7 @@ class Limits:
         "client_objects",
         "client_tasks",
         "client_timeout_seconds",
+        "has_common_ranks",
         "hellos_a_second",
         "is_protected",
         "memory_limit_bytes",
@@ -38,6 +39,7 @@ class Limits:
         peers: int = 100_000,
         hellos_a_second: int = 10_000,
         message_size: int = 0,
+        has_common_ranks: bool = False,
     ) -> None:
         self.client_timeout_seconds = client_timeout_seconds
         self.worker_timeout_seconds = worker_timeout_seconds
@@ -57,5 +59,7 @@ class Limits:
         self.peers = peers
         """The most clients, workers and host agents together."""
         self.hellos_a_second = hellos_a_second
+        self.has_common_ranks = has_common_ranks
+        """Whether tasks of higher rank go first across shares, and not only within each."""
         self.message_size = message_size
         """The most bytes of a frame that a peer may send, as told in the welcome. 0: no limit."""

@@ -6,7 +6,7 @@ peer. The time is an argument, in seconds of a monotonic clock.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Callable
 
 from scaler_scheduler.core import effects, events
@@ -23,6 +23,7 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
 from scaler_scheduler.core.dispatch.near_data import INFINITY
 from scaler_scheduler.core.dispatch.prefetch import wants_work
+from scaler_scheduler.core.dispatch.share_queue import note_late_tasks
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.peers.admission import Admission
@@ -40,6 +41,7 @@ from scaler_scheduler.core.report.slow_consumer import SlowConsumer
 from scaler_scheduler.core.report.unschedulable import Unschedulable
 from scaler_scheduler.core.state.counts import WASTED_MESSAGE_US, WASTED_ROW_US, Counts
 from scaler_scheduler.core.state.records import Client, Task, Worker
+from scaler_scheduler.core.state.shares import ShareLimits
 from scaler_scheduler.core.state.timers import LeaseTimer
 from scaler_scheduler.core.state.transitions import DISPATCHED, INTENT_FORCE
 from scaler_scheduler.core.submissions import Submissions
@@ -190,6 +192,7 @@ class Scheduler:
             self.restart_hold.release()
         if self._lease_timer.is_due(now):
             self._leases.expire(now, self._lease_timer.stall_seconds())
+            note_late_tasks(self.tables)
             self._credits.update_all()
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
@@ -221,7 +224,7 @@ class Scheduler:
         dispatcher = self.dispatcher
         if self._graphs.unneeded:
             self._cancellation.cancel_unneeded()
-        if dispatcher.ranks:
+        if dispatcher.queues:
             dispatcher.run()
         if dispatcher.long_running and dispatcher.idle:  # the idle workers cannot run the tasks that still wait
             self._cancellation.rebalance(work_stealing.tasks_to_steal(dispatcher))
@@ -255,6 +258,10 @@ class Scheduler:
         tables = self.tables
         routes = [*tables.clients.by_route, *tables.workers.by_route, *tables.agents.by_route]
         return [effects.Goodbye(route, reason) for route in routes]
+
+    def set_share_limits(self, limits: Mapping[str, ShareLimits]) -> None:
+        """Set what the operator allows keys, by the user of each."""
+        self.tables.clients.shares.set_limits(limits)
 
     def revoke(self, users: Container[str], now: float) -> int:
         """Remove the peers that joined with a revoked key, and send them `refused`. Returns their number."""
@@ -303,7 +310,19 @@ class Scheduler:
             client.deadline = now + self.limits.client_timeout_seconds
             self._quotas.check_rows(max(len(event.ids), len(event.keep_earlier)))
             self._quotas.count_submit(client, event)
+            if client.worker:
+                self._join_share_of_parent(client)
             self._submissions.submit(client, event, now)
+
+    def _join_share_of_parent(self, client: Client) -> None:
+        """Let a nested client without open tasks share the workers as the client of the task that its worker runs."""
+        if client.tasks or client.lanes:
+            return
+        worker = self.tables.workers.find(client.worker)
+        parent = None if worker is None else worker.present_client
+        if parent is not None and parent.share is not client.share:
+            self.tables.clients.shares.move_client(client.share, parent.share)
+            client.share = parent.share
 
     def _object(self, event: events.Object, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)

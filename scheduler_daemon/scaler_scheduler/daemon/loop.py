@@ -121,6 +121,7 @@ class Daemon:
         )
         if keyring is not None:
             self._pump.key_name = keyring.name
+            self.core.set_share_limits(keyring.share_limits())
         self._pending = pending
         self.systemd = systemd
         self._housekeeping = Housekeeping(
@@ -206,6 +207,8 @@ class Daemon:
         _log.info("SIGHUP: the log files are opened again")  # this line opens them
         if self.keyring is not None and self.keyring.reload(lambda users: self.core.revoke(users, now)):
             self.network.monitor.rebind()
+        if self.keyring is not None:
+            self.core.set_share_limits(self.keyring.share_limits())
         self._pending.log_changes()
 
     def seconds_to_wait(self) -> float:
@@ -273,6 +276,7 @@ def _core_limits(config: Config) -> Limits:
         task_retries=config.task_retries,
         memory_limit_bytes=config.memory_limit_bytes,
         is_protected=config.protected,
+        has_common_ranks=config.priority_across,
         batch_rows=config.batch_limit,
         client_tasks=config.client_task_limit,
         client_objects=config.client_object_limit,

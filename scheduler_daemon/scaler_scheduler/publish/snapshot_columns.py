@@ -192,6 +192,7 @@ def client_columns(table: ClientTable, texts: TextTable) -> list[Column]:
         (WIDE, compacted([len(client.objects) for client in clients])),
         (WIDE, compacted([client.object_bytes for client in clients])),
         (WIDE, compacted([client.answered_tasks for client in clients])),
+        (UINT32, compacted([texts.number(client.share.display_name) for client in clients])),
     ]
 
 

@@ -5,20 +5,35 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from heapq import nlargest
 
 from ..commands.options import interpreter
 from ..core.report.graph_view import graph_nodes
 from ..core.report.story import story, story_tracebacks
 from ..core.scheduler import Scheduler
+from ..core.state.clients import ClientTable
 from ..core.state.counts import Durations
+from ..core.state.shares import NO_LIMIT
 from ..wire.columns import append_tables
 from ..wire.encode import PROTOCOL_VERSION, Identity
 from ..wire.message_kinds import KIND_NAMES
 from ..wire.schema import Counter, Message, SchedulerProcess, Snapshot
+from ..wire.schema import Share as ShareRow
 from .graph_columns import graphs_frame
 from .history_columns import history_frame
 from .memory_trim import resident_bytes
-from .snapshot_columns import TextTable, agent_columns, client_columns, function_columns, object_columns, worker_columns
+from .snapshot_columns import (
+    TEXT_LIMIT,
+    TextTable,
+    agent_columns,
+    client_columns,
+    function_columns,
+    object_columns,
+    worker_columns,
+)
+
+MAX_SHARES = 100
+"""The most shares in a snapshot: those with the most open tasks."""
 
 MAX_PAIRS = 20
 """The most pairs of hosts that cannot reach each other in a snapshot."""
@@ -122,6 +137,7 @@ class SnapshotWriter:
                 memory_limit_bytes=self._core.limits.memory_limit_bytes,
                 unschedulable=self._core.unschedulable.task_count,
                 unreachable_hosts=_unreachable_hosts(self._core),
+                shares=_shares(tables.clients),
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
@@ -194,6 +210,26 @@ def _unreachable_hosts(core: Scheduler) -> list[Counter]:
         name = f"{source.host} from {target.host}"
         pairs[name] = pairs.get(name, 0) + 1
     return [Counter(name=name, count=count) for name, count in list(pairs.items())[:MAX_PAIRS]]
+
+
+def _shares(clients: ClientTable) -> list[ShareRow]:
+    waiting = dict.fromkeys(clients.shares, 0)
+    for client in clients:
+        waiting[client.share] += client.waiting
+    shown = nlargest(MAX_SHARES, waiting, key=lambda share: (waiting[share] + share.held, -share.number))
+    return [
+        ShareRow(
+            name=share.display_name[:TEXT_LIMIT],
+            weight=share.limits.weight,
+            clients=share.client_count,
+            waiting=waiting[share],
+            running=share.held,
+            used_milliseconds=share.used_ns // 1_000_000,
+            max_running=share.limits.max_running % NO_LIMIT,
+            max_waiting=share.limits.max_waiting % NO_LIMIT,
+        )
+        for share in shown
+    ]
 
 
 def _counters_with_times(counts: Mapping[str, int], times: IncreaseTimes) -> list[Counter]:

@@ -179,6 +179,7 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         hello.scheduler,
         _data_address(hello.data),
         hello.takes_followers,
+        _text(hello.account),
     )
 
 

@@ -210,6 +210,9 @@ FunctionColumns.__name__ = 'FunctionColumns'
 class ObjectColumns(_Struct): pass
 ObjectColumns.__name__ = 'ObjectColumns'
 
+class Share(_Struct): pass
+Share.__name__ = 'Share'
+
 class Keep(_BaseEnum):
     __capnpy_id__ = 13982740344355429788
     __members__ = ('no', 'yes', 'both',)
@@ -253,7 +256,7 @@ _GraphState_list_item_type = _EnumItemType(GraphState)
 class Hello(_Struct):
     __capnpy_id__ = 0x9adc95c87c0ca0d7
     __static_data_size__ = 6
-    __static_ptrs_size__ = 9
+    __static_ptrs_size__ = 10
     
     
     @property
@@ -460,10 +463,22 @@ class Hello(_Struct):
             value = value ^ False
         return value
     
+    @property
+    def account(self):
+        # no union check
+        return self._read_text_unicode(72)
+    
+    def get_account(self):
+        return self._read_text_unicode(72, default_=b"")
+    
+    def has_account(self):
+        ptr = self._read_fast_ptr(72)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(120)
+        pos = builder.allocate(128)
         builder.write_uint32(pos + 0, protocol_version)
         builder.write_int16(pos + 4, role)
         builder.write_uint64(pos + 8, incarnation)
@@ -481,11 +496,12 @@ class Hello(_Struct):
         builder.write_uint64(pos + 40, scheduler)
         builder.copy_from_struct(pos + 112, DataAddress, data)
         builder.write_bool(6, 0, takes_followers)
+        builder.alloc_text(pos + 120, _encode_maybe(account))
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers)
-        self._init_from_buffer(_buf, 0, 6, 9)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account)
+        self._init_from_buffer(_buf, 0, 6, 10)
     
     def shortrepr(self):
         parts = []
@@ -506,6 +522,7 @@ class Hello(_Struct):
         parts.append("scheduler = %s" % self.scheduler)
         if self.has_data(): parts.append("data = %s" % self.get_data().shortrepr())
         parts.append("takesFollowers = %s" % str(self.takes_followers).lower())
+        if self.has_account(): parts.append("account = %s" % _text_unicode_repr(self.get_account()))
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)
@@ -2239,7 +2256,7 @@ _Error_list_item_type = _StructItemType(Error)
 class Snapshot(_Struct):
     __capnpy_id__ = 0xc687910d18d52488
     __static_data_size__ = 20
-    __static_ptrs_size__ = 16
+    __static_ptrs_size__ = 17
     
     
     @property
@@ -2722,10 +2739,25 @@ class Snapshot(_Struct):
         ptr = self._read_fast_ptr(120)
         return ptr != 0
     
+    @property
+    def shares(self):
+        # no union check
+        return self._read_list(128, _Share_list_item_type)
+    
+    def get_shares(self):
+        res = self.shares
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Share_list_item_type)
+        return res
+    
+    def has_shares(self):
+        ptr = self._read_fast_ptr(128)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(288)
+        pos = builder.allocate(296)
         builder.write_uint32(pos + 0, protocol_version)
         builder.alloc_text(pos + 160, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
@@ -2764,11 +2796,12 @@ class Snapshot(_Struct):
         builder.write_uint64(pos + 144, memory_limit_bytes)
         builder.write_uint64(pos + 152, unschedulable)
         builder.copy_from_list(pos + 280, _Counter_list_item_type, unreachable_hosts)
+        builder.copy_from_list(pos + 288, _Share_list_item_type, shares)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts)
-        self._init_from_buffer(_buf, 0, 20, 16)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts, shares)
+        self._init_from_buffer(_buf, 0, 20, 17)
     
     def shortrepr(self):
         parts = []
@@ -2810,6 +2843,7 @@ class Snapshot(_Struct):
         parts.append("memoryLimitBytes = %s" % self.memory_limit_bytes)
         parts.append("unschedulable = %s" % self.unschedulable)
         if self.has_unreachable_hosts(): parts.append("unreachableHosts = %s" % self.get_unreachable_hosts().shortrepr())
+        if self.has_shares(): parts.append("shares = %s" % self.get_shares().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
@@ -7243,7 +7277,7 @@ _AgentColumns_list_item_type = _StructItemType(AgentColumns)
 class ClientColumns(_Struct):
     __capnpy_id__ = 0xea7564062035f338
     __static_data_size__ = 0
-    __static_ptrs_size__ = 8
+    __static_ptrs_size__ = 9
     
     
     @property
@@ -7366,10 +7400,25 @@ class ClientColumns(_Struct):
         ptr = self._read_fast_ptr(56)
         return ptr != 0
     
+    @property
+    def shares(self):
+        # no union check
+        return self._read_list(64, _PrimitiveItemType(_Types.uint32))
+    
+    def get_shares(self):
+        res = self.shares
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_shares(self):
+        ptr = self._read_fast_ptr(64)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnations=None, names=None, workers=None, waiting=None, not_waiting=None, objects=None, object_bytes=None, done=None):
+    def __new(incarnations=None, names=None, workers=None, waiting=None, not_waiting=None, objects=None, object_bytes=None, done=None, shares=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(64)
+        pos = builder.allocate(72)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint64), workers)
@@ -7378,11 +7427,12 @@ class ClientColumns(_Struct):
         builder.copy_from_list(pos + 40, _PrimitiveItemType(_Types.uint64), objects)
         builder.copy_from_list(pos + 48, _PrimitiveItemType(_Types.uint64), object_bytes)
         builder.copy_from_list(pos + 56, _PrimitiveItemType(_Types.uint64), done)
+        builder.copy_from_list(pos + 64, _PrimitiveItemType(_Types.uint32), shares)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, names=None, workers=None, waiting=None, not_waiting=None, objects=None, object_bytes=None, done=None):
-        _buf = ClientColumns.__new(incarnations, names, workers, waiting, not_waiting, objects, object_bytes, done)
-        self._init_from_buffer(_buf, 0, 0, 8)
+    def __init__(self, incarnations=None, names=None, workers=None, waiting=None, not_waiting=None, objects=None, object_bytes=None, done=None, shares=None):
+        _buf = ClientColumns.__new(incarnations, names, workers, waiting, not_waiting, objects, object_bytes, done, shares)
+        self._init_from_buffer(_buf, 0, 0, 9)
     
     def shortrepr(self):
         parts = []
@@ -7394,6 +7444,7 @@ class ClientColumns(_Struct):
         if self.has_objects(): parts.append("objects = %s" % self.get_objects().shortrepr())
         if self.has_object_bytes(): parts.append("objectBytes = %s" % self.get_object_bytes().shortrepr())
         if self.has_done(): parts.append("done = %s" % self.get_done().shortrepr())
+        if self.has_shares(): parts.append("shares = %s" % self.get_shares().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _ClientColumns_list_item_type = _StructItemType(ClientColumns)
@@ -7698,6 +7749,113 @@ class ObjectColumns(_Struct):
         return "(%s)" % ", ".join(parts)
 
 _ObjectColumns_list_item_type = _StructItemType(ObjectColumns)
+
+@Share.__extend__
+class Share(_Struct):
+    __capnpy_id__ = 0x97bee393e39c199d
+    __static_data_size__ = 7
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def weight(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'd'))
+        if 0.0 != 0:
+            value = value ^ 0.0
+        return value
+    
+    @property
+    def clients(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def waiting(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def running(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def used_milliseconds(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def max_running(self):
+        # no union check
+        value = self._read_primitive(40, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def max_waiting(self):
+        # no union check
+        value = self._read_primitive(48, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(name=None, weight=0.0, clients=0, waiting=0, running=0, used_milliseconds=0, max_running=0, max_waiting=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(64)
+        builder.alloc_text(pos + 56, _encode_maybe(name))
+        builder.write_float64(pos + 0, weight)
+        builder.write_uint32(pos + 8, clients)
+        builder.write_uint64(pos + 16, waiting)
+        builder.write_uint64(pos + 24, running)
+        builder.write_uint64(pos + 32, used_milliseconds)
+        builder.write_uint64(pos + 40, max_running)
+        builder.write_uint64(pos + 48, max_waiting)
+        return builder.as_string()
+    
+    def __init__(self, name=None, weight=0.0, clients=0, waiting=0, running=0, used_milliseconds=0, max_running=0, max_waiting=0):
+        _buf = Share.__new(name, weight, clients, waiting, running, used_milliseconds, max_running, max_waiting)
+        self._init_from_buffer(_buf, 0, 7, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("weight = %s" % _float64_repr(self.weight))
+        parts.append("clients = %s" % self.clients)
+        parts.append("waiting = %s" % self.waiting)
+        parts.append("running = %s" % self.running)
+        parts.append("usedMilliseconds = %s" % self.used_milliseconds)
+        parts.append("maxRunning = %s" % self.max_running)
+        parts.append("maxWaiting = %s" % self.max_waiting)
+        return "(%s)" % ", ".join(parts)
+
+_Share_list_item_type = _StructItemType(Share)
 
 protocolVersion = 1
 

@@ -27,6 +27,7 @@ from scaler_scheduler.commands.key_files import (
     read_peer_keys,
     read_public,
 )
+from scaler_scheduler.core.state.shares import ShareLimits
 from scaler_scheduler.net.zap import MAIN_DOMAIN, MONITOR_DOMAIN, decode_z85
 
 KEY, KEY2 = "0a" * 32, "0b" * 32
@@ -118,6 +119,27 @@ def test_pair_of_another_host_is_authorized_by_its_file(keys, tmp_path, capsys):
     assert public not in authorized_keys.read(keys)
 
 
+def test_shares_of_keys(keys, capsys):
+    authorize = ("authorize", keys, KEY, "--as", "client", "--name", "ada")
+    assert cli.main([*authorize, "--share", "2.5", "--max-running", "100", "--max-waiting", "1000000"]) == 0
+    keyring = Keyring(keys)
+    assert keyring.share_limits()[f"client:{KEY}"] == ShareLimits("ada", 2.5, 100, 1_000_000)
+    assert keyring.share_limits()[f"client:{read_public(keys, CLIENT).hex()}"] == ShareLimits("client")
+    assert len(keyring.share_limits()) == 2  # only clients
+    assert cli.main(["list", keys]) == 0
+    assert f"client  {KEY} ada share=2.5 max-running=100 max-waiting=1000000\n" in capsys.readouterr().out
+    assert cli.main([*authorize, "--share", "3"]) == 0
+    assert Keyring(keys).share_limits()[f"client:{KEY}"] == ShareLimits("ada", 3.0)
+    capsys.readouterr()
+    assert "this key is authorized already, as client ada" in complaint(capsys, *authorize, "--share", "3")
+    assert complaint(capsys, *authorize, "--share", "much") == (
+        "scaler_scheduler: share 'much' is not a number from 0.001 to 1000"
+    )
+    assert complaint(capsys, "authorize", keys, KEY2, "--as", "worker", "--name", "w", "--max-running", "1") == (
+        "scaler_scheduler: max-running is for keys of clients, and this is the key of a worker"
+    )
+
+
 def test_key_in_zeromq_text_form():
     z85 = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
     assert authorized_keys.checked_key(z85, decode_z85) == decode_z85(z85).hex()
@@ -175,7 +197,11 @@ def test_list_is_replaced_as_a_whole_and_keeps_its_mode(keys, monkeypatch):
         ("client", "3: expected a role"),
         (f"boss {KEY} x", "3: expected a role"),
         (f"client {KEY[:-1]} x", "3: expected a role"),
-        (f"client {KEY} a b", "3: expected a role"),
+        (f"client {KEY} a b", "3: there is no option 'b': share, max-running, max-waiting"),
+        (f"client {KEY} a share=0", "3: share '0' is not a number from 0.001 to 1000"),
+        (f"client {KEY} a share=nan", "3: share 'nan' is not a number from 0.001 to 1000"),
+        (f"client {KEY} a max-running=-1", "3: max-running '-1' is not a whole number of tasks from 1 to"),
+        (f"worker {KEY} a max-waiting=1", "3: max-waiting is for keys of clients, and this is the key of a worker"),
         (f"client {KEY} a\nclient {KEY} b", f"4: the key {KEY} is listed more than once"),
     ],
 )

@@ -55,6 +55,7 @@ def test_defaults():
         task_retries=3,
         memory_limit_bytes=machine.usable_memory() // 2,
         protected=True,
+        priority_across=False,
         keys="",
         insecure=False,
         monitor_address=None,
@@ -80,7 +81,8 @@ def test_defaults():
 def test_every_option():
     loaded = load(
         *"--io-threads 2 --event-loop builtin --client-timeout-seconds 1.5 --worker-timeout-seconds 7".split(),
-        *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G --no-protected --keys /k --insecure".split(),
+        *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G --no-protected --keys /k".split(),
+        *"--priority-across --insecure".split(),
         *"--monitor-address ipc:///tmp/m --logging-level debug".split(),
         *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
         *"--message-size-limit 1G --batch-limit 4096 --client-task-limit 12 --client-object-limit 13".split(),
@@ -91,7 +93,7 @@ def test_every_option():
     assert dataclasses.astuple(loaded) == (
         *(1 << 30, 4096, 12, 13, 2 << 30, 14, 15, 16, 17, 18, 19, 20),
         ("ipc", "", 0, "/tmp/s"),
-        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False, "/k", True),
+        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False, True, "/k", True),
         ("ipc", "", 0, "/tmp/m"),
         44,
         *("DEBUG", ("/tmp/a", "/tmp/b", "/dev/stdout"), "/tmp/c"),

@@ -332,7 +332,8 @@ class Core:
             "unclaimed": len(scheduler.tables.unclaimed),
             "waiting": scheduler.counts.waiting,
             "dispatched": scheduler.counts.dispatched,
-            "ranks": len(scheduler.dispatcher.ranks),
+            "ranks": sum(len(queue.ranks) for queue in scheduler.dispatcher.queues.by_share.values()),
+            "shares": len(scheduler.tables.clients.shares),
             "ready": len(scheduler.dispatcher.idle) + len(scheduler.dispatcher.partial),
         }
 

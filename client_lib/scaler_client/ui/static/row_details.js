@@ -143,6 +143,7 @@ function clientFacts(row, model) {
     ["Other open tasks", count(row.not_waiting)],
     ["Done", `${count(row.done)} (${rate(row.done_rate)})`],
     ["Objects", `${count(row.objects)}, ${bytes(row.object_bytes)}`],
+    ["Share", visible(row.share)],
     ...(worker ? [["Lives in worker", visible(worker)]] : []),
     ["Identity", row.id],
   ];

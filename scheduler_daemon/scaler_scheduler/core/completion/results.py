@@ -70,6 +70,9 @@ class ResultHandler:
         name = ""  # the user-given name of the tasks of the present run of rows
         run_ns = excess_ns = 0
         count = 0
+        # Of the present run of rows of one client: the time of all, the number of those that are detached here, and
+        # their expected time.
+        used_ns = freed = freed_ns = 0
         ended_bytes = 0
         late_before = counts.late_results
         history = tables.history
@@ -78,6 +81,9 @@ class ResultHandler:
         skipped: list[int] = []
         for row in range(len(ids)):
             if incarnations[row] != incarnation:
+                if client is not None:
+                    client.share.end(freed, freed_ns, used_ns)
+                    used_ns = freed = freed_ns = 0
                 incarnation = incarnations[row]
                 client = clients.by_incarnation.get(incarnation)
             size = sizes[row]
@@ -106,6 +112,7 @@ class ResultHandler:
                 function, name = task.function, task.options.name
                 run_ns = count = excess_ns = 0
             run_ns += durations[row]
+            used_ns += durations[row]
             count += 1
             weight = task.options.weight
             if weight > 1:
@@ -134,6 +141,8 @@ class ResultHandler:
                 task.worker = None
                 del worker_tasks[task.serial]
                 worker.load_ns -= task.cost
+                freed += 1
+                freed_ns += task.cost
                 worker.payload_bytes -= task.size
                 counts.dispatched -= 1
                 if weight > 1:
@@ -177,6 +186,8 @@ class ResultHandler:
         if function is not None:
             function.count_results(run_ns, count, excess_ns)
             history.record_results(event, worker, function, name, recorded, len(ids), skipped)
+        if client is not None:
+            client.share.end(freed, freed_ns, used_ns)
         counts.payload_bytes -= ended_bytes
         worker.done_tasks += len(ids) - (counts.late_results - late_before)
 
@@ -184,6 +195,7 @@ class ResultHandler:
         """Handle a row whose task has an intent, a special outcome or a special state. Returns the outcome to hand on,
         _AGAIN or _ANSWERED."""
         outcome, duration = event.outcomes[row], event.durations[row]
+        task.client.share.forget_late(duration - task.cost)
         error = event.errors[row] if event.errors else ""
         self._attempt_end.detach(task)
         intent = task.intent

@@ -25,6 +25,9 @@ def suspend(task: Task) -> None:
             worker.running -= 1
         worker.suspended += 1
         worker.load_ns -= task.cost
+        share = task.client.share
+        share.held -= 1
+        share.held_ns -= task.cost
     task.transition(SUSPEND)
 
 
@@ -38,6 +41,9 @@ def resume(task: Task, now: float) -> None:
     worker.running += 1
     worker.started_at.setdefault(task, now)
     worker.load_ns += task.cost
+    share = task.client.share
+    share.held += 1
+    share.held_ns += task.cost
     task.transition(RESUME)
 
 

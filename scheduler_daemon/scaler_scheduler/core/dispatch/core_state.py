@@ -32,5 +32,10 @@ class CoreState:
         self.operator_log = OperatorLog()
         self.transfers = Transfers(outbox, self.operator_log, tables.clock)
         self.dispatcher = Dispatcher(
-            outbox, tables, self.writer, transfers=self.transfers, queue_size=limits.queue_size
+            outbox,
+            tables,
+            self.writer,
+            transfers=self.transfers,
+            queue_size=limits.queue_size,
+            has_common_ranks=limits.has_common_ranks,
         )

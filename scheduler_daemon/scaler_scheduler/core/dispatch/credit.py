@@ -11,6 +11,7 @@ is sent for each task. The counts are cumulative, so that a lost or repeated mes
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Client
+from scaler_scheduler.core.state.shares import NO_LIMIT, Share
 
 TASK_OVERHEAD = 128
 """Bytes that a task counts beside its payload. PROTOCOL.md states it, because clients count too."""
@@ -61,9 +62,7 @@ class Credits:
         client.submitted_bytes = client.returned_bytes = client.sent_bytes = client.received_bytes = 0
         client.highest_counted_id = -1
         client.result_window = self.window()
-        client.granted_bytes = (
-            UNLIMITED if client.worker else min(client.result_window, self._task_limit * TASK_OVERHEAD)
-        )
+        client.granted_bytes = UNLIMITED if client.worker else self._first_grant(client, client.result_window)
         self._dispatcher.resume(client, PAUSE_SLOW_CONSUMER)
         return client.granted_bytes, client.result_window
 
@@ -93,15 +92,33 @@ class Credits:
         client.returned_bytes += weight
         return False
 
+    def _first_grant(self, client: Client, window: int) -> int:
+        """The credit of a client without open tasks, in bytes."""
+        share = client.share
+        tasks = min(self._task_limit, max(1, share.limits.max_waiting // share.client_count))
+        return min(window, tasks * TASK_OVERHEAD)
+
+    def _more_of_share(self, share: Share) -> int:
+        """How many more open tasks each client of a share may have."""
+        open_tasks = 0
+        for client in self._tables.clients:
+            if client.share is share:
+                open_tasks += client.waiting + len(client.tasks)
+        return (share.limits.max_waiting - open_tasks) // share.client_count
+
     def _grant(self, clients: list[Client]) -> None:
         window = self.window() if clients else 0
-        step = min(window, self._task_limit * TASK_OVERHEAD) // _STEPS_PER_WINDOW
         for client in clients:
+            if client.is_gone:
+                continue
+            step = self._first_grant(client, window) // _STEPS_PER_WINDOW
             more_tasks = self._task_limit - client.waiting - len(client.tasks)
+            if client.share.limits.max_waiting < NO_LIMIT:
+                more_tasks = min(more_tasks, self._more_of_share(client.share))
             reach = client.returned_bytes + window + _unreturnable_bytes(client, window)
             reach = min(reach, client.submitted_bytes + more_tasks * TASK_OVERHEAD)
             # Grant in few steps, and never withdraw: tasks within the granted credit may be on their way.
-            if reach - client.granted_bytes >= step and not client.is_gone:
+            if reach - client.granted_bytes >= step:
                 client.granted_bytes = reach
                 self._outbox.add(effects.Credit(client.route, reach))
 

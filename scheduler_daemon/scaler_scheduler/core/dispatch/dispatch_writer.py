@@ -185,6 +185,9 @@ class DispatchWriter:
             worker_tasks[serial] = task
             serial += 1
             position += size
+        share = client.share
+        share.held += count
+        share.held_ns += task_cost * count
         worker.load_ns += task_cost * count
         worker.payload_bytes += position - batch.position + large_size
         if options is not DEFAULT_OPTIONS:

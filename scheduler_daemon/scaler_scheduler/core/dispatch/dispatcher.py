@@ -1,14 +1,15 @@
 """Chooses which worker gets which waiting tasks.
 
-The highest rank of all clients goes first. Within a rank, lanes take turns. A client has one lane there for each set of
-capabilities and kind of function that its tasks need. Workers get tasks as they have room.
+The share that has used the least time by its weight goes first (`core/state/shares.py`). Within a share, the highest
+rank goes first. Within a rank, lanes take turns. A client has one lane there for each set of capabilities and kind of
+function that its tasks need. Workers get tasks as they have room.
 """
 
 from __future__ import annotations
 
-from bisect import insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
 from itertools import islice
 
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter, has_copies
@@ -17,9 +18,11 @@ from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_re
 from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
+from scaler_scheduler.core.dispatch.share_queue import RankedLanes, ShareQueues
 from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Agent, Client, Copies, Lane, StoredObject, Task, Worker, WorkerProfile
+from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import UNREADY, WAITING
 
@@ -38,12 +41,17 @@ class Dispatcher:
     """The queue of lanes with waiting tasks, and the lists of workers that have room."""
 
     def __init__(
-        self, outbox: Outbox, tables: Tables, writer: DispatchWriter, *, transfers: Transfers, queue_size: int
+        self,
+        outbox: Outbox,
+        tables: Tables,
+        writer: DispatchWriter,
+        *,
+        transfers: Transfers,
+        queue_size: int,
+        has_common_ranks: bool,
     ) -> None:
-        self.ranks: list[int] = []
-        """The ranks in `lanes`, ascending."""
-        self.lanes: dict[int, deque[Lane]] = {}
-        """Lanes with waiting tasks, by rank. Lanes of one rank take turns. Lanes of paused clients are not in it."""
+        self.queues = ShareQueues()
+        """Lanes with waiting tasks. Lanes of paused clients are not in it."""
         self.idle = FreeWorkers()
         """Workers that hold no task."""
         self.partial = FreeWorkers()
@@ -67,6 +75,8 @@ class Dispatcher:
         self._transfers = transfers
         self._clock = tables.clock
         self._queue_size = queue_size
+        self._has_common_ranks = has_common_ranks
+        """Whether a higher rank goes first across shares."""
 
     # ------------------------------------------------------------------------------------------ what waits, who is free
 
@@ -75,11 +85,7 @@ class Dispatcher:
         self._counts.add_waiting(lane, count, weight)
         if not lane.is_queued and not lane.client.pause_reasons:
             lane.is_queued = True
-            lanes = self.lanes.get(lane.rank)
-            if lanes is None:
-                lanes = self.lanes[lane.rank] = deque()
-                insort(self.ranks, lane.rank)
-            lanes.append(lane)
+            self.queues.append(lane)
 
     def requeue(self, task: Task) -> None:
         """Queue a task that was just moved to WAITING. It goes before tasks that were never dispatched."""
@@ -92,10 +98,7 @@ class Dispatcher:
         """Remove the lane from its queue."""
         if lane.is_queued:
             lane.is_queued = False
-            lanes = self.lanes[lane.rank]
-            lanes.remove(lane)
-            if not lanes:
-                self._drop_rank(lane.rank)
+            self.queues.remove(lane)
 
     def pause(self, client: Client, reason: int) -> None:
         """Dispatch none of the client's tasks until `resume` for the same reason."""
@@ -144,21 +147,20 @@ class Dispatcher:
         worker.is_ready = False
         (self.partial if worker in self.partial else self.idle).remove(worker)
 
-    def _drop_rank(self, rank: int) -> None:
-        del self.lanes[rank]
-        self.ranks.remove(rank)
-
     # --------------------------------------------------------------------------------------------------------- choosing
 
     def run(self) -> None:
         """Dispatch waiting tasks to the workers that have room."""
         self.near_data.next_choice_at = INFINITY
-        for rank in self.ranks[::-1]:
-            self._run_rank(self.lanes[rank])
-            if not self.lanes[rank]:
-                self._drop_rank(rank)
-            if not self.idle and not self.partial:
-                break
+        by_share = self.queues.by_share
+        if len(by_share) == 1:
+            for share, queue in list(by_share.items()):
+                self._run_share(share, queue, queue.ranks[::-1], is_alone=True)
+        elif self._has_common_ranks:
+            for rank in sorted({rank for queue in by_share.values() for rank in queue.ranks}, reverse=True):
+                self._run_shares({share: [rank] for share, queue in by_share.items() if rank in queue.by_rank})
+        else:
+            self._run_shares({share: queue.ranks[::-1] for share, queue in by_share.items()})
         self._reserved.clear()
         self.near_data.end_run()
         passed, self._passed = self._passed, []
@@ -167,10 +169,54 @@ class Dispatcher:
             lane.requeue(task)
             self.enqueue(lane, 0, 1)
 
-    def _run_rank(self, lanes: deque[Lane]) -> None:
+    def _run_shares(self, ranks: Mapping[Share, Sequence[int]]) -> None:
+        """Serve several shares in turn: each time the one with the least virtual time of those that can be served.
+
+        Args:
+            ranks: the ranks that are served now, the highest first, of each share that has some.
+        """
+        by_share = self.queues.by_share
+        heap = [(share.virtual_ns, share.number, share) for share in ranks]
+        heapify(heap)
+        while heap and (self.idle or self.partial):
+            virtual_ns, number, share = heap[0]
+            if not self._run_share(share, by_share[share], ranks[share], is_alone=False):
+                heappop(heap)  # no free worker can run its tasks
+                continue
+            self.queues.virtual_ns = max(self.queues.virtual_ns, virtual_ns)
+            if share in by_share:
+                heapreplace(heap, (share.virtual_ns, number, share))
+            else:
+                heappop(heap)
+
+    def _run_share(self, share: Share, queue: RankedLanes, ranks: Sequence[int], is_alone: bool) -> bool:
+        """Dispatch tasks of some ranks of one share: all that find workers, or if others wait too, those of one turn.
+        Returns whether a turn of this share may follow."""
+        is_served = False
+        for rank in ranks:
+            lanes = queue.by_rank.get(rank)
+            if lanes is None:
+                continue
+            is_served = self._run_rank(share, lanes, is_alone)
+            if not lanes:
+                queue.drop_if_empty(rank)
+            if is_served or not (self.idle or self.partial):
+                break
+        self.queues.drop_if_empty(share)
+        return is_served
+
+    def _run_rank(self, share: Share, lanes: deque[Lane], is_alone: bool) -> bool:
+        """Dispatch tasks of one rank of a share. If others wait too, the first dispatch ends its turn.
+
+        Returns:
+            Whether a turn has ended so.
+        """
         queue_size = self._queue_size
         skipped = 0
         while skipped < len(lanes) and (self.idle or self.partial):
+            room = share.room
+            if room <= 0:
+                break
             lane = lanes[0]
             if lane.debt_ns > 0 and len(lanes) > 1:
                 # Its last turn was longer than a turn: the others have theirs first (deficit round robin).
@@ -200,7 +246,7 @@ class Dispatcher:
                     continue
                 worker = near
             workers = len(self.idle) + len(self.partial) + 1
-            count = prefetch_count(worker, cost, self._counts.waiting, workers, queue_size)
+            count = min(prefetch_count(worker, cost, self._counts.waiting, workers, queue_size), room)
             if count == 0:
                 continue  # it has no room left, and is listed again when it reports
             if not worker.task_count:
@@ -208,7 +254,9 @@ class Dispatcher:
             taken = self._writer.dispatch(worker, lane, function, count)
             self._filling[worker.profile] = worker
             if self._writer.kept:
-                self._writer.dispatch_followers(worker, followers_of(self._writer.kept, worker, queue_size))
+                self._writer.dispatch_followers(
+                    worker, followers_of(self._writer.kept, worker, min(queue_size, worker.task_count + share.room))
+                )
             if len(lanes) > 1:
                 # Bounded: workers report any run time, and each pass of a lane in debt is a turn of this loop.
                 turn_ns = min(taken * options.weight * function.mean_ns, MAX_TURN_NS)
@@ -221,6 +269,9 @@ class Dispatcher:
             skipped = 0
             if wants_work(worker, queue_size):
                 self.add_worker(worker)
+            if not is_alone:
+                return True
+        return False
 
     def _place_reader(self, lane: Lane, worker: Worker, cost: int) -> Worker | None:
         """Return the worker that gets the lane's next task, which has an input that some peer has: this worker or a

@@ -69,6 +69,7 @@ class PeerLoss:
         peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
         if running is not None and running.intent != INTENT_RERUN:  # the death of the worker was requested
             running.failures += 1
+            running.client.share.used_ns += int((now - worker.started_at.get(running, now)) * 1e9)
             death = f"attempt {running.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
             running.deaths = [*(running.deaths or []), death]
         if is_logged:

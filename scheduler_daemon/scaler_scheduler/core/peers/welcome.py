@@ -11,6 +11,7 @@ from scaler_scheduler.core.peers.peer_loss import PeerLoss
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.peers.restart_hold import RestartHold
 from scaler_scheduler.core.state.records import Agent, Client, Worker
+from scaler_scheduler.core.state.shares import Share
 
 
 class Welcomes:
@@ -52,6 +53,7 @@ class Welcomes:
                 name=self._name_of(event),
                 worker=event.worker,
                 deadline=deadline,
+                share=self._share_of(event),
                 user=event.user,
             )
             clients.add(client)
@@ -67,6 +69,16 @@ class Welcomes:
             self._resume_all(client, now)
         granted, window = self._credits.reset(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
+
+    def _share_of(self, event: events.Hello) -> Share:
+        """Return the share of a new client. A nested client belongs to the client whose task its worker runs."""
+        shares = self._tables.clients.shares
+        worker = self._tables.workers.find(event.worker) if event.worker else None
+        parent = None if worker is None else worker.present_client
+        if parent is None:
+            return shares.add_client(event.user, event.account, event.host)
+        parent.share.client_count += 1
+        return parent.share
 
     def _name_of(self, event: events.Hello) -> str:
         """Return the name of a client for people. A nested client without a name is named by its worker."""

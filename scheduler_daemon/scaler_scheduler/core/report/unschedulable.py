@@ -63,8 +63,7 @@ class Unschedulable:
         """Return lanes with waiting tasks that none of these workers can run."""
         return [
             lane
-            for lanes in self._dispatcher.lanes.values()
-            for lane in lanes
+            for lane in self._dispatcher.queues.lanes()
             if lane.waiting and not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
         ]
 

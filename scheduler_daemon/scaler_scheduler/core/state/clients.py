@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scaler_scheduler.core.state.records import Client
+from scaler_scheduler.core.state.shares import ShareTable
 
 
 class ClientTable:
@@ -16,6 +17,7 @@ class ClientTable:
         self.by_route: dict[bytes, Client] = {}
         self._nested: dict[int, dict[int, Client]] = {}
         """Nested clients by the incarnation of their worker, then by their own incarnation."""
+        self.shares = ShareTable()
 
     def __iter__(self) -> Iterator[Client]:
         return iter(list(self.by_route.values()))
@@ -62,6 +64,7 @@ class ClientTable:
         """Drop the record of a client that has left, once no worker holds a task of it."""
         if client.is_gone and not client.tasks:
             del self.by_incarnation[client.incarnation]
+            self.shares.remove_client(client.share)
 
     def expired(self, now: float) -> list[Client]:
         """Return the clients whose lease has run out."""

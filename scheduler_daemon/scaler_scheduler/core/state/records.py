@@ -15,6 +15,7 @@ from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options
 from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.batches import BatchQueue
 from scaler_scheduler.core.state.functions import SMALL, Function
+from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
 
 _GONE_WORKERS = 1000
@@ -375,6 +376,7 @@ class Client:
         "returned_bytes",
         "route",
         "sent_bytes",
+        "share",
         "stale_attempt",
         "submitted_bytes",
         "suspended",
@@ -384,11 +386,13 @@ class Client:
     )
 
     def __init__(
-        self, incarnation: int, route: bytes, *, name: str, worker: int, deadline: float, user: str = ""
+        self, incarnation: int, route: bytes, *, name: str, worker: int, deadline: float, share: Share, user: str = ""
     ) -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
+        self.share = share
+        """With which clients it shares the workers as one."""
         self.user = user
         """The user of its first hello. Empty if peers have no keys."""
         self.worker = worker
@@ -601,6 +605,14 @@ class Worker:
         """How many tasks it holds or runs. Suspended tasks do not count: their slots are free."""
         return len(self.tasks) - self.suspended + self.unclaimed
 
+    @property
+    def present_client(self) -> Client | None:
+        """The client whose task it runs now. None: it holds no task, or only suspended ones."""
+        for task in self.tasks.values():
+            if task.state != SUSPENDED:
+                return task.client
+        return None
+
     def can_serve(self, capabilities: Capabilities, kind: str) -> bool:
         """Whether it can run functions of this kind and has these capabilities."""
         if self.kinds and kind not in self.kinds:
@@ -614,6 +626,9 @@ class Worker:
         self.tasks[task.serial] = task
         self.load_ns += task.cost
         self.payload_bytes += task.size
+        share = task.client.share
+        share.held += 1
+        share.held_ns += task.cost
         if task.state == RUNNING:
             self.running += 1
 
@@ -628,6 +643,9 @@ class Worker:
             self.suspended -= 1
             return
         self.load_ns -= task.cost
+        share = task.client.share
+        share.held -= 1
+        share.held_ns -= task.cost
         if task.state == RUNNING:
             self.running -= 1
 

@@ -20,6 +20,7 @@ const COLUMNS = [
   number("done_rate", "Rate", 66, (row) => row.done_rate, (row) => rate(row.done_rate), { hint: "Done per second", from: 480 }),
   number("objects", "Objects", 70, (row) => row.objects, (row) => count(row.objects), { from: 640 }),
   number("object_bytes", "Their size", 84, (row) => row.object_bytes, (row) => bytes(row.object_bytes), { from: 640 }),
+  { id: "share", title: "Share", width: 110, grow: 1, from: 800, value: (row) => row.share, text: (row) => visible(row.share), full: (row) => visible(row.share), hint: "The key, or the user and host, with which it shares the workers" },
   { id: "id", title: "Identity", width: 186, from: 1000, value: (row) => row.id, text: (row) => row.id },
 ];
 

@@ -1,0 +1,100 @@
+"""The lanes with waiting tasks, by share and rank, and the time of tasks that take longer than expected."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterator
+
+from scaler_scheduler.core.state.records import Lane
+from scaler_scheduler.core.state.shares import Share
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import RUNNING
+
+
+class RankedLanes:
+    """The queued lanes of one share. Lanes of one rank take turns."""
+
+    __slots__ = ("by_rank", "ranks")
+
+    def __init__(self) -> None:
+        self.ranks: list[int] = []
+        """The ranks in `by_rank`, ascending."""
+        self.by_rank: dict[int, deque[Lane]] = {}
+
+    def append(self, lane: Lane) -> None:
+        """Queue a lane behind the others of its rank."""
+        lanes = self.by_rank.get(lane.rank)
+        if lanes is None:
+            lanes = self.by_rank[lane.rank] = deque()
+            insort(self.ranks, lane.rank)
+        lanes.append(lane)
+
+    def drop_if_empty(self, rank: int) -> None:
+        """Forget a rank without lanes."""
+        if not self.by_rank[rank]:
+            del self.by_rank[rank]
+            self.ranks.remove(rank)
+
+
+class ShareQueues:
+    """The shares with queued lanes. None of them is empty, except while a run of the dispatcher takes lanes out."""
+
+    def __init__(self) -> None:
+        self.by_share: dict[Share, RankedLanes] = {}
+        self.virtual_ns = 0.0
+        """The virtual time of the share that was served last while others waited too, or that waited last. A share that
+        begins to wait has at least this."""
+
+    def __bool__(self) -> bool:
+        return bool(self.by_share)
+
+    def lanes(self) -> Iterator[Lane]:
+        """All queued lanes."""
+        for queue in self.by_share.values():
+            for lanes in queue.by_rank.values():
+                yield from lanes
+
+    def append(self, lane: Lane) -> None:
+        """Queue a lane."""
+        share = lane.client.share
+        queue = self.by_share.get(share)
+        if queue is None:
+            if len(self.by_share) == 1:
+                self._note_only_one()
+            share.start_at(self.virtual_ns)
+            queue = self.by_share[share] = RankedLanes()
+        queue.append(lane)
+
+    def remove(self, lane: Lane) -> None:
+        """Take a lane out."""
+        share = lane.client.share
+        queue = self.by_share[share]
+        queue.by_rank[lane.rank].remove(lane)
+        queue.drop_if_empty(lane.rank)
+        self.drop_if_empty(share)
+
+    def drop_if_empty(self, share: Share) -> None:
+        """Forget a share without queued lanes."""
+        if not self.by_share[share].ranks:
+            if len(self.by_share) == 1:
+                self._note_only_one()
+            del self.by_share[share]
+
+    def _note_only_one(self) -> None:
+        """Let others begin where the only share is that waits."""
+        for share in self.by_share:
+            self.virtual_ns = max(self.virtual_ns, share.virtual_ns)
+
+
+def note_late_tasks(tables: Tables) -> None:
+    """Count the time of running tasks that take longer than expected in their shares. Call it once a second."""
+    shares, now = tables.clients.shares, tables.clock.now
+    for share in shares:
+        share.late_ns = 0
+    if len(shares) < 2:
+        return
+    for worker in tables.workers:
+        for task, started_at in worker.started_at.items():
+            if task.state == RUNNING:
+                task.client.share.late_ns += max(0, int((now - started_at) * 1e9) - task.cost)
