@@ -129,7 +129,7 @@ def read(directory: str) -> dict[str, AuthorizedKey]:
             raise KeyFileError(f"{path}:{number}: the key {words[1]} is listed more than once")
         options = dict(word.partition("=")[::2] for word in words[3:])
         try:
-            entries[words[1]] = AuthorizedKey(*words[:3]).with_options(options)
+            entries[words[1]] = AuthorizedKey(words[0], words[1], words[2]).with_options(options)
         except ValueError as error:
             raise KeyFileError(f"{path}:{number}: {error}") from None
     return entries
