@@ -50,7 +50,8 @@ class MessageTooLargeError(ScalerError, ValueError):
 
 
 class TaskRefusedError(ScalerError):
-    """The scheduler refused the task because its client is at a limit.
+    """The scheduler refused the task because its client is at a limit, or because the task needs a limit
+    (`options(limit=...)`) that is not defined.
 
     The text names the limit, for example the scheduler's option `--client-function-limit`.
     """

@@ -243,6 +243,7 @@ struct Options {
   graph @8 :UInt64;                 # the client's number for the graph of these rows, below 2^63; 0: no graph
   keys @9 :Text;                    # for display: the keys of the graph whose values are wanted; at most 200 characters are kept
   calls @10 :UInt32;                # number of calls that each row stands for, at most 65,536; 0: the row is a single, plain call
+  limits @11 :List(Text);           # names of the scheduler's limits that the tasks need, each once
 }
 
 struct Dispatch {
@@ -420,6 +421,15 @@ struct Snapshot {
   unreachableHosts @37 :List(Counter);   # pairs of hosts, "node-8 from node-7": the second could not connect to the data address of
                                     # the first, as counted
   shares @38 :List(Share);          # who shares the workers: the 100 with the most open tasks
+  limits @39 :List(TaskLimit);      # the limits of the scheduler's configuration
+}
+
+struct TaskLimit {
+  name @0 :Text;
+  most @1 :UInt64;                  # tasks that may run at once; 0: any number
+  perSecond @2 :Float64;            # tasks that may begin in a second; 0: any number
+  running @3 :UInt64;               # attempts at workers
+  waiting @4 :UInt64;               # tasks of clients that wait for a worker and need it
 }
 
 struct Share {                      # the clients of one key, or without keys of one user and host

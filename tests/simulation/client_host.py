@@ -62,6 +62,8 @@ class ClientHost:
         self._highest_sent = -1
         """The last task that was submitted since the welcome."""
         self._credit = 0
+        self._answered: set[int] = set()
+        """The tasks that were answered at some time."""
         self.wake()
 
     # ---------------------------------------------------------------------------------------------- what users call
@@ -315,12 +317,14 @@ class ClientHost:
             self._highest_sent = -1
         elif isinstance(message, messages.Credit):
             self._credit = max(self._credit, message.bytes)
+        elif isinstance(message, messages.Resolved):
+            self._answered.update(message.ids)
         if not isinstance(message, messages.HeartbeatEcho):
             self.world.trace.note(self.name, "gets", message)
 
     def _check_credit(self, submit: messages.Submit) -> None:
-        if submit.ids[-1] <= self._highest_sent:
-            pass  # again, for a graph that has lost results
+        if submit.ids[-1] <= self._highest_sent or self._answered.issuperset(submit.ids):
+            pass  # again, for results that are lost
         elif self._submitted_bytes >= self._credit:
             raise SimulationError(f"{self.name} submits beyond its credit of {self._credit}")
         self._highest_sent = max(self._highest_sent, submit.ids[-1])

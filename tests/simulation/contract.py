@@ -248,6 +248,13 @@ class Contract:
             self._lost.clear()
             self._kept.clear()
 
+    def _check_limit(self, limit: str, name: TaskId) -> None:
+        """Check that a dispatched task does not exceed a limit of tasks that run at once."""
+        self._trace.count("dispatched within a limit")
+        most = self._core.task_limits.by_name[limit].settings.most
+        others = [held for held in self._held if held in self._open and limit in self._open[held][-1].limits]
+        self._expect(not most or len(others) < most, f"dispatched beyond the limit {limit}", name, others)
+
     def _share_of(self, incarnation: int) -> object:
         """What is equal for clients whose ranks are compared."""
         client = None if self._core.limits.has_common_ranks else self._core.tables.clients.find(incarnation)
@@ -367,6 +374,8 @@ class Contract:
             self._check_number(name, attempt)
             self._expect(function in sent, "dispatched without its function", name, function)
             self._expect(serves(worker, options.capabilities), "dispatched to a worker that lacks something", name)
+            for limit in options.limits:
+                self._check_limit(limit, name)
             self._check_window(name)
             self._returning.check_dispatch(name, self._trace.now)
             if attempt > 1 or self._attempts.get(name, 0):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 TaskId = tuple[int, int]
 """Client and id."""
 
@@ -18,6 +20,9 @@ class HeldTasks:
     def __init__(self) -> None:
         self._held: dict[TaskId, HeldTask] = {}
         self._by_route: dict[bytes, dict[TaskId, None]] = {}
+
+    def __iter__(self) -> Iterator[TaskId]:
+        return iter(self._held)
 
     def __contains__(self, name: TaskId) -> bool:
         return name in self._held

@@ -34,7 +34,15 @@ from scaler_scheduler.core.completion import (
     task_end,
     transfer_end,
 )
-from scaler_scheduler.core.dispatch import credit, dispatch_writer, dispatcher, followers, near_data, transfers
+from scaler_scheduler.core.dispatch import (
+    credit,
+    dispatch_writer,
+    dispatcher,
+    followers,
+    near_data,
+    task_limits,
+    transfers,
+)
 from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.daemon import client_files
@@ -160,6 +168,26 @@ MUTATIONS = (
     Mutation(
         "dispatch tasks of lower priority first",
         dispatcher.Dispatcher, "run", "queue.ranks[::-1], is_alone", "queue.ranks[:], is_alone",
+    ),
+    Mutation(
+        "never ask a client again for a result when it has joined again",
+        welcome.Welcomes, "welcome_client", "if stored.is_awaited:", "if False:",
+    ),
+    Mutation(
+        "keep the tokens of a lost worker's limits",
+        peer_loss.PeerLoss, "remove_worker", "self._task_limits.worker_lost(worker)", "pass",
+    ),
+    Mutation(
+        "give a task that runs already no token of its limit",
+        dispatch_writer.DispatchWriter, "_count_reattached", "if task.options.limits:", "if False:",
+    ),
+    Mutation(
+        "keep the tokens of limits when tasks have ended",
+        scheduler.Scheduler, "_results", "if self.task_limits.held:", "if False:",
+    ),
+    Mutation(
+        "begin more tasks than a limit allows",
+        task_limits.TaskLimit, "ready_at", "self.used >= settings.most", "self.used > settings.most",
     ),
     Mutation(
         "charge a share for a suspended task",

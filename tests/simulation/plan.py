@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.protocol.messages import Options
-from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.limits import Limits, LimitSettings
 
 from .network import LinkFaults
 from .scripts import FUNCTIONS, Script, SentObject
@@ -30,6 +30,12 @@ DUPLICATED = (
 )  # fmt: skip
 _CAPABILITIES = ((), (), (), (), (("gpu", 1),), (("gpu", 1),), (("gpu", 1), ("linux", 2)), (("gpu", 2),))
 """The capabilities that tasks ask for. No worker has the last one."""
+
+LIMITS = {"db": LimitSettings(most=2), "api": LimitSettings(per_second=20.0)}
+"""The scheduler's limits of tasks."""
+
+_LIMITS = {1: ("db",), 3: ("api", "db")}
+"""The limits of tasks with so many retries, which are drawn anyway."""
 
 _DURATIONS = (0.0002, 0.002, 0.015, 0.15, 1.2)
 _MAX_SECONDS = 40.0
@@ -227,9 +233,11 @@ class Writer:
         chance = self._chance
         if chance.random() < 0.5:
             return Options()
+        retries = chance.choice((-1, -1, 0, 1, 3))
         return Options(
             priority=chance.choice((0, 0, 0, 1, 5, -3)),
-            retries=chance.choice((-1, -1, 0, 1, 3)),
+            retries=retries,
+            limits=_LIMITS.get(retries, ()),
             timeout_milliseconds=chance.choice((0, 0, 0, 100, 1000)),
             profiling=chance.random() < 0.3,
             name=chance.choice(("", "", "named")),

@@ -41,7 +41,11 @@ def check_priorities(
     Raises:
         SimulationError: a task was passed over.
     """
-    kinds = {(share_of(name[0]), rank(options), options.capabilities): name for name, options in waiting.items()}
+    kinds = {
+        (share_of(name[0]), rank(options), options.capabilities): name
+        for name, options in waiting.items()
+        if not options.limits  # such a task may wait for its limit
+    }
     for effect in collected if kinds else ():
         worker = workers.get(effect.route) if isinstance(effect, effects.Dispatch) else None
         if worker is None or not isinstance(effect, effects.Dispatch):

@@ -19,6 +19,7 @@ from .client_files import SimulatedStore
 from .clock import Clock, Process
 from .contract import Contract
 from .network import Frames, Network
+from .plan import LIMITS
 from .trace import SimulationError, Trace
 
 DRAIN_MESSAGES = 256
@@ -172,7 +173,9 @@ class SchedulerHost:
         return self._new_core()
 
     def _new_core(self) -> Scheduler:
-        return Scheduler(self._limits, PROTOCOL_VERSION, self._clock.now, incarnation=self._identity.incarnation)
+        core = Scheduler(self._limits, PROTOCOL_VERSION, self._clock.now, incarnation=self._identity.incarnation)
+        core.task_limits.define(LIMITS)
+        return core
 
     def peers(self) -> int:
         tables = self.core.tables

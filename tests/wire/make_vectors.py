@@ -226,6 +226,9 @@ CASES: list[Any] = [
     ("hello-worker-followers", "hello", {
         **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT, "host": "node-7", "takesFollowers": True,
     }, []),
+    ("submit-limits", "submit", {
+        "ids": [41], "functions": [7], "sizes": [1], "payload": b"x", "options": {**OPTIONS, "limits": ["api", "db"]},
+    }, []),
     ("hello-client-account", "hello", {**HELLO, "role": "client", "account": "ada"}, []),
     ("dispatch-followers", "dispatch", {
         "clients": [CLIENT], "ids": [31, 32], "attempts": [1], "functions": [1], "sizes": [2, 1], "payload": b"aab",
@@ -420,6 +423,10 @@ CASES: list[Any] = [
              "maxRunning": 100, "maxWaiting": 1000000},
             {"name": "bob@node-7", "weight": 1.0, "clients": 1, "waiting": 0, "running": 0, "usedMilliseconds": 0,
              "maxRunning": 0, "maxWaiting": 0},
+        ],
+        "limits": [
+            {"name": "db", "most": 10, "perSecond": 0.0, "running": 10, "waiting": 5},
+            {"name": "api", "most": 0, "perSecond": 0.5, "running": 0, "waiting": 0},
         ],
     }, []),
     ("history", "history", {

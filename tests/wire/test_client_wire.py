@@ -133,6 +133,9 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
     fields["shares"] = [
         snapshots.Share(used_seconds=share.pop("used_milliseconds") / 1000, **share) for share in shares
     ]
+    fields["limits"] = [
+        snapshots.TaskLimit(**{snake(name): value for name, value in limit.items()}) for limit in fields["limits"]
+    ]
     process = {snake(name): value for name, value in fields["process"].items()}
     fields["process"] = snapshots.SchedulerProcess(**process)
     for name in [name for name in fields if name.endswith("_columns")]:
@@ -197,7 +200,8 @@ def _capabilities(fields: dict[str, Any]) -> tuple[tuple[str, int], ...]:
 
 def _options(fields: dict[str, Any]) -> messages.Options:
     options = {snake(name): value for name, value in fields.items()}
-    return messages.Options(**{**options, "capabilities": _capabilities(fields)})
+    limits = tuple(fields.get("limits", ()))
+    return messages.Options(**{**options, "capabilities": _capabilities(fields), "limits": limits})
 
 
 def stated(fields: dict[str, Any]) -> dict[str, Any]:

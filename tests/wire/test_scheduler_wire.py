@@ -127,6 +127,7 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     assert event.options.capabilities == capabilities(options)
     assert event.options.stream_output is options.get("streamOutput", False)
     assert (event.options.graph, event.options.keys) == (options.get("graph", 0), options.get("keys", ""))
+    assert event.options.limits == tuple(options.get("limits", ()))
     calls = options.get("calls", 0)
     assert (event.options.calls, event.options.weight) == (calls, max(1, calls))
 

@@ -159,6 +159,7 @@ class AsyncClient:
         capabilities: Mapping[str, int] | Iterable[str] | None = None,
         profiling: bool | None = None,
         keep: bool | None = None,
+        limit: str | Iterable[str] | None = None,
     ) -> A:
         """Return a view of this client whose tasks have these options.
 
@@ -177,6 +178,8 @@ class AsyncClient:
             keep: whether results stay on their hosts. `submit` then returns an `AsyncKeptFuture`. `map`, `imap`,
                 `submit_graph` and `get` give one for each result. The future is done when the result exists; `await`
                 brings the value.
+            limit: names of limits of the scheduler's configuration, `[limits]`. A task waits until each of them lets it
+                begin.
 
         Returns:
             The view.
@@ -196,6 +199,7 @@ class AsyncClient:
             capabilities=capabilities,
             profiling=profiling,
             keep=keep,
+            limit=limit,
         )
         return view
 

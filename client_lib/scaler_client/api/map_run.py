@@ -86,7 +86,13 @@ class MapPlan(Generic[T]):
         options = self.options
         return (self.function.answers_pickles and not (self.can_retry or self.keep)) and (
             options is None
-            or not (options.timeout_milliseconds or options.retries >= 0 or options.profiling or options.stream_output)
+            or not (
+                options.timeout_milliseconds
+                or options.retries >= 0
+                or options.profiling
+                or options.stream_output
+                or options.limits
+            )
         )
 
 

@@ -127,6 +127,7 @@ class Submitter:
         capabilities: Mapping[str, int] | Iterable[str] | None = None,
         profiling: bool | None = None,
         keep: bool | None = None,
+        limit: str | Iterable[str] | None = None,
     ) -> S:
         """Return a view of this client whose tasks have these options.
 
@@ -147,6 +148,8 @@ class Submitter:
             keep: whether results stay on their hosts. `submit` then returns a `KeptFuture`. `map`, `imap` and
                 `submit_graph` give one for each result. The future is done when the result exists; `result()` brings
                 the value.
+            limit: names of limits of the scheduler's configuration, `[limits]`. A task waits until each of them lets it
+                begin.
 
         Returns:
             The view. It needs no `disconnect` of its own.
@@ -173,6 +176,7 @@ class Submitter:
                 capabilities=capabilities,
                 profiling=profiling,
                 keep=keep,
+                limit=limit,
             )
         )
         return view

@@ -19,6 +19,9 @@ MAX_TIMEOUT_SECONDS = 1e9
 DEFAULT_RETRY_ON_RETRIES = 3
 """How often a task may run again if `retry_on` is given and `retries` is not."""
 
+MAX_LIMITS = 16
+"""The most limits of a task."""
+
 _MAX_INT32 = 2**31 - 1
 _MIN_INT32 = -(2**31)
 _MAX_UINT32 = 2**32 - 1
@@ -45,13 +48,15 @@ class TaskOptions:
     """The library that analyses graphs in the client."""
     stream_output: bool = False
     keep: bool = False
+    limits: tuple[str, ...] = ()
+    """Sorted."""
     _wire_cache: dict[tuple[int, int, bool, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __reduce__(self) -> Any:
         parts = (self.timeout, self.retries, self.retry_on, self.priority, self.name, self.capabilities, self.profiling)
-        return TaskOptions, (*parts, self.graph_backend, self.stream_output, self.keep)
+        return TaskOptions, (*parts, self.graph_backend, self.stream_output, self.keep, self.limits)
 
     def replace_given(
         self,
@@ -64,6 +69,7 @@ class TaskOptions:
         capabilities: Any = None,
         profiling: Any = None,
         keep: Any = None,
+        limit: Any = None,
     ) -> TaskOptions:
         """Check new options, and return a copy of these options with the new values. None keeps a value.
 
@@ -88,6 +94,8 @@ class TaskOptions:
             given["profiling"] = checked_bool("profiling", profiling)
         if keep is not None:
             given["keep"] = checked_bool("keep", keep)
+        if limit is not None:
+            given["limits"] = _checked_limits(limit)
         return dataclasses.replace(self, **given)
 
     def to_wire(
@@ -126,6 +134,7 @@ class TaskOptions:
             name=self.name,
             capabilities=self.capabilities,
             stream_output=stream_output,
+            limits=self.limits,
         )
 
 
@@ -176,6 +185,21 @@ def _checked_retry_on(value: Any) -> RetryOn:
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in classes):
         raise TypeError(f"retry_on must be an exception class or a tuple of them, not {value!r}")
     return classes
+
+
+def _checked_limits(value: Any) -> tuple[str, ...]:
+    if isinstance(value, bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"limit must be a name or several names, not {value!r}")
+    names = [value] if isinstance(value, str) else list(value)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"limits must be named by strings, not {name!r}")
+        if not name:
+            raise ValueError("limits must have names, not ''")
+        checked_text("a limit's name", name)
+    if len(set(names)) > MAX_LIMITS:
+        raise ValueError(f"a task can have {MAX_LIMITS} limits, not {len(set(names))}")
+    return tuple(sorted(set(names)))
 
 
 def _checked_capabilities(value: Any) -> tuple[tuple[str, int], ...]:

@@ -24,7 +24,7 @@ from ..monitor.text_layout import (
     truncate,
 )
 from ..protocol.messages import Outcome
-from ..protocol.snapshots import Share
+from ..protocol.snapshots import Share, TaskLimit
 from .workers import state_of
 
 MAX_FUNCTIONS = 5
@@ -47,6 +47,7 @@ def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[
         ("workers", _workers(view)),
         ("clients", _clients(view)),
         *_shares(view.snapshot.shares),
+        *_limits(view.snapshot.limits),
         ("memory", _memory(view)),
         *_functions(view.functions),
     ]
@@ -107,6 +108,17 @@ def _shares(shares: list[Share]) -> list[tuple[str, str]]:
         return []
     total = sum(share.used_seconds for share in shares)
     return [("shares" if not at else "", _share(share, total)) for at, share in enumerate(shares[:MAX_SHARES])]
+
+
+def _limits(limits: list[TaskLimit]) -> list[tuple[str, str]]:
+    """The limits of tasks with the most waiting ones."""
+    shown = sorted(limits, key=lambda limit: -limit.waiting)[:MAX_SHARES]
+    return [("limits" if not at else "", _limit(limit)) for at, limit in enumerate(shown)]
+
+
+def _limit(limit: TaskLimit) -> str:
+    text = f"{clean(limit.name)}: {count(limit.waiting)} waiting, {count(limit.running)} running"
+    return f"{text} (at most {count(limit.most)})" if limit.most else f"{text}, {limit.per_second:g} begin in a second"
 
 
 def _share(share: Share, total_seconds: float) -> str:
@@ -202,6 +214,7 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
         "hosts": len({row.host for row in view.workers}),
         "agents": snapshot.agents,
         "clients": snapshot.clients,
+        "limits": [asdict(limit) for limit in snapshot.limits],
         "shares": [asdict(share) for share in snapshot.shares],
         "functions": snapshot.functions,
         "objects": snapshot.objects,

@@ -92,6 +92,7 @@ class SchedulerCollector(Collector):
         yield from _functions(snapshot, reader.function_totals)
         yield from _peers(view)
         yield from _shares(snapshot)
+        yield from _limits(snapshot)
         yield from _bytes(snapshot)
         yield from _messages(snapshot)
         yield from _durations(snapshot)
@@ -216,6 +217,15 @@ def _shares(snapshot: Snapshot) -> Iterator[Metric]:
     yield _gauges("scaler_share_running", "Tasks of a key, or of a user and host, that workers hold.", "share", running)
     yield _counters("scaler_share_used_seconds", "Run time of the ended attempts of a share.", "share", used)
     yield _gauges("scaler_share_weight", "The weight of a share: its part of the time.", "share", weights)
+
+
+def _limits(snapshot: Snapshot) -> Iterator[Metric]:
+    limits = snapshot.limits
+    waiting, running = {each.name: each.waiting for each in limits}, {each.name: each.running for each in limits}
+    most = {each.name: each.most for each in limits if each.most}
+    yield _gauges("scaler_limit_waiting", "Waiting tasks that need this limit.", "limit", waiting)
+    yield _gauges("scaler_limit_running", "Tasks at workers that need this limit.", "limit", running)
+    yield _gauges("scaler_limit_most", "Tasks that this limit lets run at once.", "limit", most)
 
 
 def _worker_state(state: WorkerState) -> str:

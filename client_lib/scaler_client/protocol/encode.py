@@ -184,7 +184,7 @@ def _encode_forget_functions(message: ForgetFunctions) -> Frames:
 @lru_cache(maxsize=64)
 def _options_body(options: Options) -> StructBody:
     # pycapnp makes it once; then it is copied into every batch with the same options.
-    texts = [options.name, options.keys, *(name for name, _ in options.capabilities)]
+    texts = [options.name, options.keys, *options.limits, *(name for name, _ in options.capabilities)]
     root = SCHEMA.Options.new_message(num_first_segment_words=64 + sum(len(text) + 4 for text in texts))
     root.priority = options.priority
     root.depth = options.depth
@@ -197,6 +197,8 @@ def _options_body(options: Options) -> StructBody:
     root.keys = escaped(options.keys)
     root.calls = options.calls
     _set_capabilities(root, options.capabilities)
+    if options.limits:
+        root.limits = [escaped(name) for name in options.limits]
     return body_of(root.to_bytes())
 
 

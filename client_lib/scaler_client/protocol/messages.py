@@ -185,6 +185,8 @@ class Options:
     """For display: the keys of that graph whose values are wanted."""
     calls: int = 0
     """The number of calls that each row stands for (`pickling.call_rows`); 0: a row is one plain call."""
+    limits: tuple[str, ...] = ()
+    """Names of the scheduler's limits, sorted."""
 
 
 @dataclass

@@ -21,6 +21,7 @@ from .snapshots import (
     SchedulerProcess,
     Share,
     Snapshot,
+    TaskLimit,
     WorkerColumns,
 )
 
@@ -135,6 +136,7 @@ def read_snapshot(snapshot: Any) -> Snapshot:
             )
             for row in snapshot.shares
         ],
+        limits=[TaskLimit(row.name, row.most, row.perSecond, row.running, row.waiting) for row in snapshot.limits],
     )
 
 

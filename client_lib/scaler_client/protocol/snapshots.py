@@ -226,6 +226,19 @@ class Share:
 
 
 @dataclass
+class TaskLimit:
+    """A limit of the scheduler's configuration, and the tasks that need it."""
+
+    name: str
+    most: int
+    """Tasks that may run at once; 0: any number."""
+    per_second: float
+    """Tasks that may begin in a second; 0: any number."""
+    running: int
+    waiting: int
+
+
+@dataclass
 class Snapshot:
     """The state of a scheduler at one time.
 
@@ -278,6 +291,7 @@ class Snapshot:
     unschedulable: int = 0
     unreachable_hosts: dict[str, int] = field(default_factory=dict)
     shares: list[Share] = field(default_factory=list)
+    limits: list[TaskLimit] = field(default_factory=list)
 
     def left_out(self) -> dict[str, int]:
         """Return, for each table, the number of rows beyond the limit up to which the scheduler publishes rows."""

@@ -13,8 +13,9 @@ from ..commands.key_files import KEYS_VARIABLE
 from ..commands.logs import LOGGING_OPTIONS
 from ..commands.machine import usable_memory
 from ..commands.options import Command, GivenValue, Kind, Option, parse_text
+from ..core.limits import LimitSettings
 from . import limits
-from .limits import LIMIT_OPTIONS, PeerLimits
+from .limits import LIMIT_OPTIONS, PeerLimits, task_limits
 
 PROGRAM = "scaler_scheduler"
 EVENT_LOOPS = ("zmq", "builtin", "uvloop")
@@ -46,6 +47,8 @@ class Config(PeerLimits):
     memory_limit_bytes: int
     """Bytes of payloads and their overhead. Above it clients get no more credit."""
     protected: bool
+    limits: dict[str, LimitSettings]
+    """Limits of tasks across the cluster, by name."""
     priority_across: bool
     """Whether priorities order tasks of all clients, and not only those of one share."""
     """Whether the scheduler refuses a client's request to end it and its clusters."""
@@ -183,6 +186,13 @@ COMMAND = Command(
             options.boolean(),
             True,
             "refuse a client's request to end the scheduler and its clusters (Client.shutdown)",
+        ),
+        Option(
+            "limits",
+            task_limits(),
+            {},
+            "limits across the cluster for tasks that ask for them, client.options(limit=NAME): how many run at once "
+            "(db=10), or begin in a time (api=50/s, /min or /h). A table [limits] in the file. Changes apply at SIGHUP",
         ),
         Option(
             "priority-across",

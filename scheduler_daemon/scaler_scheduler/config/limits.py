@@ -1,13 +1,16 @@
-"""Options that limit what one peer may use. A peer that exceeds a limit gets one error that names the limit."""
+"""Options that limit what one peer may use, and the named limits of tasks. A peer that exceeds a limit gets one error
+that names the limit."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from ..commands import options
 from ..commands.machine import usable_memory
-from ..commands.options import Option
+from ..commands.options import Kind, Option
+from ..core.limits import LimitSettings
 
 MAX_COUNT = 1 << 40
 """The highest value of a limit that counts something. No installation reaches it."""
@@ -16,6 +19,7 @@ MIN_ROWS = 4096
 """The lowest `--batch-limit`: scaler_client sends this many rows in one message."""
 
 MAX_ROWS = 1 << 28
+MAX_LIMIT_NAME_LENGTH = 64  # characters
 MAX_HELLOS = 1_000_000
 
 
@@ -127,3 +131,30 @@ def complete(values: dict[str, Any]) -> None:
     for option in LIMIT_OPTIONS:
         if values[option.key] is None:
             values[option.key] = usable_memory() or options.MAX_MEMORY_BYTES
+
+
+_SECONDS = {"s": 1, "min": 60, "h": 3600}
+
+
+def task_limits() -> Kind:
+    """Limits of tasks across the cluster, by name: a number of tasks that run at once, or a rate such as 50/s."""
+
+    def parse(given: str) -> tuple[str, LimitSettings]:
+        name, _, amount = (part.strip() for part in given.partition("="))
+        found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?(?:/(s|min|h))?", amount)
+        if not name or len(name) > MAX_LIMIT_NAME_LENGTH or not name.isprintable() or re.search(r"[\s,=]", name):
+            raise ValueError(f"{options.quoted(given)} is not NAME=TASKS or NAME=RATE")
+        value = 0.0 if found is None else float(f"{found.group(1)}.{found.group(2) or 0}")
+        if found is None or not value or (found.group(2) and not found.group(3)):
+            wanted = "a number of tasks as in db=10, or a rate as in api=50/s, /min or /h"
+            raise ValueError(f"{options.quoted(given)} is not {wanted}")
+        if found.group(3):
+            return name, LimitSettings(per_second=value / _SECONDS[found.group(3)])
+        return name, LimitSettings(most=int(value))
+
+    def combine(parts: tuple[tuple[str, LimitSettings], ...]) -> dict[str, LimitSettings]:
+        if len(dict(parts)) < len(parts):
+            raise ValueError("a limit is there more than once")
+        return dict(parts)
+
+    return Kind("NAME=LIMIT", parse, (str, dict), is_list=True, combine=combine)

@@ -66,7 +66,7 @@ class Options:
     `depth` is 0 for tasks of applications; a task that another task has submitted has its parent's depth + 1. `retries`
     -1: the scheduler's default. `timeout_seconds` 0: no limit. `graph` 0: the rows belong to no graph. `keys` are the
     wanted keys of the graph, for people. `calls` is the number of calls that each row stands for; 0: the row is a
-    single call, whose payload and answer have the plain form.
+    single call, whose payload and answer have the plain form. `limits` are names of limits, sorted.
     """
 
     __slots__ = (
@@ -75,6 +75,7 @@ class Options:
         "depth",
         "graph",
         "keys",
+        "limits",
         "name",
         "priority",
         "profiling",
@@ -98,7 +99,9 @@ class Options:
         graph: int = 0,
         keys: str = "",
         calls: int = 0,
+        limits: "tuple[str, ...]" = (),
     ) -> None:
+        self.limits = limits
         self.priority = priority
         self.depth = depth
         self.retries = retries

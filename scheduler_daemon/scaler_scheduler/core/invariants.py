@@ -32,6 +32,7 @@ def check(scheduler: Scheduler) -> None:
     _check_queue(scheduler)
     _check_held(tables)
     _check_shares(tables)
+    _check_task_limits(scheduler)
     _check_tasks(tables)
     _check_functions(tables)
     _check_unclaimed(tables)
@@ -114,9 +115,10 @@ def check_collected(scheduler: Scheduler) -> None:
     """
     dispatcher, transfers = scheduler.dispatcher, scheduler.transfers
     near_data, now = dispatcher.near_data, scheduler.tables.clock.now
+    limits = scheduler.task_limits
     if dispatcher.idle:
         for lane in dispatcher.queues.lanes():
-            if lane.client.share.room <= 0:
+            if lane.client.share.room <= 0 or (lane.limits and limits.ready_at(lane.limits) > now):
                 continue
             able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities, lane.kind)]
             if not able:
@@ -172,6 +174,24 @@ def _check_shares(tables: Tables) -> None:
         _expect(f"clients of share {share.name}", clients, share.client_count)
         _expect(f"held tasks of share {share.name}", held, share.held)
         _expect(f"expected time of share {share.name}", held_ns, share.held_ns)
+
+
+def _check_task_limits(scheduler: Scheduler) -> None:
+    limits, tables = scheduler.task_limits, scheduler.tables
+    used = dict.fromkeys(limits.by_name.values(), 0)
+    for incarnation, attempts in limits.held.items():
+        if tables.workers.find(incarnation) is None or not attempts:
+            raise InvariantError(f"worker {incarnation} is gone and holds tokens of limits")
+        for of_attempt in attempts.values():
+            for limit in of_attempt:
+                used[limit] += 1
+    for limit, count in used.items():
+        _expect(f"tokens of limit {limit.name}", count, limit.used)
+    for worker in tables.workers:
+        for task in worker.tasks.values():
+            name = task.client.incarnation, task.id, task.attempt
+            if task.options.limits and name not in limits.held.get(worker.incarnation, {}):
+                raise InvariantError(f"task {name} is at a worker without the tokens of its limits")
 
 
 def _check_holder(task: Task, worker: Worker) -> None:

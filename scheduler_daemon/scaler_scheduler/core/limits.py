@@ -1,5 +1,17 @@
 """The settings of the core that the operator can change."""
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """What the operator allows the tasks that name one limit, in the whole cluster."""
+
+    most: int = 0
+    """Tasks that run at once; 0: any number."""
+    per_second: float = 0.0
+    """Tasks that begin in a second; 0: any number."""
+
 
 class Limits:
     """The limits of one scheduler. Times are in seconds, sizes in bytes."""

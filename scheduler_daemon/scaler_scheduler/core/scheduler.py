@@ -73,12 +73,13 @@ class Scheduler:
             is_connected: whether the connection of this route still exists, as far as ZeroMQ knows.
             incarnation: the scheduler's own, as in its welcomes.
         """
-        core = CoreState(limits, now)
+        core = CoreState(limits, now, incarnation)
         self.limits = limits
         self.tables = tables = core.tables
         self.outbox = core.outbox
         self.dispatcher = core.dispatcher
         self.operator_log = core.operator_log
+        self.task_limits = core.task_limits
         self._clock = tables.clock
         evacuation = Evacuation(core)
         self._graphs = graphs = Graphs(core, evacuation)
@@ -188,6 +189,8 @@ class Scheduler:
             self._cancellation.check_timers(now)
         if now >= self.dispatcher.near_data.next_choice_at:
             self.dispatcher.near_data.next_choice_at = INFINITY  # the dispatcher's run sets it again
+        if now >= self.dispatcher.next_limit_at:
+            self.dispatcher.next_limit_at = INFINITY  # the same
         if now >= self.restart_hold.deadline:
             self.restart_hold.release()
         if self._lease_timer.is_due(now):
@@ -217,6 +220,7 @@ class Scheduler:
             self.restart_hold.deadline,
             self.outbox.next_deadline,
             self.dispatcher.near_data.next_choice_at,
+            self.dispatcher.next_limit_at,
         )
 
     def collect(self) -> list[effects.Effect]:
@@ -251,6 +255,7 @@ class Scheduler:
         worker.is_unreachable = True
         self.dispatcher.remove_worker(worker)
         if isinstance(effect, effects.Dispatch):
+            self.task_limits.give_back(worker, zip(effect.clients, effect.ids, effect.attempts))
             self._cancellation.return_undelivered(effect, worker)
 
     def goodbyes(self, reason: str) -> list[effects.Effect]:
@@ -392,6 +397,8 @@ class Scheduler:
         worker.heard_at = now
         self._quotas.check_rows(len(event.ids))
         late = self.counts.late_results
+        if self.task_limits.held:
+            self.task_limits.give_back(worker, zip(event.clients, event.ids, event.attempts))
         self._results_handler.handle(event, worker)
         self.counts.wasted_us += WASTED_ROW_US * (self.counts.late_results - late)
         self._submissions.match_ready(now)
@@ -441,7 +448,16 @@ class Scheduler:
         if worker is not None:
             worker.message_count += 1
             self._cancellation.process_retracted(event, worker, now)
+            if self.task_limits.held:
+                self._give_back_returned(event, worker)
             self._add_if_ready(worker)
+
+    def _give_back_returned(self, event: events.Retracted, worker: Worker) -> None:
+        """Take the tokens of tasks back that a worker has given back, asked or not."""
+        for row, returned in enumerate(event.returned):
+            name = event.clients[row], event.ids[row], event.attempts[row]
+            if returned and self.tables.find_held(worker, *name) is None:
+                self.task_limits.give_back(worker, [name])
 
     def _output(self, event: events.Output, now: float) -> None:
         if self._peers.worker(event.route) is not None:

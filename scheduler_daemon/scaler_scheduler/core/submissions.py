@@ -21,6 +21,7 @@ class Submissions:
 
     def __init__(self, core: CoreState, graphs: Graphs, reattach: Reattach, quotas: Quotas) -> None:
         self._tables = core.tables
+        self._task_limits = core.task_limits
         self._quotas = quotas
         self._dispatcher = core.dispatcher
         self._graphs = graphs
@@ -34,6 +35,10 @@ class Submissions:
         """
         if event.keep_earlier:
             self._graphs.keep_results(client, event.keep_earlier)
+        undefined = event.options.limits and self._task_limits.undefined(event.options.limits)
+        if undefined:
+            client.returned_bytes += sum(_size(event, row) + TASK_OVERHEAD for row in range(len(event.ids)))
+            raise ProtocolError(undefined, list(event.ids))
         unknown = [number for number in dict.fromkeys(event.functions) if number not in client.functions]
         if unknown:
             known, others, weight = split_by_known_functions(event, client.functions)

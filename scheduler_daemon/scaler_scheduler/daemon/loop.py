@@ -119,6 +119,7 @@ class Daemon:
             files=self.client_files,
             clock=self._clock,
         )
+        self.core.task_limits.define(config.limits)
         if keyring is not None:
             self._pump.key_name = keyring.name
             self.core.set_share_limits(keyring.share_limits())
@@ -209,7 +210,9 @@ class Daemon:
             self.network.monitor.rebind()
         if self.keyring is not None:
             self.core.set_share_limits(self.keyring.share_limits())
-        self._pending.log_changes()
+        options = self._pending.log_changes()
+        if options is not None:
+            self.core.task_limits.define(options["limits"])
 
     def seconds_to_wait(self) -> float:
         """The longest time that the loop may wait for a message."""

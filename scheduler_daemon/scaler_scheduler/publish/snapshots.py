@@ -17,7 +17,7 @@ from ..core.state.shares import NO_LIMIT
 from ..wire.columns import append_tables
 from ..wire.encode import PROTOCOL_VERSION, Identity
 from ..wire.message_kinds import KIND_NAMES
-from ..wire.schema import Counter, Message, SchedulerProcess, Snapshot
+from ..wire.schema import Counter, Message, SchedulerProcess, Snapshot, TaskLimit
 from ..wire.schema import Share as ShareRow
 from .graph_columns import graphs_frame
 from .history_columns import history_frame
@@ -138,6 +138,7 @@ class SnapshotWriter:
                 unschedulable=self._core.unschedulable.task_count,
                 unreachable_hosts=_unreachable_hosts(self._core),
                 shares=_shares(tables.clients),
+                limits=_limits(self._core),
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
@@ -229,6 +230,24 @@ def _shares(clients: ClientTable) -> list[ShareRow]:
             max_waiting=share.limits.max_waiting % NO_LIMIT,
         )
         for share in shown
+    ]
+
+
+def _limits(core: Scheduler) -> list[TaskLimit]:
+    waiting: dict[str, int] = {}
+    for client in core.tables.clients:
+        for lane in client.lanes.values():
+            for name in lane.limits:
+                waiting[name] = waiting.get(name, 0) + lane.waiting
+    return [
+        TaskLimit(
+            name=limit.name,
+            most=limit.settings.most,
+            per_second=limit.settings.per_second,
+            running=limit.used,
+            waiting=waiting.get(limit.name, 0),
+        )
+        for limit in core.task_limits.by_name.values()
     ]
 
 

@@ -31,6 +31,9 @@ MAX_ROW_CALLS = 1 << 16
 CAPABILITIES_LIMIT = 64
 """The most capabilities of a worker or of a task."""
 
+LIMITS_LIMIT = 16
+"""The most limits of a task."""
+
 KINDS_LIMIT = 1024
 """The most kinds of functions of a worker."""
 
@@ -247,7 +250,19 @@ def _options(options: Any, frame: bytes) -> events.Options:
         options.graph,
         _text(options.keys),
         calls,
+        _limits(options.limits, frame),
     )
+
+
+def _limits(entries: Any, frame: bytes) -> tuple[str, ...]:
+    if not entries:
+        return ()
+    if len(entries) > LIMITS_LIMIT:
+        raise WireError(f"{len(entries)} limits, more than {LIMITS_LIMIT}")
+    names = {_text(entry) for entry in entries}
+    if len(names) < len(entries) or "" in names:
+        raise WireError("a limit without a name, or a name twice")
+    return tuple(sorted(names))
 
 
 def _submit(route: bytes, message: Any, frames: list[bytes]) -> events.Event:

@@ -213,6 +213,9 @@ ObjectColumns.__name__ = 'ObjectColumns'
 class Share(_Struct): pass
 Share.__name__ = 'Share'
 
+class TaskLimit(_Struct): pass
+TaskLimit.__name__ = 'TaskLimit'
+
 class Keep(_BaseEnum):
     __capnpy_id__ = 13982740344355429788
     __members__ = ('no', 'yes', 'both',)
@@ -2256,7 +2259,7 @@ _Error_list_item_type = _StructItemType(Error)
 class Snapshot(_Struct):
     __capnpy_id__ = 0xc687910d18d52488
     __static_data_size__ = 20
-    __static_ptrs_size__ = 17
+    __static_ptrs_size__ = 18
     
     
     @property
@@ -2754,10 +2757,25 @@ class Snapshot(_Struct):
         ptr = self._read_fast_ptr(128)
         return ptr != 0
     
+    @property
+    def limits(self):
+        # no union check
+        return self._read_list(136, _TaskLimit_list_item_type)
+    
+    def get_limits(self):
+        res = self.limits
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _TaskLimit_list_item_type)
+        return res
+    
+    def has_limits(self):
+        ptr = self._read_fast_ptr(136)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(296)
+        pos = builder.allocate(304)
         builder.write_uint32(pos + 0, protocol_version)
         builder.alloc_text(pos + 160, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
@@ -2797,11 +2815,12 @@ class Snapshot(_Struct):
         builder.write_uint64(pos + 152, unschedulable)
         builder.copy_from_list(pos + 280, _Counter_list_item_type, unreachable_hosts)
         builder.copy_from_list(pos + 288, _Share_list_item_type, shares)
+        builder.copy_from_list(pos + 296, _TaskLimit_list_item_type, limits)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts, shares)
-        self._init_from_buffer(_buf, 0, 20, 17)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts, shares, limits)
+        self._init_from_buffer(_buf, 0, 20, 18)
     
     def shortrepr(self):
         parts = []
@@ -2844,6 +2863,7 @@ class Snapshot(_Struct):
         parts.append("unschedulable = %s" % self.unschedulable)
         if self.has_unreachable_hosts(): parts.append("unreachableHosts = %s" % self.get_unreachable_hosts().shortrepr())
         if self.has_shares(): parts.append("shares = %s" % self.get_shares().shortrepr())
+        if self.has_limits(): parts.append("limits = %s" % self.get_limits().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
@@ -6248,7 +6268,7 @@ _WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
 class Options(_Struct):
     __capnpy_id__ = 0xd07e5958881ef616
     __static_data_size__ = 5
-    __static_ptrs_size__ = 3
+    __static_ptrs_size__ = 4
     
     
     @property
@@ -6354,10 +6374,25 @@ class Options(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def limits(self):
+        # no union check
+        return self._read_list(24, _TextUnicodeItemType(_Types.text))
+    
+    def get_limits(self):
+        res = self.limits
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _TextUnicodeItemType(_Types.text))
+        return res
+    
+    def has_limits(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
     @staticmethod
-    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0):
+    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(64)
+        pos = builder.allocate(72)
         builder.write_int32(pos + 0, priority)
         builder.write_uint32(pos + 4, depth)
         retries ^= -1
@@ -6370,11 +6405,12 @@ class Options(_Struct):
         builder.write_uint64(pos + 24, graph)
         builder.alloc_text(pos + 56, _encode_maybe(keys))
         builder.write_uint32(pos + 32, calls)
+        builder.copy_from_list(pos + 64, _TextUnicodeItemType(_Types.text), limits)
         return builder.as_string()
     
-    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0):
-        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys, calls)
-        self._init_from_buffer(_buf, 0, 5, 3)
+    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None):
+        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys, calls, limits)
+        self._init_from_buffer(_buf, 0, 5, 4)
     
     def shortrepr(self):
         parts = []
@@ -6389,6 +6425,7 @@ class Options(_Struct):
         parts.append("graph = %s" % self.graph)
         if self.has_keys(): parts.append("keys = %s" % _text_unicode_repr(self.get_keys()))
         parts.append("calls = %s" % self.calls)
+        if self.has_limits(): parts.append("limits = %s" % self.get_limits().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Options_list_item_type = _StructItemType(Options)
@@ -7856,6 +7893,83 @@ class Share(_Struct):
         return "(%s)" % ", ".join(parts)
 
 _Share_list_item_type = _StructItemType(Share)
+
+@TaskLimit.__extend__
+class TaskLimit(_Struct):
+    __capnpy_id__ = 0xb1814a9a8a644d96
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def most(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def per_second(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'd'))
+        if 0.0 != 0:
+            value = value ^ 0.0
+        return value
+    
+    @property
+    def running(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def waiting(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(name=None, most=0, per_second=0.0, running=0, waiting=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.alloc_text(pos + 32, _encode_maybe(name))
+        builder.write_uint64(pos + 0, most)
+        builder.write_float64(pos + 8, per_second)
+        builder.write_uint64(pos + 16, running)
+        builder.write_uint64(pos + 24, waiting)
+        return builder.as_string()
+    
+    def __init__(self, name=None, most=0, per_second=0.0, running=0, waiting=0):
+        _buf = TaskLimit.__new(name, most, per_second, running, waiting)
+        self._init_from_buffer(_buf, 0, 4, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("most = %s" % self.most)
+        parts.append("perSecond = %s" % _float64_repr(self.per_second))
+        parts.append("running = %s" % self.running)
+        parts.append("waiting = %s" % self.waiting)
+        return "(%s)" % ", ".join(parts)
+
+_TaskLimit_list_item_type = _StructItemType(TaskLimit)
 
 protocolVersion = 1
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 from tests.command_settings import clean_settings, complaint_of, toml_writer
@@ -17,8 +18,10 @@ from tests.command_settings import clean_settings, complaint_of, toml_writer
 from scaler_scheduler import cli
 from scaler_scheduler.auth import keyring
 from scaler_scheduler.commands import addresses, command_line, key_files, logs, machine, options
+from scaler_scheduler.commands.options import OptionError
 from scaler_scheduler.config import config
 from scaler_scheduler.config.pending_config import PendingConfig
+from scaler_scheduler.core.limits import LimitSettings
 
 ADDRESS = "tcp://127.0.0.1:2345"
 IS_PYPY = sys.implementation.name == "pypy"
@@ -55,6 +58,7 @@ def test_defaults():
         task_retries=3,
         memory_limit_bytes=machine.usable_memory() // 2,
         protected=True,
+        limits={},
         priority_across=False,
         keys="",
         insecure=False,
@@ -82,7 +86,7 @@ def test_every_option():
     loaded = load(
         *"--io-threads 2 --event-loop builtin --client-timeout-seconds 1.5 --worker-timeout-seconds 7".split(),
         *"--per-worker-queue-size 9 --task-retries 0 --memory-limit 1.5G --no-protected --keys /k".split(),
-        *"--priority-across --insecure".split(),
+        *"--limits db=10,api=30/min --priority-across --insecure".split(),
         *"--monitor-address ipc:///tmp/m --logging-level debug".split(),
         *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
         *"--message-size-limit 1G --batch-limit 4096 --client-task-limit 12 --client-object-limit 13".split(),
@@ -93,7 +97,7 @@ def test_every_option():
     assert dataclasses.astuple(loaded) == (
         *(1 << 30, 4096, 12, 13, 2 << 30, 14, 15, 16, 17, 18, 19, 20),
         ("ipc", "", 0, "/tmp/s"),
-        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False, True, "/k", True),
+        *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False, {"db": (10, 0.0), "api": (0, 0.5)}, True, "/k", True),
         ("ipc", "", 0, "/tmp/m"),
         44,
         *("DEBUG", ("/tmp/a", "/tmp/b", "/dev/stdout"), "/tmp/c"),
@@ -694,3 +698,43 @@ def test_missing_logging_config_file(capsys):
 def test_fail_prints_one_line(capsys):
     assert config.fail("several\nlines") == 2
     assert capsys.readouterr().err == "scaler_scheduler: several lines\n"
+
+
+def test_limits_of_tasks(toml):
+    file = toml("task_retries = 1\n[limits]\ndb = 10\napi = '50/s'\nslow = '1.5/h'\n")
+    wanted = {"db": LimitSettings(10), "api": LimitSettings(0, 50.0), "slow": LimitSettings(0, 1.5 / 3600)}
+    assert load("--config", file, ADDRESS).limits == wanted
+    assert load(ADDRESS, "--limits", "db=10,api=50/s", "--limits", "slow=1.5/h").limits == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("db", "'db' is not a number of tasks as in db=10, or a rate as in api=50/s, /min or /h"),
+        ("db=0", "'db=0' is not a number of tasks"),
+        ("db=-1", "'db=-1' is not a number of tasks"),
+        ("db=1.5", "'db=1.5' is not a number of tasks"),
+        ("db=nan/s", "'db=nan/s' is not a number of tasks"),
+        ("db=5/day", "'db=5/day' is not a number of tasks"),
+        ("db=9999999999", "'db=9999999999' is not a number of tasks"),
+        ("=3", "'=3' is not NAME=TASKS or NAME=RATE"),
+        ("a b=3", "'a b=3' is not NAME=TASKS or NAME=RATE"),
+        ("db=1,db=2", "a limit is there more than once"),
+    ],
+)
+def test_wrong_limits_of_tasks(given, said):
+    with pytest.raises(OptionError, match=re.escape(said)):
+        load(ADDRESS, "--limits", given)
+
+
+def test_limits_of_tasks_take_effect_at_a_reload(toml, caplog):
+    file = toml("[limits]\ndb = 10\n")
+    pending = PendingConfig(
+        config.COMMAND, command_line.parse_arguments(config.COMMAND, ["--config", file, ADDRESS]), {}
+    )
+    Path(file).write_text("[limits]\ndb = 3\n")
+    options = pending.log_changes()
+    assert options is not None and options["limits"] == {"db": LimitSettings(3)} and not caplog.records
+    Path(file).write_text("[limits]\ndb = 'many'\n")
+    assert pending.log_changes() is None
+    assert "the next start will fail" in caplog.text and "'db=many'" in caplog.text

@@ -6,6 +6,7 @@ The constructor of a part takes a `CoreState` and the few other parts that it ca
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.state.operator_log import OperatorLog
@@ -16,25 +17,28 @@ class CoreState:
     """The tables, the outbox, the dispatcher, its writer, the transfers between hosts, the limits and the operator log
     of one scheduler."""
 
-    __slots__ = ("dispatcher", "limits", "operator_log", "outbox", "tables", "transfers", "writer")
+    __slots__ = ("dispatcher", "limits", "operator_log", "outbox", "tables", "task_limits", "transfers", "writer")
 
-    def __init__(self, limits: Limits, now: float) -> None:
+    def __init__(self, limits: Limits, now: float, incarnation: int) -> None:
         """Make the tables, the outbox and the dispatcher of one scheduler.
 
         Args:
             limits: the operator's settings.
             now: seconds of the monotonic clock.
+            incarnation: the scheduler's own.
         """
         self.limits = limits
         self.tables = tables = Tables(now)
         self.outbox = outbox = Outbox()
-        self.writer = DispatchWriter(outbox, tables.counts, tables.agents, tables.history, tables.clock)
+        self.task_limits = TaskLimits(tables, incarnation)
+        self.writer = DispatchWriter(outbox, tables, self.task_limits)
         self.operator_log = OperatorLog()
         self.transfers = Transfers(outbox, self.operator_log, tables.clock)
         self.dispatcher = Dispatcher(
             outbox,
             tables,
             self.writer,
+            task_limits=self.task_limits,
             transfers=self.transfers,
             queue_size=limits.queue_size,
             has_common_ranks=limits.has_common_ranks,

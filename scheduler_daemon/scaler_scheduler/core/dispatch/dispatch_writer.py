@@ -4,26 +4,25 @@ from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.input_delivery import deliver_inputs
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns
+from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
-from scaler_scheduler.core.state.counts import Counts
 from scaler_scheduler.core.state.functions import SMALL, Function
-from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
-from scaler_scheduler.core.state.timers import Clock
+from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, READY, REATTACH, WAITING
-from scaler_scheduler.core.state.workers import AgentTable
 
 
 class DispatchWriter:
     """Writes tasks into the Dispatch of a worker, and makes their records."""
 
-    def __init__(self, outbox: Outbox, counts: Counts, agents: AgentTable, history: History, clock: Clock) -> None:
-        self._clock = clock
-        self._history = history
+    def __init__(self, outbox: Outbox, tables: Tables, task_limits: TaskLimits) -> None:
+        self._clock = tables.clock
+        self._history = tables.history
         self._outbox = outbox
-        self._counts = counts
-        self._agents = agents
+        self._counts = tables.counts
+        self._agents = tables.agents
+        self._task_limits = task_limits
         self.kept: list[Task] = []
         """The tasks of the last `dispatch` whose results are kept, until their followers are dispatched."""
         self._next_serial = 1
@@ -275,6 +274,8 @@ class DispatchWriter:
 
     def _count_reattached(self, worker: Worker, task: Task, lane: Lane) -> None:
         worker.hold(task)
+        if task.options.limits:
+            self._task_limits.take(task, worker)
         task.client.newest_attempt = max(task.client.newest_attempt, task.attempt)
         weight = task.options.weight
         self._counts.add_waiting(lane, -1, weight)

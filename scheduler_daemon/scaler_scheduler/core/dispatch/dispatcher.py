@@ -19,6 +19,7 @@ from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
 from scaler_scheduler.core.dispatch.share_queue import RankedLanes, ShareQueues
+from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Agent, Client, Copies, Lane, StoredObject, Task, Worker, WorkerProfile
@@ -46,6 +47,7 @@ class Dispatcher:
         tables: Tables,
         writer: DispatchWriter,
         *,
+        task_limits: TaskLimits,
         transfers: Transfers,
         queue_size: int,
         has_common_ranks: bool,
@@ -72,6 +74,9 @@ class Dispatcher:
         self._counts = tables.counts
         self._agents = tables.agents
         self._writer = writer
+        self._task_limits = task_limits
+        self.next_limit_at = INFINITY
+        """When the first of the tasks that wait for a limit may begin, in seconds of the monotonic clock."""
         self._transfers = transfers
         self._clock = tables.clock
         self._queue_size = queue_size
@@ -151,7 +156,7 @@ class Dispatcher:
 
     def run(self) -> None:
         """Dispatch waiting tasks to the workers that have room."""
-        self.near_data.next_choice_at = INFINITY
+        self.near_data.next_choice_at = self.next_limit_at = INFINITY
         by_share = self.queues.by_share
         if len(by_share) == 1:
             for share, queue in list(by_share.items()):
@@ -229,6 +234,10 @@ class Dispatcher:
                 lane.is_queued = False
                 lanes.popleft()
                 continue
+            if lane.limits and not self._is_within_limits(lane):
+                skipped += 1
+                lanes.rotate(-1)
+                continue
             options = lane.next_options
             cost = cost_ns(function, options)
             worker = self._worker_with_inputs(lane) or self._next_worker(lane, function, cost)
@@ -246,12 +255,16 @@ class Dispatcher:
                     continue
                 worker = near
             workers = len(self.idle) + len(self.partial) + 1
+            if lane.limits:
+                room = 1
             count = min(prefetch_count(worker, cost, self._counts.waiting, workers, queue_size), room)
             if count == 0:
                 continue  # it has no room left, and is listed again when it reports
             if not worker.task_count:
                 worker.heard_at = self._clock.now
             taken = self._writer.dispatch(worker, lane, function, count)
+            if lane.limits:
+                self._task_limits.take(worker.newest_task, worker)
             self._filling[worker.profile] = worker
             if self._writer.kept:
                 self._writer.dispatch_followers(
@@ -271,6 +284,14 @@ class Dispatcher:
                 self.add_worker(worker)
             if not is_alone:
                 return True
+        return False
+
+    def _is_within_limits(self, lane: Lane) -> bool:
+        """Whether the limits of the lane let a task begin now."""
+        ready_at = self._task_limits.ready_at(lane.limits)
+        if ready_at <= self._clock.now:
+            return True
+        self.next_limit_at = min(self.next_limit_at, ready_at)
         return False
 
     def _place_reader(self, lane: Lane, worker: Worker, cost: int) -> Worker | None:
@@ -378,8 +399,9 @@ class Dispatcher:
         """
         capabilities, kind = lane.capabilities, lane.kind
         worker: Worker | None = None
-        if function.mean_ns < 0:
-            worker = self.idle.newest(capabilities, kind)  # such a task goes neither behind others nor before them
+        if function.mean_ns < 0 or lane.limits:
+            # Such a task goes neither behind others nor before them. A limited one would hold a token while it waits.
+            worker = self.idle.newest(capabilities, kind)
             if worker is None:
                 self._reserved.add((capabilities, kind))
         else:

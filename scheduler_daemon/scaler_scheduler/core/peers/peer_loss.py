@@ -44,6 +44,7 @@ class PeerLoss:
         transfer_end: TransferEnd,
     ) -> None:
         self._tables = core.tables
+        self._task_limits = core.task_limits
         self._dispatcher = core.dispatcher
         self._attempt_end = attempt_end
         self._graphs = graphs
@@ -146,6 +147,7 @@ class PeerLoss:
             The intents of its running tasks. These intents are not applied yet.
         """
         self._tables.workers.remove(worker)
+        self._task_limits.worker_lost(worker)
         worker.outgoing = None
         self._dispatcher.remove_worker(worker)
         self._cancellation.remove_worker(worker)

@@ -30,6 +30,7 @@ class Welcomes:
     ) -> None:
         self._limits = core.limits
         self._tables = core.tables
+        self._task_limits = core.task_limits
         self._outbox = core.outbox
         self._dispatcher = core.dispatcher
         self._transfers = core.transfers
@@ -43,6 +44,7 @@ class Welcomes:
 
     def welcome_client(self, event: events.Hello, now: float) -> None:
         """Add or reconnect a client, and start its credit count."""
+        self._task_limits.note_peer(event.scheduler)
         clients = self._tables.clients
         client = clients.find(event.incarnation)
         deadline = now + self._limits.client_timeout_seconds
@@ -69,6 +71,9 @@ class Welcomes:
             self._resume_all(client, now)
         granted, window = self._credits.reset(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
+        for stored in client.objects.values():
+            if stored.is_awaited:  # the answer may be lost with the connection
+                self._outbox.fetch_object(client.route, client.incarnation, stored.id)
 
     def _share_of(self, event: events.Hello) -> Share:
         """Return the share of a new client. A nested client belongs to the client whose task its worker runs."""
@@ -97,6 +102,7 @@ class Welcomes:
 
     def welcome_worker(self, event: events.Hello, now: float) -> None:
         """Add a worker, and attach the tasks that it runs."""
+        self._task_limits.note_peer(event.scheduler)
         known = self._tables.workers.find(event.incarnation)
         for client in self._tables.clients.nested_in(event.incarnation):
             if client.user != event.user:  # it joined before the worker and named the worker as its own
@@ -132,6 +138,7 @@ class Welcomes:
 
     def welcome_agent(self, event: events.Hello, now: float) -> None:
         """Add or reconnect a host agent, and send the files that its workers expect."""
+        self._task_limits.note_peer(event.scheduler)
         agents = self._tables.agents
         agent = agents.find(event.incarnation)
         deadline = now + self._limits.worker_timeout_seconds

@@ -274,12 +274,12 @@ class StoredObject:
         agent.objects.add(self)
 
 
-LaneKey = tuple[int, Capabilities, str]
+LaneKey = tuple[int, Capabilities, str, tuple[str, ...]]
 
 
 class Lane:
-    """The waiting tasks of one client that have the same rank, need the same capabilities, and have functions of one
-    kind."""
+    """The waiting tasks of one client that have the same rank, need the same capabilities and limits, and have
+    functions of one kind."""
 
     __slots__ = (
         "_order",
@@ -290,13 +290,17 @@ class Lane:
         "further_calls",
         "is_queued",
         "kind",
+        "limits",
         "rank",
         "requeued",
         "waiting",
     )
 
-    def __init__(self, client: Client, rank: int, capabilities: Capabilities, kind: str) -> None:
+    def __init__(
+        self, client: Client, rank: int, capabilities: Capabilities, kind: str, limits: tuple[str, ...]
+    ) -> None:
         self.client = client
+        self.limits = limits
         self.rank = rank
         self.capabilities = capabilities
         self.kind = kind
@@ -325,7 +329,7 @@ class Lane:
     @property
     def key(self) -> LaneKey:
         """The key in its client's table of lanes."""
-        return self.rank, self.capabilities, self.kind
+        return self.rank, self.capabilities, self.kind, self.limits
 
     @property
     def next_options(self) -> Options:
@@ -475,7 +479,7 @@ class Client:
 
     def lane(self, options: Options, kind: str) -> Lane:
         """Return the lane for these options and this kind of functions. It is made if it does not exist."""
-        key = options.rank, options.capabilities, kind
+        key = options.rank, options.capabilities, kind, options.limits
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = Lane(self, *key)
@@ -604,6 +608,11 @@ class Worker:
     def task_count(self) -> int:
         """How many tasks it holds or runs. Suspended tasks do not count: their slots are free."""
         return len(self.tasks) - self.suspended + self.unclaimed
+
+    @property
+    def newest_task(self) -> Task:
+        """The task that it got last. It must hold one."""
+        return next(reversed(self.tasks.values()))
 
     @property
     def present_client(self) -> Client | None:

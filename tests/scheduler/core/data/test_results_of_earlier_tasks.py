@@ -155,3 +155,17 @@ def test_the_client_leaves_while_a_result_is_awaited(core):
     core.take()
     core.goodbye(C)
     assert core.tables()["objects"] == 0
+
+
+def test_a_client_that_joins_again_is_asked_again_for_awaited_results(core):
+    """Its answer, that there is no such result, was lost with the connection."""
+    joined(core)
+    read(core, 2, 1)
+    assert sent(core) == [("fetch objects", C, [(NAME, 1)])]
+    again = b"client again"
+    core.client(again, NAME)
+    assert sent(core) == [("fetch objects", again, [(NAME, 1)])]
+    core.feed(events.ForgetObjects(again, array("q", [1])))
+    (answer,) = sent(core)
+    assert answer[:2] == ("resolved", again) and answer[2][0][:2] == (2, LOST)
+    assert core.tables()["objects"] == 0
