@@ -20,7 +20,7 @@ CASES = {
         {"--logging-level", "--logging-paths", "--logging-config-file"},
     ),
     "of the alias": ("scaler_worker --num", {"--num-of-workers"}),
-    "both sides of a switch": ("scaler_scheduler --no-p", {"--no-protected"}),
+    "both sides of a switch": ("scaler_scheduler --no-p", {"--no-protected", "--no-priority-across"}),
     "choices": ("scaler_scheduler --event-loop ", {"zmq", "builtin", "uvloop"}),
     "choices that begin so": ("scaler_cluster -n 4 --logging-level W", {"WARNING"}),
     "files": ("scaler_scheduler --config sch", {"scheduler.toml"}),

@@ -79,9 +79,10 @@ def test_scheduler_page_lists_the_key_commands(documents: Path) -> None:
     keys = text.partition("\n.SH KEYS\n")[2].partition("\n.SH OPTIONS\n")[0]
     found = re.findall(r"^\.SS (\w+)\n(.*?)(?=^\.SS|\Z)", keys, re.MULTILINE | re.DOTALL)
     tags = {name: re.findall(r"^\.TP\n(.*)\n[A-Z0-9]", section, re.MULTILINE) for name, section in found}
+    limits = ["--share NUMBER", "--max-running TASKS", "--max-waiting TASKS"]
     assert tags == {
         "keygen": ["DIR", "--as ROLE"],
-        "authorize": ["DIR", "PUBLICKEY", "--as ROLE", "--name NAME"],
+        "authorize": ["DIR", "PUBLICKEY", "--as ROLE", "--name NAME", *limits],
         "revoke": ["DIR", "NAME_OR_KEY"],
         "list": ["DIR"],
     }

@@ -177,6 +177,7 @@ def clients() -> Message:
     columns = {
         "id": [CLIENT, "7"], "name": ["report.py[4711]@node-1", "tasks of host00-1"], "worker": ["", str(FIRST_WORKER)],
         "waiting": [3, 0], "not_waiting": [1, 0], "objects": [2, 0], "object_bytes": [1 << 20, 0], "done": [120, 4],
+        "share": ["ada@node-1", "bob@node-2"],
         "done_rate": [1.5, 0],
     }  # fmt: skip
     return {"type": "clients", "now": time.time(), "columns": columns}

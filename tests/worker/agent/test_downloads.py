@@ -10,6 +10,7 @@ from scaler_worker.agent.downloads import (
     CHUNKS_IN_FLIGHT,
     CONNECT_SECONDS,
     FIRST_CHUNK_BYTES,
+    MOST_ROOM_SECONDS,
     ROOM_SECONDS,
     SILENCE_SECONDS,
     Downloads,
@@ -202,6 +203,15 @@ def test_a_file_waits_for_room():
     fetching.pass_time(ROOM_SECONDS)
     assert [asked.id for asked in fetching.asked] == [7, 9, 8]
     assert fetching.downloads.deadline() == 100 + CONNECT_SECONDS and not fetching.rest
+
+
+def test_a_file_waits_for_room_only_for_a_while():
+    fetching = Fetching(order(900), room=100)
+    fetching.pass_time(MOST_ROOM_SECONDS - ROOM_SECONDS)
+    assert not fetching.asked
+    fetching.pass_time(ROOM_SECONDS)
+    assert [asked.id for asked in fetching.asked] == [7]
+    assert MOST_ROOM_SECONDS < CONNECT_SECONDS
 
 
 def test_a_file_that_waits_for_room_can_be_forgotten():

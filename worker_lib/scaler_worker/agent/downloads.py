@@ -38,6 +38,10 @@ SILENCE_SECONDS = 15.0
 ROOM_SECONDS = 0.05
 """The time to the next look whether there is room for a file that waits for it."""
 
+MOST_ROOM_SECONDS = 2.0
+"""A file waits for room at most so long. It must be less than CONNECT_SECONDS: other hosts may get the file from this
+one."""
+
 MAX_HEADER_BYTES = 64 * 1024
 """A file has at most so many bytes more than its frames: the header, and the gaps between the frames."""
 
@@ -47,6 +51,8 @@ class _Download:
     """One file that is being fetched."""
 
     order: TransferObject
+    ordered_at: float
+    """When the scheduler asked for it."""
     heard_at: float
     """When the source last sent a part of it, or when it was asked first. While the file waits for room: when it was
     looked for."""
@@ -82,7 +88,7 @@ class _Download:
 class Downloads:
     """The files that an agent fetches from others.
 
-    A file waits until the host has room for it. The scheduler gives it up if that takes too long.
+    A file waits for a while until the host has room for it.
 
     Args:
         has_file: whether an object is a file of this host.
@@ -114,14 +120,14 @@ class Downloads:
             effects += self._drop(known)
         if self._has_file(name):
             return [*effects, Send(Transferred(order.client, order.id, order.source))]
-        download = self._downloads[name] = _Download(order, now, is_waiting=True)
+        download = self._downloads[name] = _Download(order, now, now, is_waiting=True)
         return effects + self._begin(download, now)
 
     def _begin(self, download: _Download, now: float) -> list[Effect]:
         """Ask for the first part of a file, if there is room for the file."""
         download.heard_at = now
         coming = sum(each.order.bytes for each in self._downloads.values() if not each.is_waiting)
-        if not self._has_room(download.order.bytes, coming):
+        if now < download.ordered_at + MOST_ROOM_SECONDS and not self._has_room(download.order.bytes, coming):
             return []
         download.is_waiting = False
         return self._ask(download)
