@@ -23,7 +23,7 @@ from ..futures.kept_results import FetchedValue, KeptFuture, KeptResult
 from ..nested import slot_wait
 from ..net.curve import apply_keys
 from ..net.file_limit import check_free_files, file_shortage
-from ..net.sockets import ReconnectWatcher, receive
+from ..net.sockets import ReconnectWatcher, keep_freed_memory, receive
 from ..net.wakeup import WakeupFd
 from ..pickling.call_rows import CallBlock
 from ..pickling.references import StoredObject
@@ -65,6 +65,7 @@ class IoThread:
         self, address: Address, session: Session, keys: PeerKeys | None = None, is_nested: bool = False
     ) -> None:
         check_free_files("a client")
+        keep_freed_memory()
         session.file_shortage = file_shortage
         session.share_object = share_object
         self.is_nested = is_nested

@@ -22,6 +22,19 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 5.0
 BORROWED_BYTES = 1 << 20
 """A received frame of at least this size is not copied."""
 
+FREED_BYTES = 16 << 20
+"""glibc keeps up to twice this much freed memory at the end of its heap, after `keep_freed_memory`."""
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep freed memory for the next large message. Has no effect without glibc.
+
+    glibc learns from the largest block that a program has freed. Until then it returns about 256 KB and more to the
+    system. So a worker's pages were mapped and cleared anew for each message of 1 MB, which took longer than the rest
+    of the task (decision 90, `make bench ONLY=data`). The block is never touched, so it takes no memory.
+    """
+    bytearray(FREED_BYTES)
+
 
 def receive(socket: zmq.Socket[bytes], flags: int = 0) -> Frames:
     """Receive the frames of the next message.

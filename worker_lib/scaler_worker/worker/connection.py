@@ -20,7 +20,7 @@ import zmq
 from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.key_files import WORKER
 from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, load_keys
-from scaler_client.net.sockets import ReconnectWatcher, receive, receive_rest
+from scaler_client.net.sockets import ReconnectWatcher, keep_freed_memory, receive, receive_rest
 from scaler_client.net.wakeup import WakeupFd
 from scaler_client.protocol import messages, wire
 from scaler_client.session.frame_limit import encode_or_log, result_frames
@@ -157,6 +157,7 @@ class SocketConnection(Connection):
         self._is_resting = False
         self.has_mapped_files: Callable[[], bool] = lambda: False
         """Whether the worker must look soon if memory is scarce."""
+        keep_freed_memory()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         where = parse_connect_address(address)
