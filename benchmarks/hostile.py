@@ -171,12 +171,12 @@ def measure(is_quick: bool) -> list[Figure]:
         ]
         for behaviour, title in FLOODS.items()
     ]
-    if is_quick:  # small sizes give no meaningful figures, and to start a scheduler takes longer than a flood
-        groups = [[*subjects, *(subject for flood in floods for subject in flood)]]
+    if is_quick:  # small sizes give no meaningful figures, and to start a process takes longer than a flood
+        groups = [[*subjects[1:], *(flood[0] for flood in floods)]]
     else:  # a scheduler for each flood: its leftovers must not slow the next one
         groups = [subjects, *floods]
     figures = [figure for group in groups for figure in _figures(group, sizes)]
-    return figures + [each.figure(sizes.runs) for each in HANDSHAKES]
+    return figures + [each.figure(sizes.runs) for each in (HANDSHAKES[::2] if is_quick else HANDSHAKES)]
 
 
 def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:

@@ -74,17 +74,16 @@ FIGURES = {
     }
     | {"encryption.rate_ratio", "encryption.median_ratio", "encryption.large_ratio"},
     "hostile": {
-        "hostile.spinning", "hostile.competing", "hostile.half_open", "hostile.half_message", "hostile.unread",
+        "hostile.competing", "hostile.half_open", "hostile.half_message", "hostile.unread",
         "hostile.deaf",
         *(
-            f"hostile.{flood}{bound}"
+            f"hostile.{flood}"
             for flood in (
                 "heartbeats", "hellos", "malformed", "strangers", "replays", "cancels", "submits", "subscriptions",
                 "connects",
             )
-            for bound in ("", "_unbounded")
         ),
-        "hostile.handshakes_6", "hostile.handshakes_100", "hostile.keyed_handshakes_6", "hostile.keyed_handshakes_100",
+        "hostile.handshakes_6", "hostile.keyed_handshakes_6",
     },
     "scale": {
         *(f"scale.cpu{way}_{count}" for way in ("", "_one_by_one") for count in (2, 10, 20, 40, "ratio")),
@@ -149,12 +148,9 @@ BARS = {
     "hosts.chain": ("at most", 20),
     "hosts.resident": ("at most", 1.2),
     "hosts.killed": ("at least", 2),
-    **dict.fromkeys(FIGURES["hostile"] - {"hostile.spinning", "hostile.competing"}, ("at least", 0.8)),
-    **{
-        f"hostile.{keyed}handshakes_{count}": ("at most", megabytes)
-        for keyed in ("", "keyed_")
-        for count, megabytes in ((6, 8), (100, 32))
-    },
+    **dict.fromkeys(FIGURES["hostile"] - {"hostile.competing"}, ("at least", 0.8)),
+    "hostile.handshakes_6": ("at most", 8),
+    "hostile.keyed_handshakes_6": ("at most", 8),
 }
 
 
