@@ -54,6 +54,7 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert (data is None and found is None) or (found.address, found.key, found.ticket) == tuple(data.values())
     assert event.takes_followers == fields.get("takesFollowers", False)
     assert event.account == fields.get("account", "")
+    assert event.packages == fields.get("packages", "")
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
 
 
@@ -76,6 +77,8 @@ def _goodbye(event: events.Goodbye, vector: Vector) -> None:
 
 def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
     assert event.sequence == vector.fields["sequence"]
+    assert event.clock_ms == vector.fields.get("unixMilliseconds", 0)
+    assert event.wants_hosts == vector.fields.get("wantsHosts", False)
     workers = vector.fields.get("workers", [])
     assert event.workers == [worker["incarnation"] for worker in workers]
     assert list(event.usages) == [(worker["residentBytes"], worker["cpuMilliseconds"]) for worker in workers]

@@ -38,9 +38,20 @@ from .captures import Captures, captures_of
 from .cloudpickle_ext import BY_VALUE_MODULES, CachedFunction
 from .custom_serializer import RemoteCall, Serializer
 from .large_payloads import LargePayloads
-from .load_failures import add_note, load_failure, split_note, this_process, with_note
+from .load_failures import (
+    add_note,
+    imported_packages,
+    load_failure,
+    split_note,
+    split_versions,
+    this_process,
+    with_note,
+)
 from .named_function import NamedFunction
+from .package_versions import local_versions
+from .pickled_packages import first_text
 from .retry_policy import RetryingFunction, RetryOn
+from .version_differences import Versions, missing_module_hint, result_differences, worker_differences
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
 _RECENT_FUNCTIONS = 64
@@ -56,6 +67,16 @@ _TEXT_ERRORS: dict[int, type[Exception]] = {
 
 _NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
 """Whether Python prints an exception's notes in tracebacks."""
+
+
+_TRACEBACK = "Traceback (most recent call last)"
+
+HostVersions = Callable[[Sequence[str]], Sequence[tuple[str, Versions]]]
+"""Returns the names of hosts with their versions of these packages."""
+
+
+def _no_hosts(_: Sequence[str]) -> Sequence[tuple[str, Versions]]:
+    return ()
 
 
 _DECAY = 0.9
@@ -93,6 +114,7 @@ class Function:
         "__weakref__",
         "answers_pickles",
         "call_time",
+        "host_versions",
         "kind",
         "name",
         "named_function",
@@ -109,6 +131,7 @@ class Function:
         payload: bytes,
         own_serializer: Serializer | None = None,
         named_function: NamedFunction | None = None,
+        host_versions: HostVersions = _no_hosts,
     ) -> None:
         self.serializer = own_serializer
         """The user's own serializer, whose bytes the results are; None: cloudpickle."""
@@ -123,6 +146,8 @@ class Function:
         """Whether the payload of a value is its plain pickle."""
         self.call_time = CallTime()
         """The run time of its calls in rows that stand for several."""
+        self.host_versions = host_versions
+        """Returns hosts with their versions of packages, for error texts. It may wait for a short time."""
         self.sent_in_join = 0
         """The number of the session's join in which it was sent last. After another join it is sent again."""
 
@@ -143,7 +168,7 @@ class Function:
             try:
                 return serializer.loads(answer), None
             except Exception as error:
-                return None, self._load_failure("result", error, function_name, place)
+                return None, self._load_failure("result", error, function_name, place, answer)
         text_error = _TEXT_ERRORS.get(outcome)
         if text_error is not None:
             return None, _text_error(text_error, bytes(answer).decode(), place)
@@ -153,18 +178,21 @@ class Function:
             value = serializer.loads(answer)
         except Exception as error:
             what = "result" if outcome == Outcome.VALUE else "exception"
-            return None, self._load_failure(what, error, function_name, place)
+            return None, self._load_failure(what, error, function_name, place, answer)
         if outcome == Outcome.VALUE:
             return self._read_value(value)
         raised, text, *more = value
         note, failure_text = more or ("", "")
+        if isinstance(raised, ModuleNotFoundError) and not failure_text:
+            note = "\n".join(filter(None, (note, missing_module_hint(str(raised.name or "")))))
         if note and not _NOTES_ARE_SHOWN:
             text = f"{text}{note}\n"
         cause = RemoteTraceback(_with_place(text, place))
         BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
         if failure_text:
             kind = FunctionLoadError if outcome == Outcome.FUNCTION_FAILED else ArgumentLoadError
-            failed = kind(_with_place(failure_text, place))
+            failure_text, there = split_versions(failure_text)
+            failed = kind(_with_place(failure_text, place) + worker_differences(there))
             failed.__cause__ = raised
             raised = failed
         if note:
@@ -176,15 +204,22 @@ class Function:
         try:
             value = pickle.loads(frames[0], buffers=map(bytearray, frames[1:]))  # copies, so that arrays are writable
         except Exception as error:
-            return None, self._load_failure("result", error, "", "")
+            return None, self._load_failure("result", error, "", "", frames[0])
         return self._read_value(value)
 
-    def _load_failure(self, what: str, error: Exception, function_name: str, place: str) -> ResultPickleError:
+    def _load_failure(
+        self, kind: str, error: Exception, function_name: str, place: str, answer: Payload
+    ) -> ResultPickleError:
         """Return the error of an answer that can't be unpickled."""
-        what = f"the {what} of {function_name or self.name}"
-        text = load_failure(what, f"in this process ({this_process()})", _describe(error), error)
-        failure = ResultPickleError(_with_place(text, place))
+        what = f"the {kind} of {function_name or self.name}"
+        text = load_failure(what, f"in this process ({this_process()})", _describe(error))
+        here = local_versions(imported_packages(answer, error))
+        differences = result_differences(here, self.host_versions(list(here)))
+        failure = ResultPickleError(_with_place(text, place) + differences)
         failure.__cause__ = error
+        traceback = first_text(answer, _TRACEBACK) if kind == "exception" else ""
+        if traceback:
+            error.__cause__ = RemoteTraceback(traceback)
         return failure
 
     def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
@@ -225,13 +260,16 @@ class FunctionTable:
         forgotten: Callable[[int], None],
         serializer: Serializer | None = None,
         numbers: Iterator[int] | None = None,
+        host_versions: HostVersions = _no_hosts,
     ) -> None:
         """
         Args:
             forgotten: called, in any thread, with the number of each function that was deleted.
             serializer: the user's own serializer; None: cloudpickle.
             numbers: the source of the functions' numbers. The tables of a connection share it.
+            host_versions: returns hosts with their versions of packages.
         """
+        self._host_versions = host_versions
         self._forgotten = forgotten
         self._serializer = serializer
         self._large = LargePayloads()
@@ -322,7 +360,9 @@ class FunctionTable:
     def _intern(self, digest: bytes, name: str, payload: bytes, named_function: NamedFunction | None) -> Function:
         function = self._by_digest.get(digest)
         if function is None:
-            function = Function(next(self._numbers), name, payload, self._serializer, named_function)
+            function = Function(
+                next(self._numbers), name, payload, self._serializer, named_function, self._host_versions
+            )
             weakref.finalize(function, self._forgotten, function.number).atexit = False
             self._by_digest[digest] = function
         self._recent.append(function)

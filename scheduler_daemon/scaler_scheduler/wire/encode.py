@@ -13,6 +13,7 @@ from scaler_scheduler.wire.schema import (
     Function,
     Goodbye,
     HeartbeatEcho,
+    Host,
     Message,
     Notice,
     Object,
@@ -78,7 +79,23 @@ def _goodbye(effect: Any, identity: Identity) -> list[bytes]:
 
 
 def _heartbeat_echo(effect: Any, identity: Identity) -> list[bytes]:
-    echo = HeartbeatEcho(sequence=effect.sequence, is_drained=effect.is_drained, workers=effect.workers)
+    hosts = [
+        Host(
+            name=host.name,
+            language=host.language,
+            version=host.version,
+            packages=host.packages,
+            unix_milliseconds=host.clock_ms,
+        )
+        for host in effect.hosts
+    ]
+    echo = HeartbeatEcho(
+        sequence=effect.sequence,
+        is_drained=effect.is_drained,
+        workers=effect.workers,
+        hosts=hosts or None,
+        packages=list(effect.packages) or None,
+    )
     return [Message.new_heartbeat_echo(echo).dumps()]
 
 

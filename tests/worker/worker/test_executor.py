@@ -206,9 +206,11 @@ def test_arguments_that_can_not_be_unpickled() -> None:
     _, error = seen_by_client(outcome, payload)
     assert isinstance(error, ArgumentLoadError) and isinstance(error.__cause__, ModuleNotFoundError)
     assert str(error) == (
-        "the arguments of fn can't be unpickled on the worker: ModuleNotFoundError: No module named 'no_such_module'. "
-        "Install 'no_such_module' there; a module of your own can travel with the task instead: "
-        "cloudpickle.register_pickle_by_value(no_such_module)"
+        "the arguments of fn can't be unpickled on the worker: ModuleNotFoundError: No module named 'no_such_module'\n"
+        "what differs    here     there\n"
+        "no_such_module  missing  missing\n"
+        "to mend it: no_such_module is missing on both sides: install it on both, or name its file or folder: "
+        "Client(modules=[...])"
     )
     assert "no_such_module" in str(error.__cause__.__cause__)
 
