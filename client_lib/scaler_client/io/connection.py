@@ -104,6 +104,17 @@ class Connection:
         return 0 if welcome is None else welcome.incarnation
 
     @property
+    def scheduler_version(self) -> str:
+        """The version of the scheduler; empty: it has not answered yet."""
+        welcome = self._session.scheduler
+        return "" if welcome is None else welcome.version
+
+    @property
+    def worker_count(self) -> int:
+        """The number of connected workers, as the scheduler has told it last."""
+        return self._session.feeds.worker_count
+
+    @property
     def has_joined(self) -> bool:
         """Whether the scheduler has accepted the client and still knows it."""
         return self._session.state is State.JOINED
