@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import cloudpickle
 import pytest
 from tests.integration.commands import Command, cluster_command, scheduler
 
-from scaler_client import ArgumentLoadError, Client, FunctionLoadError, ResultPickleError
+from scaler_client import ArgumentLoadError, AsyncClient, Client, FunctionLoadError, ResultPickleError
 from scaler_client.pickling import package_versions
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -84,6 +85,14 @@ def test_a_result_of_the_older_version(client: Client) -> None:
         client.submit(make).result(SECONDS)
     assert table(failed.value) == [["what", "differs", "here", socket.gethostname()], [NAME, "2.0", "1.0"]]
     assert isinstance(failed.value.__cause__, AttributeError) and f"pip install {NAME}==1.0" in str(failed.value)
+
+    async def ask() -> BaseException | None:
+        async with AsyncClient(client.address) as other:
+            (error,) = await asyncio.gather(other.submit(make), return_exceptions=True)
+            return error
+
+    error = asyncio.run(ask())
+    assert isinstance(error, ResultPickleError) and table(error) == table(failed.value)
     with pytest.raises(ResultPickleError) as again:
         client.map(make, [()])
     assert table(again.value) == table(failed.value)

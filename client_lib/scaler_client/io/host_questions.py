@@ -55,12 +55,15 @@ class HostQuestions:
         Args:
             seconds: how long to wait for the answer.
         """
-        with self._lock:
-            if time.monotonic() - self._asked_at < FRESH_SECONDS:
-                return self._answer
-            self._answer = self._request(seconds)
-            self._asked_at = time.monotonic()
+        if not self._lock.acquire(timeout=seconds):  # another thread waits longer, or held it when this process forked
             return self._answer
+        try:
+            if time.monotonic() - self._asked_at >= FRESH_SECONDS:
+                self._answer = self._request(seconds)
+                self._asked_at = time.monotonic()
+            return self._answer
+        finally:
+            self._lock.release()
 
     def versions(self, names: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
         """Return the hosts' names with their versions of some packages, Python and this library.

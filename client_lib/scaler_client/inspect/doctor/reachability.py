@@ -53,18 +53,23 @@ def check_reachable(address: Address, seconds: float, found: Endpoint) -> Iterat
         seconds: how long to wait for each.
         found: is filled with what was found.
     """
+    numbers: list[str] = []
     if address.transport == "ipc":
         problem = _path_problem(address.path)
         if problem is not None:
             yield problem
             return
     else:
-        problem = _name_check(address, seconds)
-        yield problem
-        if problem.status:
+        name_check = _name_check(address, seconds, numbers)
+        yield name_check
+        if name_check.status:
             return
     try:
-        connection = _connect(address, seconds)
+        connection = (
+            _connect_path(address.path, seconds)
+            if address.transport == "ipc"
+            else _connect_tcp(numbers, address, seconds)
+        )
     except OSError as failure:
         yield _connection_error(address, failure, seconds)
         return
@@ -91,8 +96,14 @@ def _path_problem(path: str) -> Check | None:
     return None
 
 
-def _name_check(address: Address, seconds: float) -> Check:
-    """Look up the host in a thread: a lookup cannot be interrupted."""
+def _name_check(address: Address, seconds: float, numbers: list[str]) -> Check:
+    """Look up the host in a thread, because a lookup cannot be interrupted.
+
+    Args:
+        address: where the scheduler should be.
+        seconds: how long to wait.
+        numbers: gets the host's addresses, of the family that ZeroMQ uses.
+    """
     name = "host name"
     answers: list[Check] = []
     family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
@@ -100,7 +111,7 @@ def _name_check(address: Address, seconds: float) -> Check:
     def look() -> None:
         try:
             found = socket.getaddrinfo(address.host, address.port, family, socket.SOCK_STREAM)
-            numbers = list(dict.fromkeys(str(each[4][0]) for each in found))
+            numbers.extend(dict.fromkeys(str(each[4][0]) for each in found))
             answers.append(ok(name, f"{address.host} is {', '.join(numbers[:4])}"))
         except (OSError, UnicodeError) as failure:
             reason = getattr(failure, "strerror", None) or failure
@@ -116,13 +127,22 @@ def _name_check(address: Address, seconds: float) -> Check:
     return answers[0]
 
 
-def _connect(address: Address, seconds: float) -> socket.socket:
-    if address.transport == "tcp":
-        return socket.create_connection((address.host, address.port), timeout=seconds)
+def _connect_tcp(numbers: list[str], address: Address, seconds: float) -> socket.socket:
+    """Connect to the first of the host's addresses that answers. ZeroMQ tries only one family of addresses."""
+    failure: OSError = OSError("the host has no address")
+    for number in numbers:
+        try:
+            return socket.create_connection((number, address.port), timeout=seconds)
+        except OSError as refused:
+            failure = refused
+    raise failure
+
+
+def _connect_path(path: str, seconds: float) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(seconds)
-        connection.connect("\0" + address.path[1:] if address.path.startswith("@") else address.path)
+        connection.connect("\0" + path[1:] if path.startswith("@") else path)
     except BaseException:
         connection.close()
         raise
