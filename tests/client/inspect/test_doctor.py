@@ -120,6 +120,13 @@ def test_a_process_without_free_files(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check == error("open files", "too few file descriptors are left", "raise the limit: ulimit -n 65536")
 
 
+def test_an_interpreter_without_pycapnp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "capnp", None)
+    with zmq_server(zmq.ROUTER) as address:
+        checks = list(examine(Settings(address, "", 0.3)))
+    assert [check.name for check in checks if check.status] == ["this program"] and "pycapnp" in checks[0].text
+
+
 # ------------------------------------------------------------------------------------------------------- the connection
 
 

@@ -19,7 +19,7 @@ from ...monitor.socket import MonitorAccessError, MonitorSocket
 from ...monitor.text_layout import duration
 from .hosts import MAX_CLOCK_SECONDS, check_hosts, clock_warning
 from .joining import check_joining, check_keys
-from .machine import check_machine
+from .machine import can_be_client, check_machine
 from .probes import check_script, check_workers
 from .reachability import Endpoint, check_reachable
 from .report import Check, Status, error, warning
@@ -75,7 +75,7 @@ def _examine(settings: Settings, stack: ExitStack) -> Iterator[Check]:
         yield from check_reachable(address, settings.seconds, found)
         keys = check_keys(directory, address, found)
         yield keys
-        if found.may_be_scheduler and keys.status != Status.ERROR:
+        if found.may_be_scheduler and keys.status != Status.ERROR and can_be_client():
             joined: list[Client] = []
             yield from check_joining(address, directory, settings.seconds, stack, joined)
             client = joined[0] if joined else None

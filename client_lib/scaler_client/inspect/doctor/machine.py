@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import zmq
 
@@ -57,10 +58,22 @@ def measure() -> HostFacts:
     return HostFacts(limit, shared, free)
 
 
+def can_be_client() -> bool:
+    """Whether this interpreter has the library by which clients read and write messages."""
+    try:
+        return find_spec("capnp") is not None
+    except ValueError:
+        return False
+
+
 def check_machine() -> Iterator[Check]:
     """Check the machine and the process of this command."""
     text = f"scaler_client {__version__}, {interpreter()}, ZeroMQ {zmq.zmq_version()}, protocol {PROTOCOL_VERSION}"
-    yield ok("this program", text)
+    if can_be_client():
+        yield ok("this program", text)
+    else:  # programs that only watch a scheduler run without it
+        advice = "install scaler_client with what it requires, under CPython"
+        yield error("this program", f"{text}; pycapnp is missing, which every client needs", advice)
     facts = measure()
     shortage = file_shortage()
     if shortage:
