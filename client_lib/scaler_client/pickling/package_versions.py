@@ -9,8 +9,12 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from .. import __version__
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 PYTHON = "Python"
 OWN = "scaler_client"
@@ -100,12 +104,31 @@ def _version(name: str) -> str:
 @functools.lru_cache(maxsize=1)
 def _distributions() -> Mapping[str, list[str]]:
     """The distributions by top-level module. It reads a file of each distribution: some tenths of a second."""
+    # Not by `packages_distributions`: that of Python 3.10 misses distributions without `top_level.txt`.
     import importlib.metadata
 
-    try:
-        return importlib.metadata.packages_distributions()
-    except Exception:  # broken metadata of any package
-        return {}
+    found: dict[str, list[str]] = {}
+    for distribution in importlib.metadata.distributions():
+        try:
+            name, tops = distribution.metadata["Name"], _top_level_names(distribution)
+        except Exception:  # broken metadata of any package
+            continue
+        for top in tops:
+            found.setdefault(top, []).append(name)
+    return found
+
+
+def _top_level_names(distribution: Distribution) -> set[str]:
+    """The modules and packages that a distribution has installed."""
+    listed = distribution.read_text("top_level.txt")
+    if listed:
+        return set(listed.split())
+    tops = set()
+    for file in distribution.files or ():
+        first, *rest = file.parts
+        if rest or first.endswith((".py", ".so", ".pyd")):
+            tops.add(first.partition(".")[0])
+    return {top for top in tops if top.isidentifier() and top != "__pycache__"}
 
 
 def is_own_module(version: str) -> bool:

@@ -428,7 +428,7 @@ def test_imports_of_a_script(tmp_path: Path) -> None:
     [
         (b"import x\ndef f(:\n", r"script.py, line 2: "),
         (b"\xff\xfe\x00", r"script.py"),
-        (b"a" + b".b" * 200_000, r"script.py"),
+        (b"(" * 500, r"script.py, line 1: "),
         (None, r"cannot read \S+script.py: No such file"),
     ],
 )
@@ -438,7 +438,6 @@ def test_a_script_that_cannot_be_read(tmp_path: Path, content: bytes | None, sai
         path.write_bytes(content)
     with pytest.raises(OptionError, match=f"--script: .*{said}"):
         read_imports(str(path))
-        raise OptionError(f"--script: {path}")  # a deep expression is no error where the parser manages it
 
 
 def test_modules_of_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ HOSTS = [
     Host("node-8", "python 3.12.1", "1.0.1", 0, 0),
     Host("node-9", "C++ 20", "0.3", 9, 0),
 ]
-ECHO = HeartbeatEcho(5, hosts=HOSTS, packages=["numpy 1.26.4\n", "numpy 2.1.0\npyyaml 6.0\nscaler-client 1.0\n"])
+ECHO = HeartbeatEcho(5, hosts=HOSTS, packages=["numpy 1.26.4\n", "numpy 2.1.0\npyzmq 6.0\nscaler-client 1.0\n"])
 
 
 class Asked:
@@ -34,8 +34,8 @@ class Asked:
 
 def test_versions_by_host() -> None:
     questions = HostQuestions(Asked(ECHO))
-    assert questions.versions(["numpy", "yaml", "Python", "scaler_client"]) == [
-        ("node-7", {"scaler_client": "1.0.0", "Python": "3.11.7", "numpy": "2.1.0", "yaml": "6.0"}),
+    assert questions.versions(["numpy", "zmq", "Python", "scaler_client"]) == [
+        ("node-7", {"scaler_client": "1.0.0", "Python": "3.11.7", "numpy": "2.1.0", "zmq": "6.0"}),
         ("node-8", {"scaler_client": "1.0.1", "Python": "3.12.1"}),
         ("node-9", {"scaler_client": "0.3"}),
     ]
