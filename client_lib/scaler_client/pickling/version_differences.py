@@ -15,6 +15,8 @@ UNKNOWN = "unknown"
 
 MAX_ROWS = 30
 MAX_HOSTS_NAMED = 3
+MAX_GROUPS = 4
+"""The most groups of hosts with equal versions, one a column."""
 
 Versions = Mapping[str, str]
 
@@ -77,11 +79,12 @@ def _table(here: Versions, others: Sequence[tuple[str, Versions]]) -> list[str]:
 
 
 def _grouped(hosts: Iterable[tuple[str, Versions]]) -> list[tuple[str, Versions]]:
-    """Group hosts with equal versions, with a title for each group."""
+    """Group hosts with equal versions, the largest groups first, with a title for each."""
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name, versions in hosts:
         groups.setdefault(tuple(versions.items()), []).append(name)
-    return [(_host_names(names), dict(versions)) for versions, names in groups.items()]
+    largest = sorted(groups.items(), key=lambda group: -len(group[1]))[:MAX_GROUPS]
+    return [(_host_names(names), dict(versions)) for versions, names in largest]
 
 
 def _host_names(names: Sequence[str]) -> str:

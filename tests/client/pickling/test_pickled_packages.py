@@ -214,6 +214,13 @@ def test_a_result_of_a_package_that_is_missing_here() -> None:
     ]
 
 
+def test_many_groups_of_hosts_are_cut() -> None:
+    here = {"pandas": "1"}
+    hosts = [(f"host-{number}", {"pandas": f"2.{number}"}) for number in range(9)]
+    lines = result_differences(here, [*hosts, ("host-9", {"pandas": "2.8"})]).splitlines()
+    assert lines[1].split() == ["what", "differs", "here", "host-8,", "host-9", "host-0", "host-1", "host-2"]
+
+
 def test_a_result_without_an_answer_about_the_hosts() -> None:
     def read(hosts: list[tuple[str, dict[str, str]]]) -> list[str]:
         asked: list[list[str]] = []
