@@ -145,6 +145,7 @@ struct HeartbeatEcho {
   workers @2 :UInt32;               # to a client: the number of connected workers
   hosts @3 :List(Host);             # to a client that wants them: one element per host agent, at most 256
   packages @4 :List(Text);          # different texts of `packages` in the hellos of these agents, at most 16
+  unixMilliseconds @5 :UInt64;      # with `hosts`: the time of the scheduler's clock; 0: not known
 }
 
 struct Host {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ def test_a_cluster_that_is_well(address: str) -> None:
     names = [check["check"] for check in report["checks"]]
     expected = ["host name", "connection", "protocol", "keys", "scheduler", "hosts", "Python", "Scaler", "packages"]
     assert names[3:12] == expected and names[12:14] == ["clocks", "task"]
+    assert re.search("no host has|and this machine within .* of the scheduler's", text_of(report, "clocks"))
     assert "an empty task takes " in text_of(report, "task") and "1 host: " in text_of(report, "hosts")
 
 

@@ -15,8 +15,8 @@ ROUTE = b"route"
 
 def identity() -> Identity:
     """The scheduler of the golden messages."""
-    fields = BY_NAME["welcome"].fields
-    return Identity(fields["incarnation"], fields["version"])
+    fields, clock = BY_NAME["welcome"].fields, BY_NAME["heartbeat-echo-hosts"].fields["unixMilliseconds"]
+    return Identity(fields["incarnation"], fields["version"], lambda: clock)
 
 
 def batch(effect: Any, vector: Vector) -> Any:

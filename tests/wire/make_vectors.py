@@ -375,7 +375,7 @@ CASES: list[Any] = [
              "unixMilliseconds": 1_700_000_000_123},
             {"name": "node-8", "language": "C++ 20", "version": "", "packages": 0, "unixMilliseconds": 0},
         ],
-        "packages": ["numpy 1.26.4\n", "numpy 2.1.0\npandas 2.2.0\n"],
+        "packages": ["numpy 1.26.4\n", "numpy 2.1.0\npandas 2.2.0\n"], "unixMilliseconds": 1_700_000_000_456,
     }, []),
     ("forget-functions", "forgetFunctions", {"numbers": [7, 0, 4294967295]}, []),
     ("cancel", "cancel", {"ids": [10, 11, (1 << 63) - 1]}, []),

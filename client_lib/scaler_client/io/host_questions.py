@@ -34,6 +34,8 @@ class HostVersions:
     """The Unix time of the host's clock; 0: not known."""
     heard_unix_seconds: float
     """The Unix time of this process's clock when the answer came."""
+    scheduler_clock_seconds: float = 0.0
+    """The Unix time of the scheduler's clock; 0: not known."""
 
 
 class HostQuestions:
@@ -96,6 +98,7 @@ def _hosts(echo: HeartbeatEcho, now: float) -> list[HostVersions]:
             lists[host.packages - 1] if 0 < host.packages <= len(lists) else {},
             host.unix_milliseconds / 1000,
             now,
+            echo.unix_milliseconds / 1000,
         )
         for host in echo.hosts
     ]

@@ -354,7 +354,8 @@ def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
 
 def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
     hosts = [Host(host.name, host.language, host.version, host.packages, host.unixMilliseconds) for host in echo.hosts]
-    return HeartbeatEcho(echo.sequence, echo.isDrained, echo.workers, hosts, list(echo.packages))
+    packages = list(echo.packages)
+    return HeartbeatEcho(echo.sequence, echo.isDrained, echo.workers, hosts, packages, echo.unixMilliseconds)
 
 
 def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:

@@ -170,6 +170,8 @@ class HeartbeatEcho:
     """To a client: the number of connected workers."""
     hosts: list[Host] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
+    unix_milliseconds: int = 0
+    """With `hosts`: the time of the scheduler's clock; 0: not known."""
 
 
 @dataclass

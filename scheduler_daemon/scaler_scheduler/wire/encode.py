@@ -27,14 +27,20 @@ PROTOCOL_VERSION = 1
 """The schema's `protocolVersion`. capnpy's compiler drops constants, so a test compares both."""
 
 
+def _no_clock() -> int:
+    return 0
+
+
 class Identity:
-    """The scheduler's data about itself in a Welcome or Refused message."""
+    """The scheduler's data about itself, for messages that tell it."""
 
-    __slots__ = ("incarnation", "version")
+    __slots__ = ("incarnation", "unix_milliseconds", "version")
 
-    def __init__(self, incarnation: int, version: str) -> None:
+    def __init__(self, incarnation: int, version: str, unix_milliseconds: Callable[[], int] = _no_clock) -> None:
         self.incarnation = incarnation
         self.version = version
+        self.unix_milliseconds = unix_milliseconds
+        """Returns the time of the scheduler's clock. 0: not known."""
 
 
 def encode(effect: effects.Effect, identity: Identity) -> list[bytes]:
@@ -95,6 +101,7 @@ def _heartbeat_echo(effect: Any, identity: Identity) -> list[bytes]:
         workers=effect.workers,
         hosts=hosts or None,
         packages=list(effect.packages) or None,
+        unix_milliseconds=identity.unix_milliseconds() if hosts else 0,
     )
     return [Message.new_heartbeat_echo(echo).dumps()]
 

@@ -905,7 +905,7 @@ _Heartbeat_list_item_type = _StructItemType(Heartbeat)
 @HeartbeatEcho.__extend__
 class HeartbeatEcho(_Struct):
     __capnpy_id__ = 0xa77f261c5e416cab
-    __static_data_size__ = 2
+    __static_data_size__ = 3
     __static_ptrs_size__ = 2
     
     
@@ -963,20 +963,29 @@ class HeartbeatEcho(_Struct):
         ptr = self._read_fast_ptr(8)
         return ptr != 0
     
+    @property
+    def unix_milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(sequence=0, is_drained=False, workers=0, hosts=None, packages=None):
+    def __new(sequence=0, is_drained=False, workers=0, hosts=None, packages=None, unix_milliseconds=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(32)
+        pos = builder.allocate(40)
         builder.write_uint64(pos + 0, sequence)
         builder.write_bool(8, 0, is_drained)
         builder.write_uint32(pos + 12, workers)
-        builder.copy_from_list(pos + 16, _Host_list_item_type, hosts)
-        builder.copy_from_list(pos + 24, _TextUnicodeItemType(_Types.text), packages)
+        builder.copy_from_list(pos + 24, _Host_list_item_type, hosts)
+        builder.copy_from_list(pos + 32, _TextUnicodeItemType(_Types.text), packages)
+        builder.write_uint64(pos + 16, unix_milliseconds)
         return builder.as_string()
     
-    def __init__(self, sequence=0, is_drained=False, workers=0, hosts=None, packages=None):
-        _buf = HeartbeatEcho.__new(sequence, is_drained, workers, hosts, packages)
-        self._init_from_buffer(_buf, 0, 2, 2)
+    def __init__(self, sequence=0, is_drained=False, workers=0, hosts=None, packages=None, unix_milliseconds=0):
+        _buf = HeartbeatEcho.__new(sequence, is_drained, workers, hosts, packages, unix_milliseconds)
+        self._init_from_buffer(_buf, 0, 3, 2)
     
     def shortrepr(self):
         parts = []
@@ -985,6 +994,7 @@ class HeartbeatEcho(_Struct):
         parts.append("workers = %s" % self.workers)
         if self.has_hosts(): parts.append("hosts = %s" % self.get_hosts().shortrepr())
         if self.has_packages(): parts.append("packages = %s" % self.get_packages().shortrepr())
+        parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
         return "(%s)" % ", ".join(parts)
 
 _HeartbeatEcho_list_item_type = _StructItemType(HeartbeatEcho)

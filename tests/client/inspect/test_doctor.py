@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -372,10 +373,16 @@ def test_hosts_with_other_packages() -> None:
 
 def test_clocks() -> None:
     check = found_by(list(check_hosts([host("a"), host("b", skew=75.0), host("c", skew=-3600.0)], [])), "clocks")
-    assert check.status == Status.WARNING and check.text == "1 h behind on c; 1 min 15 s ahead on b"
-    assert (
-        found_by(list(check_hosts([host("a", skew=-0.5)], [])), "clocks").text == "1 host within 500 ms of this machine"
-    )
+    own = "compared with this machine's: 1 h behind on c; 1 min 15 s ahead on b"
+    assert check.status == Status.WARNING and check.text == own
+    text = found_by(list(check_hosts([host("a", skew=-0.5)], [])), "clocks").text
+    assert text == "1 host within 500 ms of this machine's"
+    hosts = [replace(host("a", skew=-0.5), scheduler_clock_seconds=999.75)]
+    text = found_by(list(check_hosts(hosts, [])), "clocks").text
+    assert text == "1 host and this machine within 250 ms of the scheduler's"
+    hosts = [replace(host("a", skew=-60.0), scheduler_clock_seconds=940.0)]
+    check = found_by(list(check_hosts(hosts, [])), "clocks")
+    assert check.text == "compared with the scheduler's: 1 min ahead on this machine"
     unknown = HostVersions("a", PYTHON, __version__, {}, 0.0, 1000.0)
     assert "no host has told" in found_by(list(check_hosts([unknown], [])), "clocks").text
 

@@ -16,8 +16,7 @@ from ...monitor.monitor_address import find_monitor_address
 from ...monitor.problems import problems
 from ...monitor.reader import Presence
 from ...monitor.socket import MonitorAccessError, MonitorSocket
-from ...monitor.text_layout import duration
-from .hosts import MAX_CLOCK_SECONDS, check_hosts, clock_warning
+from .hosts import check_hosts
 from .joining import check_joining, check_keys
 from .machine import can_be_client, check_machine
 from .probes import check_script, check_workers
@@ -112,7 +111,7 @@ def _check_cluster(client: Client, settings: Settings) -> Iterator[Check]:
 
 
 def check_published(address: Address) -> Iterator[Check]:
-    """Check what a scheduler on this machine publishes: its clock, and the problems that it knows.
+    """Check what a scheduler on this machine publishes: the problems that it knows.
 
     Args:
         address: the scheduler's own address. If its default monitor address is not on this machine, nothing is checked.
@@ -131,8 +130,5 @@ def check_published(address: Address) -> Iterator[Check]:
         view = monitor.reader.view
     if view is None or view.snapshot.address != str(address):
         return
-    skew = view.snapshot.unix_seconds - time.time()
-    if abs(skew) > MAX_CLOCK_SECONDS + SNAPSHOT_SECONDS:
-        yield clock_warning(f"the scheduler's clock is {duration(abs(skew))} {'ahead' if skew > 0 else 'behind'}")
     for problem in problems(view):
         yield warning("problems", problem, "scaler_client status shows more")

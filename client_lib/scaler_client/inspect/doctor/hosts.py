@@ -22,6 +22,8 @@ MAX_CLOCK_SECONDS = 1.0
 
 MAX_LISTED = 8
 
+_THIS_MACHINE = "this machine"
+
 PICKLERS = ("cloudpickle",)
 """Packages whose version matters to every program."""
 
@@ -98,27 +100,32 @@ def _package_checks(hosts: Sequence[HostVersions], wanted: Iterable[str]) -> Ite
 
 
 def check_clocks(hosts: Sequence[HostVersions]) -> Iterator[Check]:
-    """Compare the hosts' clocks with the clock of this machine."""
-    known = {host.host: host.clock_seconds - host.heard_unix_seconds for host in hosts if host.clock_seconds}
-    wrong = {name: skew for name, skew in known.items() if abs(skew) > MAX_CLOCK_SECONDS}
+    """Compare the clocks of the hosts and of this machine with the scheduler's.
+
+    An older scheduler does not tell its clock: then the hosts' are compared with this machine's.
+    """
+    scheduler = next((host.scheduler_clock_seconds for host in hosts if host.scheduler_clock_seconds), 0.0)
+    whose = "the scheduler's" if scheduler else "this machine's"
+    reference = scheduler or hosts[0].heard_unix_seconds
+    skews = {host.host: host.clock_seconds - reference for host in hosts if host.clock_seconds}
+    told = len(skews)
+    if scheduler:
+        skews[_THIS_MACHINE] = hosts[0].heard_unix_seconds - scheduler
+    wrong = {name: skew for name, skew in skews.items() if abs(skew) > MAX_CLOCK_SECONDS}
     if wrong:
-        text = _by_host(
-            {name: f"{duration(abs(skew))} {'ahead' if skew > 0 else 'behind'}" for name, skew in wrong.items()}
+        differences = {
+            name: f"{duration(abs(skew))} {'ahead' if skew > 0 else 'behind'}" for name, skew in wrong.items()
+        }
+        advice = (
+            "set the clocks (systemctl start systemd-timesyncd): times in logs and stories of tasks do not fit together"
         )
-        yield clock_warning(text)
-    elif known:
-        farthest = max(map(abs, known.values()))
-        yield ok("clocks", f"{plural(len(known), 'host')} within {duration(farthest)} of this machine")
+        yield warning("clocks", f"compared with {whose}: {_by_host(differences)}", advice)
+    elif skews:
+        farthest = max(map(abs, skews.values()))
+        and_this = " and this machine" if scheduler else ""
+        yield ok("clocks", f"{plural(told, 'host')}{and_this} within {duration(farthest)} of {whose}")
     else:
         yield ok("clocks", "no host has told its clock yet")
-
-
-def clock_warning(text: str) -> Check:
-    """The check of clocks that differ from this machine's."""
-    advice = (
-        "set the clocks (systemctl start systemd-timesyncd): times in logs and stories of tasks do not fit together"
-    )
-    return warning("clocks", text, advice)
 
 
 def listed(names: Iterable[str]) -> str:
