@@ -13,23 +13,13 @@ import hashlib
 import inspect
 import itertools
 import pickle
-import sys
 import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..errors import (
-    ArgumentLoadError,
-    FunctionLoadError,
-    ObjectNotFoundError,
-    RemoteTraceback,
-    ResultPickleError,
-    SerializerError,
-    TaskTimeoutError,
-    WorkerDiedError,
-)
+from ..errors import ResultPickleError, SerializerError
 from ..protocol.messages import Outcome, Payload
 from ..protocol.utf8_text import escaped
 from . import custom_serializer, serializer
@@ -37,47 +27,14 @@ from .call_rows import ROW_LIMIT_NS
 from .captures import Captures, captures_of
 from .cloudpickle_ext import BY_VALUE_MODULES, CachedFunction
 from .custom_serializer import RemoteCall, Serializer
+from .failed_answers import TEXT_ERRORS, HostVersions, no_hosts, remote_error, text_error, unreadable_answer
 from .large_payloads import LargePayloads
-from .load_failures import (
-    add_note,
-    imported_packages,
-    load_failure,
-    split_note,
-    split_versions,
-    this_process,
-    with_note,
-)
 from .named_function import NamedFunction
-from .package_versions import local_versions
-from .pickled_packages import first_text
 from .retry_policy import RetryingFunction, RetryOn
-from .version_differences import Versions, missing_module_hint, result_differences, worker_differences
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
 _RECENT_FUNCTIONS = 64
 """How many functions are kept after their last use, so that a bound method is not sent again with every call."""
-
-_TEXT_ERRORS: dict[int, type[Exception]] = {
-    Outcome.RESULT_FAILED: ResultPickleError,
-    Outcome.WORKER_DIED: WorkerDiedError,
-    Outcome.TIMED_OUT: TaskTimeoutError,
-    Outcome.INPUT_LOST: ObjectNotFoundError,
-}
-
-
-_NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
-"""Whether Python prints an exception's notes in tracebacks."""
-
-
-_TRACEBACK = "Traceback (most recent call last)"
-
-HostVersions = Callable[[Sequence[str]], Sequence[tuple[str, Versions]]]
-"""Returns the names of hosts with their versions of these packages."""
-
-
-def _no_hosts(_: Sequence[str]) -> Sequence[tuple[str, Versions]]:
-    return ()
-
 
 _DECAY = 0.9
 """How much of the weight of earlier rows is left at each row, so that the mean follows changing run times."""
@@ -131,7 +88,7 @@ class Function:
         payload: bytes,
         own_serializer: Serializer | None = None,
         named_function: NamedFunction | None = None,
-        host_versions: HostVersions = _no_hosts,
+        host_versions: HostVersions = no_hosts,
     ) -> None:
         self.serializer = own_serializer
         """The user's own serializer, whose bytes the results are; None: cloudpickle."""
@@ -169,9 +126,9 @@ class Function:
                 return serializer.loads(answer), None
             except Exception as error:
                 return None, self._load_failure("result", error, function_name, place, answer)
-        text_error = _TEXT_ERRORS.get(outcome)
-        if text_error is not None:
-            return None, _text_error(text_error, bytes(answer).decode(), place)
+        kind = TEXT_ERRORS.get(outcome)
+        if kind is not None:
+            return None, text_error(kind, bytes(answer).decode(), place)
         if self.named_function is not None:
             return self.named_function.read_answer(outcome, answer)
         try:
@@ -181,23 +138,7 @@ class Function:
             return None, self._load_failure(what, error, function_name, place, answer)
         if outcome == Outcome.VALUE:
             return self._read_value(value)
-        raised, text, *more = value
-        note, failure_text = more or ("", "")
-        if isinstance(raised, ModuleNotFoundError) and not failure_text:
-            note = "\n".join(filter(None, (note, missing_module_hint(str(raised.name or "")))))
-        if note and not _NOTES_ARE_SHOWN:
-            text = f"{text}{note}\n"
-        cause = RemoteTraceback(_with_place(text, place))
-        BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
-        if failure_text:
-            kind = FunctionLoadError if outcome == Outcome.FUNCTION_FAILED else ArgumentLoadError
-            failure_text, there = split_versions(failure_text)
-            failed = kind(_with_place(failure_text, place) + worker_differences(there))
-            failed.__cause__ = raised
-            raised = failed
-        if note:
-            add_note(raised, note)
-        return None, raised
+        return None, remote_error(outcome, value, place)
 
     def read_frames(self, frames: Sequence[Payload]) -> tuple[Any, BaseException | None]:
         """Return the result of a task that is a pickle and its buffers, and its exception. One of them is None."""
@@ -212,15 +153,7 @@ class Function:
     ) -> ResultPickleError:
         """Return the error of an answer that can't be unpickled."""
         what = f"the {kind} of {function_name or self.name}"
-        text = load_failure(what, f"in this process ({this_process()})", _describe(error))
-        here = local_versions(imported_packages(answer, error))
-        differences = result_differences(here, self.host_versions(list(here)))
-        failure = ResultPickleError(_with_place(text, place) + differences)
-        failure.__cause__ = error
-        traceback = first_text(answer, _TRACEBACK) if kind == "exception" else ""
-        if traceback:
-            error.__cause__ = RemoteTraceback(traceback)
-        return failure
+        return unreadable_answer(what, error, answer, place, self.host_versions)
 
     def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
         if self.serializer is None:
@@ -233,25 +166,6 @@ class Function:
             return None, error
 
 
-def _text_error(kind: type[Exception], text: str, place: str) -> Exception:
-    text, note = split_note(text)
-    text = _with_place(text, place)
-    error = kind(text if _NOTES_ARE_SHOWN else with_note(text, note))
-    if note:
-        add_note(error, note)
-    return error
-
-
-def _describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _with_place(text: str, place: str) -> str:
-    if not place:
-        return text
-    return f"{text}({place})\n" if text.endswith("\n") else f"{text} ({place})"
-
-
 class FunctionTable:
     """Finds the Function of a callable. Any thread may use it."""
 
@@ -260,7 +174,7 @@ class FunctionTable:
         forgotten: Callable[[int], None],
         serializer: Serializer | None = None,
         numbers: Iterator[int] | None = None,
-        host_versions: HostVersions = _no_hosts,
+        host_versions: HostVersions = no_hosts,
     ) -> None:
         """
         Args:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 from collections.abc import Mapping
@@ -52,6 +51,8 @@ def with_versions(text: str, versions: Mapping[str, str]) -> str:
         text: the text of `load_failure`.
         versions: of the worker, as `local_versions` returns them.
     """
+    import json  # not at the top: only errors need it
+
     return f"{text}\n{_VERSIONS}{json.dumps(versions)}"
 
 
@@ -60,6 +61,8 @@ def split_versions(text: str) -> tuple[str, dict[str, str]]:
     before, _, last = text.rpartition("\n")
     if not last.startswith(_VERSIONS):
         return text, {}
+    import json  # as above
+
     try:
         versions = json.loads(last[len(_VERSIONS) :])
         return before, {str(name): str(version) for name, version in versions.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickletools
 import sys
 from typing import Any
 
@@ -35,6 +34,8 @@ def packages_in(payload: Payload) -> list[str]:
 
 def first_text(payload: Payload, beginning: str) -> str:
     """Return the first string of a pickle that begins like this; empty if there is none."""
+    import pickletools  # not at the top: the import takes some ms, and only errors need it
+
     try:
         for count, (_, argument, _) in enumerate(pickletools.genops(bytes(payload[:MAX_BYTES]))):
             if isinstance(argument, str) and argument.startswith(beginning):
@@ -52,6 +53,8 @@ def is_package_name(name: str) -> bool:
 
 
 def _collect(data: bytes, names: set[str]) -> None:
+    import pickletools  # as above
+
     texts: list[str] = []  # the strings that were pushed so far; a global's module and name are its last two
     memo: dict[int, str] = {}
     top: str | None = None  # the string on top of the stack; None: it is no string
