@@ -62,8 +62,9 @@ def _key(action: argparse.Action) -> tuple[str, str | None]:
 
 
 def _is_common(action: argparse.Action, subcommands: dict[str, argparse.ArgumentParser]) -> bool:
-    """Whether every subcommand has this action."""
-    return all(_key(action) in map(_key, subcommand._actions) for subcommand in subcommands.values())
+    """Whether every subcommand has this action, or all but one, whose page says what it has instead."""
+    count = sum(_key(action) in map(_key, subcommand._actions) for subcommand in subcommands.values())
+    return count >= len(subcommands) - 1
 
 
 def _subcommand_section(name: str, parser: argparse.ArgumentParser, common: Iterable[argparse.Action]) -> str:

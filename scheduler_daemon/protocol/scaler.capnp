@@ -83,6 +83,7 @@ struct Hello {
   data @15 :DataAddress;      # of an agent: where other agents get its object files; null: nowhere
   takesFollowers @16 :Bool;   # of a worker: it takes rows that read results of rows before them (`inputSources` 3)
   account @17 :Text;          # of a client: the user on its host; without keys, the clients of one user and host share the workers as one
+  packages @18 :Text;         # of an agent: what its interpreter has installed, a line "name version" for each; at most 32,768 characters
 }
 
 struct DataAddress {
@@ -128,6 +129,8 @@ struct Heartbeat {
   memoryBytes @6 :UInt64;           # of a host agent: its host's objects and large results in memory
   diskBytes @7 :UInt64;             # of a host agent: those that it has spilled to disk
   movedBytes @8 :UInt64;            # of a host agent: written to disk and mapped from disk since it started
+  unixMilliseconds @9 :UInt64;      # of a host agent: the time of its host's clock; 0: not known
+  wantsHosts @10 :Bool;             # of a client: the echo tells about the hosts, at most once in a second
 }
 
 struct WorkerHeartbeat {
@@ -140,6 +143,17 @@ struct HeartbeatEcho {
   sequence @0 :UInt64;
   isDrained @1 :Bool;               # to a retiring agent: its workers hold no tasks and get none
   workers @2 :UInt32;               # to a client: the number of connected workers
+  hosts @3 :List(Host);             # to a client that wants them: one element per host agent, at most 256
+  packages @4 :List(Text);          # different texts of `packages` in the hellos of these agents, at most 16
+  unixMilliseconds @5 :UInt64;      # with `hosts`: the time of the scheduler's clock; 0: not known
+}
+
+struct Host {
+  name @0 :Text;
+  language @1 :Text;                # of its agent: "python 3.11.7"
+  version @2 :Text;                 # of the agent's library
+  packages @3 :UInt16;              # 1 + the index of its text in `packages`; 0: not known, or left out
+  unixMilliseconds @4 :UInt64;      # the time of the host's clock when the echo was made; 0: not known
 }
 
 struct Function {

@@ -109,6 +109,7 @@ class Maker:
         event.scheduler = int(odd == 11)
         if role == events.AGENT and number % 2:
             event.data = DataAddress("tcp://host:1", "", "ticket")
+            event.packages = f"numpy {number}\n"
         if role == 3:
             event.worker = self._incarnation(WORKERS)
         elif role == events.WORKER:
@@ -123,7 +124,10 @@ class Maker:
         workers = [self._incarnation(WORKERS) for _ in range(self.drawing.below(4))]
         number = self.drawing.number(64)
         usages = [(number, number) for _ in workers]
-        return events.Heartbeat(self._from(range(ROUTES)), number, workers, (number, number), number, usages)
+        usage = number, number
+        event = events.Heartbeat(self._from(range(ROUTES)), number, workers, usage, number, usages)
+        event.clock_ms, event.wants_hosts = number, number % 2 == 1
+        return event
 
     # --------------------------------------------------------------------------------------------------------- clients'
 

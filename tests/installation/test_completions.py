@@ -30,6 +30,7 @@ CASES = {
     "options of a command": ("scaler_client story --j", {"--json"}),
     "choices of a command": ("scaler_client workers --sort me", {"memory"}),
     "files of a command": ("scaler_client dump oth", {"other.toml"}),
+    "the script of the doctor": ("scaler_client doctor --script oth", {"other.toml"}),
     "of the exporter": ("scaler_exporter --po", {"--port"}),
     "commands for keys": ("scaler_scheduler key", {"keygen"}),
     "options behind an address": ("scaler_scheduler tcp://127.0.0.1:1 --ev", {"--event-loop"}),

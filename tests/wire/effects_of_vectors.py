@@ -15,8 +15,8 @@ ROUTE = b"route"
 
 def identity() -> Identity:
     """The scheduler of the golden messages."""
-    fields = BY_NAME["welcome"].fields
-    return Identity(fields["incarnation"], fields["version"])
+    fields, clock = BY_NAME["welcome"].fields, BY_NAME["heartbeat-echo-hosts"].fields["unixMilliseconds"]
+    return Identity(fields["incarnation"], fields["version"], lambda: clock)
 
 
 def batch(effect: Any, vector: Vector) -> Any:
@@ -79,7 +79,12 @@ _BY_MESSAGE: dict[str, Callable[[dict[str, Any]], effects.Effect]] = {
     "shutdown": lambda fields: effects.Shutdown(ROUTE),
     "goodbye": lambda fields: effects.Goodbye(ROUTE, fields["reason"]),
     "heartbeatEcho": lambda fields: effects.HeartbeatEcho(
-        ROUTE, fields["sequence"], fields.get("isDrained", False), fields.get("workers", 0)
+        ROUTE,
+        fields["sequence"],
+        fields.get("isDrained", False),
+        fields.get("workers", 0),
+        [effects.Host(*host.values()) for host in fields.get("hosts", [])],
+        fields.get("packages", []),
     ),
     "forgetFunctions": lambda fields: effects.ForgetFunctions(ROUTE, fields["numbers"]),
     "started": lambda fields: effects.Started(ROUTE, fields["ids"]),

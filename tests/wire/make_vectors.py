@@ -343,6 +343,9 @@ CASES: list[Any] = [
     # Everything else.
     ("hello-agent", "hello", {**HELLO, "role": "agent", "incarnation": AGENT, "host": "node-7", "name": ""}, []),
     ("hello-segments", "hello", HELLO, []),
+    ("hello-agent-packages", "hello", {
+        **HELLO, "role": "agent", "incarnation": AGENT, "host": "node-7", "packages": "numpy 2.1.0\npandas 2.2.0\n",
+    }, []),
     ("hello-other-version", "hello", {**HELLO, "protocolVersion": 99}, []),
     ("refused", "refused", {
         "reason": "protocolVersion", "text": "protocol version 99 is not 1", "protocolVersion": 1, "version": "1.0.0",
@@ -350,18 +353,30 @@ CASES: list[Any] = [
     ("hello-wanted", "helloWanted", None, []),
     ("goodbye", "goodbye", {"reason": "the client was closed"}, []),
     ("heartbeat", "heartbeat", {"sequence": 3, "residentBytes": 52428800, "cpuMilliseconds": 1500}, []),
+    ("heartbeat-client-hosts", "heartbeat", {
+        "sequence": 4, "residentBytes": 0, "cpuMilliseconds": 0, "wantsHosts": True,
+    }, []),
     ("heartbeat-agent", "heartbeat", {
         "sequence": 1 << 40, "residentBytes": 1, "cpuMilliseconds": 2, "workers": [
             {"incarnation": WORKER, "residentBytes": 1 << 33, "cpuMilliseconds": 9},
             {"incarnation": WORKER + 1, "residentBytes": 0, "cpuMilliseconds": 0},
         ],
         "lagMicroseconds": 350, "isRetiring": True,
-        "memoryBytes": 1 << 34, "diskBytes": 1 << 41, "movedBytes": 1 << 42,
+        "memoryBytes": 1 << 34, "diskBytes": 1 << 41, "movedBytes": 1 << 42, "unixMilliseconds": 1_700_000_000_123,
     }, []),
     ("shutdown", "shutdown", None, []),
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
     ("heartbeat-echo-drained", "heartbeatEcho", {"sequence": 4, "isDrained": True}, []),
     ("heartbeat-echo-workers", "heartbeatEcho", {"sequence": 5, "workers": 1000}, []),
+    ("heartbeat-echo-hosts", "heartbeatEcho", {
+        "sequence": 6, "workers": 9,
+        "hosts": [
+            {"name": "node-7", "language": "python 3.11.7", "version": "1.0.0", "packages": 2,
+             "unixMilliseconds": 1_700_000_000_123},
+            {"name": "node-8", "language": "C++ 20", "version": "", "packages": 0, "unixMilliseconds": 0},
+        ],
+        "packages": ["numpy 1.26.4\n", "numpy 2.1.0\npandas 2.2.0\n"], "unixMilliseconds": 1_700_000_000_456,
+    }, []),
     ("forget-functions", "forgetFunctions", {"numbers": [7, 0, 4294967295]}, []),
     ("cancel", "cancel", {"ids": [10, 11, (1 << 63) - 1]}, []),
     ("cancel-refused", "cancelRefused", {"ids": [11]}, []),

@@ -113,6 +113,8 @@ def message_of(vector: Vector) -> messages.Message:
             messages.WorkerHeartbeat(*(worker[name] for name in ("incarnation", "residentBytes", "cpuMilliseconds")))
             for worker in fields.get("workers", [])
         ]
+    elif vector.message == "heartbeatEcho":
+        fields["hosts"] = [messages.Host(*host.values()) for host in fields.get("hosts", [])]
     return kind(**fields)  # type: ignore[no-any-return]
 
 

@@ -25,7 +25,14 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.ids import NAME_LIMIT
 from scaler_scheduler.wire.batch_columns import INPUTS_LIMIT
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, columns_message
-from scaler_scheduler.wire.decode import CAPABILITIES_LIMIT, KINDS_LIMIT, MAX_ROW_CALLS, OBJECT_FRAMES, decode
+from scaler_scheduler.wire.decode import (
+    CAPABILITIES_LIMIT,
+    KINDS_LIMIT,
+    MAX_ROW_CALLS,
+    OBJECT_FRAMES,
+    PACKAGES_LIMIT,
+    decode,
+)
 from scaler_scheduler.wire.encode import encode
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.message_kinds import KIND_NAMES
@@ -54,6 +61,7 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert (data is None and found is None) or (found.address, found.key, found.ticket) == tuple(data.values())
     assert event.takes_followers == fields.get("takesFollowers", False)
     assert event.account == fields.get("account", "")
+    assert event.packages == fields.get("packages", "")
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
 
 
@@ -76,6 +84,8 @@ def _goodbye(event: events.Goodbye, vector: Vector) -> None:
 
 def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
     assert event.sequence == vector.fields["sequence"]
+    assert event.clock_ms == vector.fields.get("unixMilliseconds", 0)
+    assert event.wants_hosts == vector.fields.get("wantsHosts", False)
     workers = vector.fields.get("workers", [])
     assert event.workers == [worker["incarnation"] for worker in workers]
     assert list(event.usages) == [(worker["residentBytes"], worker["cpuMilliseconds"]) for worker in workers]
@@ -646,6 +656,18 @@ def test_large_columns_and_payloads():
     event = decode(ROUTE, submit_frames([1], [1], [0], [0], b"", [bytes(20 << 20)]))
     assert isinstance(event, events.Submit)
     assert len(event.large[0]) == 20 << 20
+
+
+def test_packages_of_an_agent_are_bounded_and_kept_once() -> None:
+    def packages(text: str) -> str:
+        hello = Hello(protocol_version=1, role=Role.agent, incarnation=1, packages=text)
+        event = decode(ROUTE, [Message.new_hello(hello).dumps()])
+        assert isinstance(event, events.Hello)
+        return event.packages
+
+    assert packages("") == "" and len(packages("x" * (PACKAGES_LIMIT + 1))) == PACKAGES_LIMIT
+    text = "".join(f"package-{number} 1.0\n" for number in range(9))
+    assert packages(text) == text and packages(text) is packages(text)
 
 
 def hello_of_kinds(*kinds: str) -> bytes:

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from ..commands.addresses import ADDRESS_VARIABLE, parse_connect_address
 from ..commands.command_line import Arguments, resolve
-from ..commands.options import Command, Option, OptionError, choice, quoted, seconds, suggestion, text
+from ..commands.key_files import KEYS_VARIABLE
+from ..commands.options import Command, Kind, Option, OptionError, choice, quoted, seconds, suggestion, text
 from ..monitor.options import MONITOR_OPTIONS
 from .workers import SORT_KEYS
 
@@ -28,12 +30,35 @@ class Subcommand:
     options: tuple[Option, ...] = ()
     flags: tuple[tuple[str, str], ...] = (("json", JSON_HELP),)
     """Options without a value."""
+    common_options: tuple[Option, ...] = MONITOR_OPTIONS
+    """The options that name the scheduler."""
+    description: str = ""
+    """The first sentence of its help; empty: it shows what `help` says."""
 
     @property
     def command(self) -> Command:
         """The option table of this subcommand."""
-        return Command(self.help, ENVIRONMENT_PREFIX, "", (*MONITOR_OPTIONS, *self.options, TIMEOUT))
+        return Command(self.help, ENVIRONMENT_PREFIX, "", (*self.common_options, *self.options, TIMEOUT))
 
+
+DOCTOR_OPTIONS = (
+    Option(
+        "address",
+        Kind("ADDRESS", parse_connect_address, (str,)),
+        None,
+        "the scheduler's address, for example tcp://127.0.0.1:2345; without one, only this machine is looked at",
+        positional=True,
+        environment=ADDRESS_VARIABLE,
+    ),
+    Option(
+        "keys",
+        text("DIR", is_file=True),
+        None,
+        "the folder with server.key, client.key and client.secret, if the scheduler needs keys",
+        environment=KEYS_VARIABLE,
+        default_text="none",
+    ),
+)
 
 SUBCOMMANDS = (
     Subcommand("status", "the scheduler on one screen: its tasks, workers, rates, memory and problems"),
@@ -61,6 +86,23 @@ SUBCOMMANDS = (
         positionals=(("FILE", "the file to write, which must not exist yet; - is standard output"),),
         flags=(("force", "overwrite an existing file"), ("json", JSON_HELP)),
     ),
+    Subcommand(
+        "doctor",
+        "what stops programs from running tasks, and what to do",
+        options=(
+            Option(
+                "script",
+                text("FILE", is_file=True),
+                "",
+                "look on the workers for the modules that this script imports; the script is not run",
+            ),
+        ),
+        common_options=DOCTOR_OPTIONS,
+        description=(
+            "Checks this machine, the connection to a scheduler, its keys, and its hosts by some small tasks. Says for "
+            "each whether it is all right and what to do."
+        ),
+    ),
 )
 
 
@@ -76,8 +118,11 @@ def argument_parser(program: str = PROGRAM, columns: int = 80) -> argparse.Argum
     def formatter(prog: str) -> argparse.HelpFormatter:
         return argparse.HelpFormatter(prog, max_help_position=32, width=columns)
 
-    about = "Shows the state that a scheduler publishes at its monitor address."
-    status = "Exit status: 0 if the scheduler answered, 1 if it did not, 2 for wrong arguments."
+    about = "Shows the state that a scheduler publishes at its monitor address, and finds out what is wrong."
+    status = (
+        "Exit status: 0 if the scheduler answered and the doctor found no error, 1 if it did not answer or there is an "
+        "error, 2 for wrong arguments."
+    )
     parser = _Parser(prog=program, description=about, epilog=status, formatter_class=formatter, allow_abbrev=False)
     parser.add_argument(
         "--version", action="store_true", help="print the versions of this program, Python, ZeroMQ and the protocol"
@@ -85,7 +130,11 @@ def argument_parser(program: str = PROGRAM, columns: int = 80) -> argparse.Argum
     parsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", title="commands")
     for each in SUBCOMMANDS:
         part = parsers.add_parser(
-            each.name, help=each.help, description=f"Shows {each.help}.", formatter_class=formatter, allow_abbrev=False
+            each.name,
+            help=each.help,
+            description=each.description or f"Shows {each.help}.",
+            formatter_class=formatter,
+            allow_abbrev=False,
         )
         _add_arguments(part, each)
     return parser

@@ -23,6 +23,8 @@ from .task_lookup import UnknownTaskError, find_story
 from .workers import select_workers, workers_json, workers_text
 
 NO_ANSWER = 1
+PROBLEM = 1
+"""The exit status of the doctor if it has found an error."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,7 +51,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _doctor(values: Mapping[str, Any]) -> int:
+    # Not at the top: the other subcommands run without the packages that a client needs.
+    from .doctor.examination import Settings, examine
+    from .doctor.report import Status, check_lines, report_json, summary, worst
+    from .doctor.script_imports import read_imports
+
+    script = read_imports(values["script"]) if values["script"] else None
+    settings = Settings(values["address"], values["keys"], values["timeout"], script)
+    output = output_format(sys.stdout)
+    checks = []
+    for check in examine(settings):
+        checks.append(check)
+        if not values["json"]:
+            print_lines(check_lines(output, check))
+    if values["json"]:
+        _show_json(report_json(checks, "" if settings.address is None else str(settings.address)))
+    else:
+        print_lines([summary(checks)])
+    return PROBLEM if worst(checks) == Status.ERROR else 0
+
+
 def _answer(subcommand: str, values: Mapping[str, Any]) -> int:
+    if subcommand == "doctor":
+        return _doctor(values)
     address = resolve_monitor_address(values)
     ask = {"status": _status, "workers": _workers, "story": _story, "dump": _dump}[subcommand]
     validated = _validate(subcommand, values)

@@ -104,6 +104,17 @@ class Connection:
         return 0 if welcome is None else welcome.incarnation
 
     @property
+    def scheduler_version(self) -> str:
+        """The version of the scheduler; empty: it has not answered yet."""
+        welcome = self._session.scheduler
+        return "" if welcome is None else welcome.version
+
+    @property
+    def worker_count(self) -> int:
+        """The number of connected workers, as the scheduler has told it last."""
+        return self._session.feeds.worker_count
+
+    @property
     def has_joined(self) -> bool:
         """Whether the scheduler has accepted the client and still knows it."""
         return self._session.state is State.JOINED
@@ -130,12 +141,16 @@ class Connection:
         """Return the table of functions for clients with this serializer."""
         if serializer is not None and not isinstance(serializer, type):
             # Each unpickled client has a different serializer object, so such a table is dropped with its client.
-            return FunctionTable(self.io_thread.forget_function, serializer, self._numbers)
+            return self._function_table(serializer)
         table = self._functions.get(serializer)
         if table is None:
-            made = FunctionTable(self.io_thread.forget_function, serializer, self._numbers)  # type: ignore[arg-type]
+            made = self._function_table(serializer)  # type: ignore[arg-type]
             table = self._functions.setdefault(serializer, made)
         return table
+
+    def _function_table(self, serializer: Serializer | None) -> FunctionTable:
+        io_thread = self.io_thread
+        return FunctionTable(io_thread.forget_function, serializer, self._numbers, io_thread.hosts.versions)
 
 
 def _timeout_text(address: Address, seconds: float) -> str:

@@ -32,6 +32,7 @@ from ..protocol.messages import TaskAttempt
 from ..session.map_feed import MapFeed
 from ..session.session import Session, State
 from .callbacks import Callbacks
+from .host_questions import HostAnswer, HostQuestions
 from .output_display import OutputDisplay
 from .process_exit import close_at_exit
 from .shared_objects import share_object
@@ -85,6 +86,8 @@ class IoThread:
         self._callbacks = Callbacks()
         self._display = OutputDisplay()
         session.on_output = self._display.put
+        self.hosts = HostQuestions(self._ask_hosts)
+        """What the scheduler tells about the hosts."""
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IPV6, int(address.is_ipv6))
@@ -269,6 +272,12 @@ class IoThread:
             raise ClientClosedError(self._closed)
         if threading.current_thread() is self._thread:
             raise RuntimeError("a future was waited for in the client's own I/O thread")
+
+    def _ask_hosts(self, on_answer: HostAnswer) -> bool:
+        if self._closed is not None or threading.current_thread() is self._thread:
+            return False
+        self._enqueue(lambda: self._session.ask_hosts(on_answer, time.monotonic()))
+        return True
 
     def schedule_callbacks(self, future: TaskFuture[Any]) -> None:
         """Run the future's callbacks in the callback thread."""

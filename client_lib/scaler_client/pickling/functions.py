@@ -13,23 +13,13 @@ import hashlib
 import inspect
 import itertools
 import pickle
-import sys
 import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..errors import (
-    ArgumentLoadError,
-    FunctionLoadError,
-    ObjectNotFoundError,
-    RemoteTraceback,
-    ResultPickleError,
-    SerializerError,
-    TaskTimeoutError,
-    WorkerDiedError,
-)
+from ..errors import ResultPickleError, SerializerError
 from ..protocol.messages import Outcome, Payload
 from ..protocol.utf8_text import escaped
 from . import custom_serializer, serializer
@@ -37,26 +27,14 @@ from .call_rows import ROW_LIMIT_NS
 from .captures import Captures, captures_of
 from .cloudpickle_ext import BY_VALUE_MODULES, CachedFunction
 from .custom_serializer import RemoteCall, Serializer
+from .failed_answers import TEXT_ERRORS, HostVersions, no_hosts, remote_error, text_error, unreadable_answer
 from .large_payloads import LargePayloads
-from .load_failures import add_note, load_failure, split_note, this_process, with_note
 from .named_function import NamedFunction
 from .retry_policy import RetryingFunction, RetryOn
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
 _RECENT_FUNCTIONS = 64
 """How many functions are kept after their last use, so that a bound method is not sent again with every call."""
-
-_TEXT_ERRORS: dict[int, type[Exception]] = {
-    Outcome.RESULT_FAILED: ResultPickleError,
-    Outcome.WORKER_DIED: WorkerDiedError,
-    Outcome.TIMED_OUT: TaskTimeoutError,
-    Outcome.INPUT_LOST: ObjectNotFoundError,
-}
-
-
-_NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
-"""Whether Python prints an exception's notes in tracebacks."""
-
 
 _DECAY = 0.9
 """How much of the weight of earlier rows is left at each row, so that the mean follows changing run times."""
@@ -93,6 +71,7 @@ class Function:
         "__weakref__",
         "answers_pickles",
         "call_time",
+        "host_versions",
         "kind",
         "name",
         "named_function",
@@ -109,6 +88,7 @@ class Function:
         payload: bytes,
         own_serializer: Serializer | None = None,
         named_function: NamedFunction | None = None,
+        host_versions: HostVersions = no_hosts,
     ) -> None:
         self.serializer = own_serializer
         """The user's own serializer, whose bytes the results are; None: cloudpickle."""
@@ -123,6 +103,8 @@ class Function:
         """Whether the payload of a value is its plain pickle."""
         self.call_time = CallTime()
         """The run time of its calls in rows that stand for several."""
+        self.host_versions = host_versions
+        """Returns hosts with their versions of packages, for error texts. It may wait for a short time."""
         self.sent_in_join = 0
         """The number of the session's join in which it was sent last. After another join it is sent again."""
 
@@ -143,49 +125,35 @@ class Function:
             try:
                 return serializer.loads(answer), None
             except Exception as error:
-                return None, self._load_failure("result", error, function_name, place)
-        text_error = _TEXT_ERRORS.get(outcome)
-        if text_error is not None:
-            return None, _text_error(text_error, bytes(answer).decode(), place)
+                return None, self._load_failure("result", error, function_name, place, answer)
+        kind = TEXT_ERRORS.get(outcome)
+        if kind is not None:
+            return None, text_error(kind, bytes(answer).decode(), place)
         if self.named_function is not None:
             return self.named_function.read_answer(outcome, answer)
         try:
             value = serializer.loads(answer)
         except Exception as error:
             what = "result" if outcome == Outcome.VALUE else "exception"
-            return None, self._load_failure(what, error, function_name, place)
+            return None, self._load_failure(what, error, function_name, place, answer)
         if outcome == Outcome.VALUE:
             return self._read_value(value)
-        raised, text, *more = value
-        note, failure_text = more or ("", "")
-        if note and not _NOTES_ARE_SHOWN:
-            text = f"{text}{note}\n"
-        cause = RemoteTraceback(_with_place(text, place))
-        BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
-        if failure_text:
-            kind = FunctionLoadError if outcome == Outcome.FUNCTION_FAILED else ArgumentLoadError
-            failed = kind(_with_place(failure_text, place))
-            failed.__cause__ = raised
-            raised = failed
-        if note:
-            add_note(raised, note)
-        return None, raised
+        return None, remote_error(outcome, value, place)
 
     def read_frames(self, frames: Sequence[Payload]) -> tuple[Any, BaseException | None]:
         """Return the result of a task that is a pickle and its buffers, and its exception. One of them is None."""
         try:
             value = pickle.loads(frames[0], buffers=map(bytearray, frames[1:]))  # copies, so that arrays are writable
         except Exception as error:
-            return None, self._load_failure("result", error, "", "")
+            return None, self._load_failure("result", error, "", "", frames[0])
         return self._read_value(value)
 
-    def _load_failure(self, what: str, error: Exception, function_name: str, place: str) -> ResultPickleError:
+    def _load_failure(
+        self, kind: str, error: Exception, function_name: str, place: str, answer: Payload
+    ) -> ResultPickleError:
         """Return the error of an answer that can't be unpickled."""
-        what = f"the {what} of {function_name or self.name}"
-        text = load_failure(what, f"in this process ({this_process()})", _describe(error), error)
-        failure = ResultPickleError(_with_place(text, place))
-        failure.__cause__ = error
-        return failure
+        what = f"the {kind} of {function_name or self.name}"
+        return unreadable_answer(what, error, answer, place, self.host_versions)
 
     def _read_value(self, value: Any) -> tuple[Any, BaseException | None]:
         if self.serializer is None:
@@ -198,25 +166,6 @@ class Function:
             return None, error
 
 
-def _text_error(kind: type[Exception], text: str, place: str) -> Exception:
-    text, note = split_note(text)
-    text = _with_place(text, place)
-    error = kind(text if _NOTES_ARE_SHOWN else with_note(text, note))
-    if note:
-        add_note(error, note)
-    return error
-
-
-def _describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _with_place(text: str, place: str) -> str:
-    if not place:
-        return text
-    return f"{text}({place})\n" if text.endswith("\n") else f"{text} ({place})"
-
-
 class FunctionTable:
     """Finds the Function of a callable. Any thread may use it."""
 
@@ -225,13 +174,16 @@ class FunctionTable:
         forgotten: Callable[[int], None],
         serializer: Serializer | None = None,
         numbers: Iterator[int] | None = None,
+        host_versions: HostVersions = no_hosts,
     ) -> None:
         """
         Args:
             forgotten: called, in any thread, with the number of each function that was deleted.
             serializer: the user's own serializer; None: cloudpickle.
             numbers: the source of the functions' numbers. The tables of a connection share it.
+            host_versions: returns hosts with their versions of packages.
         """
+        self._host_versions = host_versions
         self._forgotten = forgotten
         self._serializer = serializer
         self._large = LargePayloads()
@@ -322,7 +274,9 @@ class FunctionTable:
     def _intern(self, digest: bytes, name: str, payload: bytes, named_function: NamedFunction | None) -> Function:
         function = self._by_digest.get(digest)
         if function is None:
-            function = Function(next(self._numbers), name, payload, self._serializer, named_function)
+            function = Function(
+                next(self._numbers), name, payload, self._serializer, named_function, self._host_versions
+            )
             weakref.finalize(function, self._forgotten, function.number).atexit = False
             self._by_digest[digest] = function
         self._recent.append(function)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from ..commands.options import interpreter
+from ..protocol.messages import Payload
 from ..protocol.utf8_text import escaped
+from .pickled_packages import is_package_name, packages_in
 
 
 def this_process() -> str:
@@ -15,27 +18,56 @@ def this_process() -> str:
     return escaped(f"host {socket.gethostname()}, {interpreter()}, {sys.executable}")
 
 
-def load_failure(what: str, place: str, error_text: str, error: BaseException) -> str:
-    """Return the text of an unpickling error: what, where, why, and what to do.
+def load_failure(what: str, place: str, error_text: str) -> str:
+    """Return the first line of the text of an unpickling error: what, where and why.
 
     Args:
         what: for example "the arguments of f".
         place: for example "in this process".
         error_text: type and text of the error.
+    """
+    return escaped(f"{what} can't be unpickled {place}: {error_text}")
+
+
+def imported_packages(payload: Payload, error: BaseException) -> list[str]:
+    """Return the packages that a pickle names, and the module that was not found when it was unpickled.
+
+    Args:
+        payload: the pickle.
         error: the error that unpickling raised.
     """
-    return escaped(f"{what} can't be unpickled {place}: {error_text}{_advice(error)}")
+    names = packages_in(payload)
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return sorted({*names, missing}) if is_package_name(missing) else names
 
 
-def _advice(error: BaseException) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return (
-            f". Install {error.name!r} there; a module of your own can travel with the task instead: "
-            f"cloudpickle.register_pickle_by_value({error.name})"
-        )
-    if isinstance(error, (ImportError, AttributeError)):
-        return ". Both sides need the same version of the module"
-    return ""
+_VERSIONS = "versions there: "
+
+
+def with_versions(text: str, versions: Mapping[str, str]) -> str:
+    """Return a worker's error text with its versions as the last line, as it travels.
+
+    Args:
+        text: the text of `load_failure`.
+        versions: of the worker, as `local_versions` returns them.
+    """
+    import json  # not at the top: only errors need it
+
+    return f"{text}\n{_VERSIONS}{json.dumps(versions)}"
+
+
+def split_versions(text: str) -> tuple[str, dict[str, str]]:
+    """Split a text of `with_versions` into text and versions. Without versions, the dict is empty."""
+    before, _, last = text.rpartition("\n")
+    if not last.startswith(_VERSIONS):
+        return text, {}
+    import json  # as above
+
+    try:
+        versions = json.loads(last[len(_VERSIONS) :])
+        return before, {str(name): str(version) for name, version in versions.items()}
+    except (ValueError, AttributeError):
+        return text, {}
 
 
 RAISED_BY = "raised by"

@@ -127,6 +127,7 @@ def _encode_hello(message: Hello) -> Frames:
         data.address, data.key, data.ticket = message.data.address, message.data.key, message.data.ticket
     hello.takesFollowers = message.takes_followers
     hello.account = message.account
+    hello.packages = escaped(message.packages)
     return [root.to_bytes()]
 
 
@@ -147,6 +148,8 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
     heartbeat.memoryBytes = message.memory_bytes
     heartbeat.diskBytes = message.disk_bytes
     heartbeat.movedBytes = message.moved_bytes
+    heartbeat.unixMilliseconds = message.unix_milliseconds
+    heartbeat.wantsHosts = message.wants_hosts
     workers = heartbeat.init("workers", len(message.workers))
     for entry, worker in zip(workers, message.workers):
         entry.incarnation = worker.incarnation

@@ -87,6 +87,7 @@ class Hello:
     data: DataAddress = DataAddress()
     takes_followers: bool = False
     account: str = ""
+    packages: str = ""
 
 
 @dataclass
@@ -143,6 +144,22 @@ class Heartbeat:
     memory_bytes: int = 0
     disk_bytes: int = 0
     moved_bytes: int = 0
+    unix_milliseconds: int = 0
+    wants_hosts: bool = False
+
+
+@dataclass
+class Host:
+    """What a client is told about the host of an agent."""
+
+    name: str
+    language: str
+    """Of its agent, for example `python 3.11.7`."""
+    version: str
+    packages: int
+    """1 + the index of its text in `HeartbeatEcho.packages`; 0: not known, or left out."""
+    unix_milliseconds: int
+    """The time of its clock when the echo was made; 0: not known."""
 
 
 @dataclass
@@ -151,6 +168,10 @@ class HeartbeatEcho:
     is_drained: bool = False
     workers: int = 0
     """To a client: the number of connected workers."""
+    hosts: list[Host] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
+    unix_milliseconds: int = 0
+    """With `hosts`: the time of the scheduler's clock; 0: not known."""
 
 
 @dataclass

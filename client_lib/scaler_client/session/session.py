@@ -98,6 +98,8 @@ class Session:
         self._kept_values = KeptValues(self.tasks, self.objects, self._inputs)
         self._batch.bind_call = self._inputs.bind_call
         self._acks = ResultAcks()
+        self._host_questions: dict[int, Callable[[messages.HeartbeatEcho], None]] = {}
+        """Questions about the hosts, by the numbers of their heartbeats."""
         self._shutdown = ShutdownRequest()
         self._cancels = Cancels(self.tasks, backlog)
         self._rejected_tasks = RejectedTasks(self.tasks, self._cancels, self._batch)
@@ -291,6 +293,20 @@ class Session:
 
         self.on_output = forward_known
 
+    def ask_hosts(self, on_answer: Callable[[messages.HeartbeatEcho], None], now: float) -> None:
+        """Ask the scheduler about the hosts. If this client is not joined, it is not asked.
+
+        Args:
+            on_answer: called with the answer, unless the connection is lost first.
+            now: the current time.
+        """
+        if self.state is State.JOINED:
+            heartbeat = self._liveness.heartbeat(now)
+            heartbeat.wants_hosts = True
+            self._host_questions[heartbeat.sequence] = on_answer
+            self._batch.outgoing.append(heartbeat)
+            self._expects_answer = True
+
     def close(self, reason: str) -> None:
         """Leave the scheduler, which cancels the unfinished tasks.
 
@@ -417,6 +433,7 @@ class Session:
             _log.warning("the scheduler at %s accepts this client now", self.address)
             self.rejection = ""
         self.scheduler = welcome
+        self._host_questions.clear()
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.state = State.JOINED
         self._inputs.is_joined = True
@@ -532,6 +549,10 @@ class Session:
 
     def _handle_heartbeat_echo(self, message: messages.HeartbeatEcho) -> None:
         self.objects.confirm(message.sequence)
+        if self._host_questions:
+            on_answer = self._host_questions.pop(message.sequence, None)
+            if on_answer is not None:
+                on_answer(message)
         self.feeds.set_worker_count(message.workers)
 
     def _handle_notice(self, message: messages.Notice) -> None:

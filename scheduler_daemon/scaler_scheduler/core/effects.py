@@ -116,21 +116,46 @@ class Goodbye(Effect):
         self.reason = reason
 
 
+class Host:
+    """What a client is told about the host of an agent."""
+
+    __slots__ = ("clock_ms", "language", "name", "packages", "version")
+
+    def __init__(self, name: str, language: str, version: str, packages: int, clock_ms: int) -> None:
+        self.name = name
+        self.language = language
+        self.version = version
+        self.packages = packages
+        """1 + the index of its list of packages in the effect. 0: not known, or left out."""
+        self.clock_ms = clock_ms
+        """The time of its clock now, in milliseconds of Unix time. 0: not known."""
+
+
 class HeartbeatEcho(Effect):
     """The answer to a heartbeat.
 
     `is_drained`: none of a retiring agent's workers holds a task. `workers`: to a client, the number of connected
-    workers.
+    workers. `hosts`, `packages`: to a client that asked for them, the hosts, and the lists of packages that they have.
     """
 
-    __slots__ = ("is_drained", "sequence", "workers")
+    __slots__ = ("hosts", "is_drained", "packages", "sequence", "workers")
     kind = HEARTBEAT_ECHO
 
-    def __init__(self, route: bytes, sequence: int, is_drained: bool = False, workers: int = 0) -> None:
+    def __init__(
+        self,
+        route: bytes,
+        sequence: int,
+        is_drained: bool = False,
+        workers: int = 0,
+        hosts: Sequence[Host] = (),
+        packages: Sequence[str] = (),
+    ) -> None:
         self.route = route
         self.sequence = sequence
         self.is_drained = is_drained
         self.workers = workers
+        self.hosts = hosts
+        self.packages = packages
 
 
 class Function(Effect):

@@ -132,7 +132,8 @@ class Hello(Event):
     tasks that a worker runs or has suspended, by client, id and attempt. `scheduler` is the incarnation of the
     scheduler that welcomed this peer last, or 0. `data` is for an agent: where other agents get its object files.
     `takes_followers`: this worker takes rows that read results of rows before them in the same Dispatch. `account` is
-    for a client: the user on its host, as it says.
+    for a client: the user on its host, as it says. `packages` is for an agent: the packages that its interpreter has, a
+    line for each.
     """
 
     __slots__ = (
@@ -145,6 +146,7 @@ class Hello(Event):
         "kinds",
         "language",
         "name",
+        "packages",
         "pid",
         "protocol_version",
         "role",
@@ -177,6 +179,7 @@ class Hello(Event):
         data: "DataAddress | None" = None,
         takes_followers: bool = False,
         account: str = "",
+        packages: str = "",
     ) -> None:
         self.route = route
         self.account = account
@@ -196,6 +199,7 @@ class Hello(Event):
         self.data = data
         self.scheduler = scheduler
         self.takes_followers = takes_followers
+        self.packages = packages
         self.user = ""
         """The authenticated user of this connection, `role:key`, which the peer cannot choose. Empty if peers have no
         keys."""
@@ -218,10 +222,21 @@ class Heartbeat(Event):
     `workers` are the workers whose leases a host agent renews in addition to its own. `usage` has the sender's resident
     bytes and milliseconds of processor time, and `usages` those of each of these workers. `is_retiring`: the agent is
     about to end; its workers finish running tasks and get no new ones. `values` has the bytes of the agent's host in
-    memory, on disk, and moved between them.
+    memory, on disk, and moved between them. `clock_ms` is the time of this host's clock, in milliseconds of Unix time;
+    0: not known. `wants_hosts`: a client wants to be told about the hosts.
     """
 
-    __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "values", "workers")
+    __slots__ = (
+        "clock_ms",
+        "is_retiring",
+        "lag_microseconds",
+        "sequence",
+        "usage",
+        "usages",
+        "values",
+        "wants_hosts",
+        "workers",
+    )
     kind = HEARTBEAT
 
     def __init__(
@@ -234,6 +249,8 @@ class Heartbeat(Event):
         usages: Sequence[tuple[int, int]] = (),
         is_retiring: bool = False,
         values: tuple[int, int, int] = (0, 0, 0),
+        clock_ms: int = 0,
+        wants_hosts: bool = False,
     ) -> None:
         self.route = route
         self.sequence = sequence
@@ -243,6 +260,8 @@ class Heartbeat(Event):
         self.usages = usages
         self.is_retiring = is_retiring
         self.values = values
+        self.clock_ms = clock_ms
+        self.wants_hosts = wants_hosts
 
 
 class Function(Event):

@@ -103,7 +103,8 @@ class Daemon:
         self.is_waiting = False
         self._clock = time.monotonic
         self._turn_began = now = self._clock()
-        self.identity = Identity(int.from_bytes(os.urandom(8), "little") >> 1 | 1, __version__)
+        incarnation = int.from_bytes(os.urandom(8), "little") >> 1 | 1
+        self.identity = Identity(incarnation, __version__, lambda: int(1000 * time.time()))
         self.core = Scheduler(
             _core_limits(config), PROTOCOL_VERSION, now, self._is_connected, self.identity.incarnation
         )

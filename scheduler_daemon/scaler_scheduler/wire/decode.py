@@ -1,6 +1,7 @@
 """Frames to events. Decoding raises only WireError, for any bytes."""
 
 import hashlib
+import sys
 from array import array
 from itertools import accumulate
 from struct import error as StructError
@@ -36,6 +37,9 @@ LIMITS_LIMIT = 16
 
 KINDS_LIMIT = 1024
 """The most kinds of functions of a worker."""
+
+PACKAGES_LIMIT = 1 << 15
+"""The most characters of an agent's packages. The rest is cut off."""
 
 OBJECT_FRAMES = 64
 """The most frames of an object."""
@@ -158,6 +162,11 @@ def _data_address(data: Any) -> "DataAddress | None":
     return DataAddress(*parts)
 
 
+def _packages(value: Any) -> str:
+    """The packages of an agent. Most agents have equal ones: such a text is kept once."""
+    return "" if value is None else sys.intern(str(value)[:PACKAGES_LIMIT])
+
+
 def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     hello = _required(message.hello)
     role = int(hello.role)
@@ -183,6 +192,7 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         _data_address(hello.data),
         hello.takes_followers,
         _text(hello.account),
+        _packages(hello.packages),
     )
 
 
@@ -205,7 +215,16 @@ def _heartbeat(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     lag_microseconds, is_retiring = heartbeat.lag_microseconds, heartbeat.is_retiring
     values = heartbeat.memory_bytes, heartbeat.disk_bytes, heartbeat.moved_bytes
     return events.Heartbeat(
-        route, heartbeat.sequence, incarnations, usage, lag_microseconds, usages, is_retiring, values
+        route,
+        heartbeat.sequence,
+        incarnations,
+        usage,
+        lag_microseconds,
+        usages,
+        is_retiring,
+        values,
+        heartbeat.unix_milliseconds,
+        heartbeat.wants_hosts,
     )
 
 

@@ -13,6 +13,7 @@ from scaler_scheduler.wire.schema import (
     Function,
     Goodbye,
     HeartbeatEcho,
+    Host,
     Message,
     Notice,
     Object,
@@ -26,14 +27,20 @@ PROTOCOL_VERSION = 1
 """The schema's `protocolVersion`. capnpy's compiler drops constants, so a test compares both."""
 
 
+def _no_clock() -> int:
+    return 0
+
+
 class Identity:
-    """The scheduler's data about itself in a Welcome or Refused message."""
+    """The scheduler's data about itself, for messages that tell it."""
 
-    __slots__ = ("incarnation", "version")
+    __slots__ = ("incarnation", "unix_milliseconds", "version")
 
-    def __init__(self, incarnation: int, version: str) -> None:
+    def __init__(self, incarnation: int, version: str, unix_milliseconds: Callable[[], int] = _no_clock) -> None:
         self.incarnation = incarnation
         self.version = version
+        self.unix_milliseconds = unix_milliseconds
+        """Returns the time of the scheduler's clock. 0: not known."""
 
 
 def encode(effect: effects.Effect, identity: Identity) -> list[bytes]:
@@ -78,7 +85,24 @@ def _goodbye(effect: Any, identity: Identity) -> list[bytes]:
 
 
 def _heartbeat_echo(effect: Any, identity: Identity) -> list[bytes]:
-    echo = HeartbeatEcho(sequence=effect.sequence, is_drained=effect.is_drained, workers=effect.workers)
+    hosts = [
+        Host(
+            name=host.name,
+            language=host.language,
+            version=host.version,
+            packages=host.packages,
+            unix_milliseconds=host.clock_ms,
+        )
+        for host in effect.hosts
+    ]
+    echo = HeartbeatEcho(
+        sequence=effect.sequence,
+        is_drained=effect.is_drained,
+        workers=effect.workers,
+        hosts=hosts or None,
+        packages=list(effect.packages) or None,
+        unix_milliseconds=identity.unix_milliseconds() if hosts else 0,
+    )
     return [Message.new_heartbeat_echo(echo).dumps()]
 
 

@@ -183,6 +183,9 @@ _RefusedReason_list_item_type = _EnumItemType(RefusedReason)
 class WorkerHeartbeat(_Struct): pass
 WorkerHeartbeat.__name__ = 'WorkerHeartbeat'
 
+class Host(_Struct): pass
+Host.__name__ = 'Host'
+
 class Options(_Struct): pass
 Options.__name__ = 'Options'
 
@@ -259,7 +262,7 @@ _GraphState_list_item_type = _EnumItemType(GraphState)
 class Hello(_Struct):
     __capnpy_id__ = 0x9adc95c87c0ca0d7
     __static_data_size__ = 6
-    __static_ptrs_size__ = 10
+    __static_ptrs_size__ = 11
     
     
     @property
@@ -478,10 +481,22 @@ class Hello(_Struct):
         ptr = self._read_fast_ptr(72)
         return ptr != 0
     
+    @property
+    def packages(self):
+        # no union check
+        return self._read_text_unicode(80)
+    
+    def get_packages(self):
+        return self._read_text_unicode(80, default_=b"")
+    
+    def has_packages(self):
+        ptr = self._read_fast_ptr(80)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(128)
+        pos = builder.allocate(136)
         builder.write_uint32(pos + 0, protocol_version)
         builder.write_int16(pos + 4, role)
         builder.write_uint64(pos + 8, incarnation)
@@ -500,11 +515,12 @@ class Hello(_Struct):
         builder.copy_from_struct(pos + 112, DataAddress, data)
         builder.write_bool(6, 0, takes_followers)
         builder.alloc_text(pos + 120, _encode_maybe(account))
+        builder.alloc_text(pos + 128, _encode_maybe(packages))
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account)
-        self._init_from_buffer(_buf, 0, 6, 10)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account, packages)
+        self._init_from_buffer(_buf, 0, 6, 11)
     
     def shortrepr(self):
         parts = []
@@ -526,6 +542,7 @@ class Hello(_Struct):
         if self.has_data(): parts.append("data = %s" % self.get_data().shortrepr())
         parts.append("takesFollowers = %s" % str(self.takes_followers).lower())
         if self.has_account(): parts.append("account = %s" % _text_unicode_repr(self.get_account()))
+        if self.has_packages(): parts.append("packages = %s" % _text_unicode_repr(self.get_packages()))
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)
@@ -748,7 +765,7 @@ _Goodbye_list_item_type = _StructItemType(Goodbye)
 @Heartbeat.__extend__
 class Heartbeat(_Struct):
     __capnpy_id__ = 0xeba354bb328ef745
-    __static_data_size__ = 8
+    __static_data_size__ = 9
     __static_ptrs_size__ = 1
     
     
@@ -831,24 +848,42 @@ class Heartbeat(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def unix_milliseconds(self):
+        # no union check
+        value = self._read_primitive(64, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def wants_hosts(self):
+        # no union check
+        value = self._read_bit(32, 2)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0):
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False):
         builder = _SegmentBuilder()
-        pos = builder.allocate(72)
+        pos = builder.allocate(80)
         builder.write_uint64(pos + 0, sequence)
         builder.write_uint64(pos + 8, resident_bytes)
         builder.write_uint64(pos + 16, cpu_milliseconds)
-        builder.copy_from_list(pos + 64, _WorkerHeartbeat_list_item_type, workers)
+        builder.copy_from_list(pos + 72, _WorkerHeartbeat_list_item_type, workers)
         builder.write_uint64(pos + 24, lag_microseconds)
         builder.write_bool(32, 0, is_retiring)
         builder.write_uint64(pos + 40, memory_bytes)
         builder.write_uint64(pos + 48, disk_bytes)
         builder.write_uint64(pos + 56, moved_bytes)
+        builder.write_uint64(pos + 64, unix_milliseconds)
+        builder.write_bool(32, 1, wants_hosts)
         return builder.as_string()
     
-    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0):
-        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes)
-        self._init_from_buffer(_buf, 0, 8, 1)
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes, unix_milliseconds, wants_hosts)
+        self._init_from_buffer(_buf, 0, 9, 1)
     
     def shortrepr(self):
         parts = []
@@ -861,6 +896,8 @@ class Heartbeat(_Struct):
         parts.append("memoryBytes = %s" % self.memory_bytes)
         parts.append("diskBytes = %s" % self.disk_bytes)
         parts.append("movedBytes = %s" % self.moved_bytes)
+        parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
+        parts.append("wantsHosts = %s" % str(self.wants_hosts).lower())
         return "(%s)" % ", ".join(parts)
 
 _Heartbeat_list_item_type = _StructItemType(Heartbeat)
@@ -868,8 +905,8 @@ _Heartbeat_list_item_type = _StructItemType(Heartbeat)
 @HeartbeatEcho.__extend__
 class HeartbeatEcho(_Struct):
     __capnpy_id__ = 0xa77f261c5e416cab
-    __static_data_size__ = 2
-    __static_ptrs_size__ = 0
+    __static_data_size__ = 3
+    __static_ptrs_size__ = 2
     
     
     @property
@@ -896,24 +933,68 @@ class HeartbeatEcho(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def hosts(self):
+        # no union check
+        return self._read_list(0, _Host_list_item_type)
+    
+    def get_hosts(self):
+        res = self.hosts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Host_list_item_type)
+        return res
+    
+    def has_hosts(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def packages(self):
+        # no union check
+        return self._read_list(8, _TextUnicodeItemType(_Types.text))
+    
+    def get_packages(self):
+        res = self.packages
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _TextUnicodeItemType(_Types.text))
+        return res
+    
+    def has_packages(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def unix_milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(sequence=0, is_drained=False, workers=0):
+    def __new(sequence=0, is_drained=False, workers=0, hosts=None, packages=None, unix_milliseconds=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(16)
+        pos = builder.allocate(40)
         builder.write_uint64(pos + 0, sequence)
         builder.write_bool(8, 0, is_drained)
         builder.write_uint32(pos + 12, workers)
+        builder.copy_from_list(pos + 24, _Host_list_item_type, hosts)
+        builder.copy_from_list(pos + 32, _TextUnicodeItemType(_Types.text), packages)
+        builder.write_uint64(pos + 16, unix_milliseconds)
         return builder.as_string()
     
-    def __init__(self, sequence=0, is_drained=False, workers=0):
-        _buf = HeartbeatEcho.__new(sequence, is_drained, workers)
-        self._init_from_buffer(_buf, 0, 2, 0)
+    def __init__(self, sequence=0, is_drained=False, workers=0, hosts=None, packages=None, unix_milliseconds=0):
+        _buf = HeartbeatEcho.__new(sequence, is_drained, workers, hosts, packages, unix_milliseconds)
+        self._init_from_buffer(_buf, 0, 3, 2)
     
     def shortrepr(self):
         parts = []
         parts.append("sequence = %s" % self.sequence)
         parts.append("isDrained = %s" % str(self.is_drained).lower())
         parts.append("workers = %s" % self.workers)
+        if self.has_hosts(): parts.append("hosts = %s" % self.get_hosts().shortrepr())
+        if self.has_packages(): parts.append("packages = %s" % self.get_packages().shortrepr())
+        parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
         return "(%s)" % ", ".join(parts)
 
 _HeartbeatEcho_list_item_type = _StructItemType(HeartbeatEcho)
@@ -6263,6 +6344,91 @@ class WorkerHeartbeat(_Struct):
         return "(%s)" % ", ".join(parts)
 
 _WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
+
+@Host.__extend__
+class Host(_Struct):
+    __capnpy_id__ = 0x8d8f5a8a44bc5e26
+    __static_data_size__ = 2
+    __static_ptrs_size__ = 3
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def language(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_language(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_language(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def version(self):
+        # no union check
+        return self._read_text_unicode(16)
+    
+    def get_version(self):
+        return self._read_text_unicode(16, default_=b"")
+    
+    def has_version(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def packages(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'H'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def unix_milliseconds(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(name=None, language=None, version=None, packages=0, unix_milliseconds=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.alloc_text(pos + 16, _encode_maybe(name))
+        builder.alloc_text(pos + 24, _encode_maybe(language))
+        builder.alloc_text(pos + 32, _encode_maybe(version))
+        builder.write_uint16(pos + 0, packages)
+        builder.write_uint64(pos + 8, unix_milliseconds)
+        return builder.as_string()
+    
+    def __init__(self, name=None, language=None, version=None, packages=0, unix_milliseconds=0):
+        _buf = Host.__new(name, language, version, packages, unix_milliseconds)
+        self._init_from_buffer(_buf, 0, 2, 3)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        if self.has_language(): parts.append("language = %s" % _text_unicode_repr(self.get_language()))
+        if self.has_version(): parts.append("version = %s" % _text_unicode_repr(self.get_version()))
+        parts.append("packages = %s" % self.packages)
+        parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
+        return "(%s)" % ", ".join(parts)
+
+_Host_list_item_type = _StructItemType(Host)
 
 @Options.__extend__
 class Options(_Struct):

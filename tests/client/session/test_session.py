@@ -199,3 +199,31 @@ def test_the_next_scheduler_learns_of_suspended_tasks(session: Session) -> None:
         messages.Submit([0], [1], [b"payload"]),
         messages.Suspended([(9, 5, 2), (9, 6, 1)]),
     ]
+
+
+# ---------------------------------------------------------------------------------------------------- about the hosts
+
+
+def test_a_heartbeat_asks_about_the_hosts(session: Session) -> None:
+    answers: list[messages.HeartbeatEcho] = []
+    session.ask_hosts(answers.append, 1.0)
+    assert sent(session) == [messages.Heartbeat(1, wants_hosts=True)]
+    session.tick(4.0)
+    assert sent(session) == [messages.Heartbeat(2)], "the next one asks nothing"
+    session.handle(messages.HeartbeatEcho(2), 4.1)
+    assert answers == []
+    echo = messages.HeartbeatEcho(1, hosts=[messages.Host("node-7", "python 3.11.7", "1.0", 0, 0)])
+    session.handle(echo, 4.2)
+    session.handle(echo, 4.3)
+    assert answers == [echo], "it is answered once"
+
+
+def test_questions_about_the_hosts_end_with_the_connection(session: Session) -> None:
+    answers: list[messages.HeartbeatEcho] = []
+    session.ask_hosts(answers.append, 1.0)
+    session.handle(welcome(6), 2.0)
+    session.handle(messages.HeartbeatEcho(1), 2.1)
+    assert answers == []
+    session = new_session()
+    session.ask_hosts(answers.append, 1.0)
+    assert sent(session) == [HELLO], "nobody is there to answer"

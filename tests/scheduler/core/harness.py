@@ -134,6 +134,8 @@ class Core:
         self.scheduler.outbox.kept_seconds = 0.0  # so that tests see each answer at once
         self.welcomes: dict[bytes, effects.Welcome] = {}
         """The last one to each connection."""
+        self.echoes: dict[bytes, effects.HeartbeatEcho] = {}
+        """The last one to each connection."""
         self.errors: list[effects.Error] = []
         """All that were sent."""
         self.notices: list[tuple[bytes, str]] = []
@@ -170,6 +172,8 @@ class Core:
                 continue
             if effect.kind == effects.WELCOME:
                 self.welcomes[effect.route] = effect
+            if isinstance(effect, effects.HeartbeatEcho):
+                self.echoes[effect.route] = effect
             if effect.kind == effects.NOTICE:
                 self.notices.append((effect.route, effect.text))
             elif isinstance(effect, effects.HeartbeatEcho) and not effect.sequence:

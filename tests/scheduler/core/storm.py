@@ -171,7 +171,9 @@ class Storm:
 
     def beat(self, route: bytes) -> events.Event:
         workers = [self.chance.choice(INCARNATIONS[events.WORKER]) for _ in range(3)]
-        return events.Heartbeat(route, self.chance.randrange(1 << 64), workers)
+        event = events.Heartbeat(route, self.chance.randrange(1 << 64), workers)
+        event.wants_hosts = event.sequence % 4 == 0
+        return event
 
     # -------------------------------------------------------------------------------------------------------- clients'
 

@@ -14,7 +14,7 @@ import pytest
 
 from scaler_client.errors import ArgumentLoadError, FunctionLoadError, ResultPickleError, SerializerError
 from scaler_client.nested.task_host import TaskStoppedError
-from scaler_client.pickling import cloudpickle_ext, functions, serializer
+from scaler_client.pickling import cloudpickle_ext, failed_answers, serializer
 from scaler_client.pickling.functions import Function
 from scaler_client.pickling.load_failures import add_note
 from scaler_client.pickling.retry_policy import RetryingFunction
@@ -206,9 +206,11 @@ def test_arguments_that_can_not_be_unpickled() -> None:
     _, error = seen_by_client(outcome, payload)
     assert isinstance(error, ArgumentLoadError) and isinstance(error.__cause__, ModuleNotFoundError)
     assert str(error) == (
-        "the arguments of fn can't be unpickled on the worker: ModuleNotFoundError: No module named 'no_such_module'. "
-        "Install 'no_such_module' there; a module of your own can travel with the task instead: "
-        "cloudpickle.register_pickle_by_value(no_such_module)"
+        "the arguments of fn can't be unpickled on the worker: ModuleNotFoundError: No module named 'no_such_module'\n"
+        "what differs    here     there\n"
+        "no_such_module  missing  missing\n"
+        "to mend it: no_such_module is missing on both sides: install it on both, or name its file or folder: "
+        "Client(modules=[...])"
     )
     assert "no_such_module" in str(error.__cause__.__cause__)
 
@@ -289,7 +291,7 @@ def raise_what_can_not_be_pickled() -> None:
 
 def test_without_notes_in_tracebacks_the_remote_one_has_the_note(monkeypatch: pytest.MonkeyPatch) -> None:
     """As under Python 3.10."""
-    monkeypatch.setattr(functions, "_NOTES_ARE_SHOWN", False)
+    monkeypatch.setattr(failed_answers, "_NOTES_ARE_SHOWN", False)
     sent = {NUMBER: messages.Function(NUMBER, "f", "cloudpickle", cloudpickle.dumps(raise_it))}
     executor = Executor(sent, task=lambda: "task f#3 on worker w-1, host h")
     _, error = seen_by_client(*executor.run(NUMBER, serializer.dump_call((ValueError(1),), {})))

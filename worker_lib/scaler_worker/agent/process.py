@@ -34,6 +34,7 @@ from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, warn_about_secrets
 from scaler_client.net.host_lookup import warn_if_unresolved
 from scaler_client.net.sockets import ReconnectWatcher, receive
+from scaler_client.pickling.package_versions import installed_packages
 from scaler_client.protocol.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
 from scaler_client.protocol.wire import WireError, decode
 from scaler_client.session.frame_limit import encode_or_log
@@ -274,6 +275,7 @@ class _Agent:
             pid,
             f"{host}-{pid}",
             data=data.address,
+            packages=installed_packages(),
         )
         settings = AgentSettings(
             str(config.address),
@@ -415,7 +417,7 @@ class _Agent:
         figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
         used = self._storage.usage() or Usage(0, 0)
         values = used.memory_bytes, used.disk_bytes, used.written_bytes + used.read_bytes
-        self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring, *values))
+        self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring, *values, time.time_ns() // 1_000_000))
 
     def _measure(self, effect: MeasureMemory) -> None:
         shared = self._storage.bytes_in_use()

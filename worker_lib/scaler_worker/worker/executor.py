@@ -23,8 +23,15 @@ from scaler_client.pickling.call_rows import (
     pack_answer,
     row_calls,
 )
-from scaler_client.pickling.load_failures import RAISED_BY, load_failure, with_note
+from scaler_client.pickling.load_failures import (
+    RAISED_BY,
+    imported_packages,
+    load_failure,
+    with_note,
+    with_versions,
+)
 from scaler_client.pickling.named_function import NAMED_KIND_PREFIX
+from scaler_client.pickling.package_versions import local_versions
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.objects.cache import InputLostError
@@ -121,7 +128,7 @@ class Executor:
                 args, kwargs = arguments
                 value = fn(*args, **kwargs)  # type: ignore[operator]
         except BaseException as error:
-            return self._exception(number, fn, error, are_loaded=arguments is not None)
+            return self._exception(number, fn, error, payload if arguments is None else None)
         try:
             return (0, dumps(value)) if store is None else store(value)
         except TaskStoppedError as error:
@@ -159,25 +166,25 @@ class Executor:
         outcome = Outcome.VALUE.value
         failure = b""
         deadline = begun + ROW_LIMIT_NS
-        are_loaded = False
+        not_loaded: Payload | None = payload  # what is being unpickled
         try:
             form, count, calls = row_calls(payload)
-            are_loaded = form != PICKLES
+            not_loaded = None
             value: Any = _OVER
-            if are_loaded:
+            if form != PICKLES:
                 value = _call_while_small(fn, form, calls, count, values, now_ns, deadline)  # type: ignore[arg-type]
             if form == SINGLES:
                 calls = zip(calls)
-            if not are_loaded or value is not _OVER:
+            if form == PICKLES or value is not _OVER:
                 pickles = list(map(dumps, values))
                 size = 0
                 while len(pickles) < count:
                     if value is _OVER:
                         arguments = next(calls)
                         if form == PICKLES:
-                            are_loaded = False
+                            not_loaded = arguments
                             arguments = loads(arguments)
-                            are_loaded = True
+                            not_loaded = None
                         value = fn(*arguments)  # type: ignore[operator]
                     try:
                         pickles.append(dumps(value))
@@ -192,7 +199,7 @@ class Executor:
                     if size > ROW_LIMIT_BYTES or now_ns() > deadline:
                         break
         except BaseException as error:
-            outcome, failure = self._exception(number, fn, error, are_loaded)
+            outcome, failure = self._exception(number, fn, error, not_loaded)
             if outcome == Outcome.INPUT_LOST:
                 return outcome, failure, 1
         ended = len(values if pickles is None else pickles) + bool(outcome)
@@ -219,7 +226,7 @@ class Executor:
         except TaskStoppedError:  # this stops only this task: the next task loads the function
             raise
         except BaseException as error:
-            text = load_failure(self.name_of(number), self._place, describe_error(error), error)
+            text = self._load_failure(self.name_of(number), error, self._payload_of(number))
             failure = (
                 one_line(f"the function can't be unpickled: {describe_error(error)}"),
                 bounded_traceback(traceback_text(error)),
@@ -239,7 +246,17 @@ class Executor:
                 pass  # the error goes without the note
         return Outcome.FUNCTION_FAILED.value, dumped
 
-    def _exception(self, number: int, fn: object, error: BaseException, are_loaded: bool = True) -> tuple[int, Payload]:
+    def _exception(
+        self, number: int, fn: object, error: BaseException, not_loaded: Payload | None = None
+    ) -> tuple[int, Payload]:
+        """The outcome and payload of a task that has raised an exception.
+
+        Args:
+            number: the function's.
+            fn: the function.
+            error: the exception.
+            not_loaded: the arguments, if unpickling them has raised it.
+        """
         if task_host.is_forked_by_task:
             end_process(self.name_of(number), error)
         if type(error) is InputLostError:
@@ -247,7 +264,7 @@ class Executor:
             return Outcome.INPUT_LOST.value, f"{self.name_of(number)}: {error}".encode(errors="replace")
         try:
             text = traceback_text(error)
-            failure = "" if are_loaded else self._arguments_failure(number, error)
+            failure = "" if not_loaded is None else self._arguments_failure(number, error, not_loaded)
             payload = serializer.dump_exception(error, text, self._note(), failure)
             outcome = Outcome.RETRYABLE if _is_retryable(fn, error) else Outcome.EXCEPTION
             brief = f"the arguments can't be unpickled: {describe_error(error)}" if failure else describe_error(error)
@@ -262,11 +279,20 @@ class Executor:
         task = self._task()
         return f"{RAISED_BY} {task}" if task else ""
 
-    def _arguments_failure(self, number: int, error: BaseException) -> str:
+    def _arguments_failure(self, number: int, error: BaseException, payload: Payload) -> str:
         """The error text for arguments that can't be unpickled; empty for Scaler's own errors and for a stop."""
         if isinstance(error, ScalerError) or not isinstance(error, Exception):
             return ""
-        return load_failure(f"the arguments of {self.name_of(number)}", self._place, describe_error(error), error)
+        return self._load_failure(f"the arguments of {self.name_of(number)}", error, payload)
+
+    def _load_failure(self, what: str, error: BaseException, payload: Payload) -> str:
+        """The error text for a pickle that can't be unpickled, with this worker's versions of the packages in it."""
+        text = load_failure(what, self._place, describe_error(error))
+        return with_versions(text, local_versions(imported_packages(payload, error)))
+
+    def _payload_of(self, number: int) -> Payload:
+        function = self._sent.get(number)
+        return b"" if function is None else function.payload
 
     def _unpicklable(self, number: int, what: str, value: Any, error: BaseException) -> bytes:
         kind = type(value)

@@ -15,6 +15,7 @@ from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.peers.peer_loss import PeerLoss, likely_running
 from scaler_scheduler.core.peers.reattach import Reattach
+from scaler_scheduler.core.report.hosts import HostReport
 from scaler_scheduler.core.state.counts import WASTED_MESSAGE_US, WASTED_ROW_US
 from scaler_scheduler.core.state.records import Agent, Client, Worker
 from scaler_scheduler.core.state.tables import Tables
@@ -39,6 +40,7 @@ class Leases:
         self._peer_loss = peer_loss
         self._cancellation = cancellation
         self._reattach = reattach
+        self._host_report = HostReport(core.tables)
         self._evacuation = evacuation
 
     def heartbeat(self, event: events.Heartbeat, now: float) -> None:
@@ -57,6 +59,7 @@ class Leases:
             agent.usage = event.usage
             agent.lag_us = event.lag_microseconds
             agent.values = event.values
+            agent.clock_ms = event.clock_ms
             for row, incarnation in enumerate(event.workers):
                 named = tables.workers.find(incarnation)
                 if named is not None and named.agent == agent.incarnation:
@@ -77,7 +80,10 @@ class Leases:
             return
         if agent is None or not agent.is_retiring:
             workers = 0 if client is None else len(tables.workers)
-            self._outbox.add(effects.HeartbeatEcho(event.route, event.sequence, workers=workers))
+            echo = effects.HeartbeatEcho(event.route, event.sequence, workers=workers)
+            if event.wants_hosts and client is not None:
+                echo.hosts, echo.packages = self._host_report.answer(client, now)
+            self._outbox.add(echo)
         else:
             # Behind all requests to the agent: a retiring agent waits for this echo, and for no later message.
             echo = effects.HeartbeatEcho(event.route, event.sequence, _is_drained(agent, tables))

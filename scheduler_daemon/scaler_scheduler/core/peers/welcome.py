@@ -160,6 +160,7 @@ class Welcomes:
                 if stored.fetched_from is agent:
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         agent.data = event.data
+        agent.packages = event.packages
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, at
         # which the agent drops its other files.

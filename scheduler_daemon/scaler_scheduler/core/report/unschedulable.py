@@ -11,6 +11,9 @@ from scaler_scheduler.core.state.records import Lane, Worker
 NO_WORKER_SECONDS = 5.0
 """If tasks wait for this long without any worker, the log reports it. Before that, a cluster may be starting."""
 
+_PYTHON_KIND = "cloudpickle"
+_MAX_VERSIONS = 8
+
 Requirement = tuple[int, Capabilities, str]
 """A client, and the capabilities and the kind of functions that its tasks need."""
 
@@ -74,13 +77,16 @@ def _described(capabilities: Capabilities, kind: str, workers: list[Worker]) -> 
     if capabilities:
         parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
     if not any(worker.can_serve(frozenset(), kind) for worker in workers):
-        parts.append(_described_kind(kind))
+        parts.append(_described_kind(kind, workers))
     return " and ".join(parts)
 
 
-def _described_kind(kind: str) -> str:
+def _described_kind(kind: str, workers: list[Worker]) -> str:
     """Describe a worker that can run functions of this kind. Python's kinds are `cloudpickle 3.11`."""
     name, _, version = kind.partition(" ")
-    if name == "cloudpickle":
-        return f"has Python {version}, as the program has"
+    if name == _PYTHON_KIND:
+        kinds = {kind.partition(" ") for worker in workers for kind in worker.kinds}
+        there = sorted(other for own, _, other in kinds if own == _PYTHON_KIND)[:_MAX_VERSIONS]
+        has = f"; the workers have {', '.join(there)}" if there else ""
+        return f"has Python {version}, as the program has{has}"
     return f"can run functions of kind {kind or '(none)'}"

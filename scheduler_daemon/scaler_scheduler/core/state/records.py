@@ -365,6 +365,7 @@ class Client:
         "granted_bytes",
         "object_bytes",
         "highest_id",
+        "hosts_told_at",
         "incarnation",
         "is_gone",
         "lanes",
@@ -426,6 +427,8 @@ class Client:
         late messages about earlier attempts are ignored."""
         self.is_gone = False
         """It has left. The record stays while a worker holds a task of it."""
+        self.hosts_told_at = float("-inf")
+        """When it was last told about the hosts."""
         self.outgoing: Resolved | None = None
         self.dropped_output_bytes = 0
         """Bytes of its tasks' output that were dropped and not reported to it yet."""
@@ -663,6 +666,7 @@ class Agent:
     """A host agent."""
 
     __slots__ = (
+        "clock_ms",
         "data",
         "deadline",
         "dead_workers",
@@ -675,6 +679,7 @@ class Agent:
         "language",
         "name",
         "objects",
+        "packages",
         "pid",
         "route",
         "usage",
@@ -702,6 +707,10 @@ class Agent:
         self.pid = 0
         self.language = ""
         self.version = ""
+        self.packages = ""
+        """The packages that its interpreter has, a line for each. Empty: not known."""
+        self.clock_ms = 0
+        """The time of its host's clock at its last heartbeat, in milliseconds of Unix time. 0: not known."""
         self.usage = (0, 0)
         """Resident bytes, and milliseconds of processor time, of the agent's own process, from its last heartbeat."""
         self.lag_us = 0

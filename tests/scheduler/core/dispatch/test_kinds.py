@@ -49,7 +49,9 @@ def test_the_notice_names_the_version_of_python(core):
     core.worker(W, 22, kinds=["cloudpickle 3.12"])
     core.submit(C, [1], function=1)
     core.wait(2)
-    assert warnings_of(core) == ["1 task(s) wait: no connected worker has Python 3.11, as the program has"]
+    assert warnings_of(core) == [
+        "1 task(s) wait: no connected worker has Python 3.11, as the program has; the workers have 3.12"
+    ]
 
 
 def test_the_notice_names_capabilities_and_kind(core):

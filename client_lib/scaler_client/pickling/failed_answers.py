@@ -1,0 +1,124 @@
+"""The exceptions of tasks from the bytes of their answers, and the errors of answers that can't be unpickled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import (
+    ArgumentLoadError,
+    FunctionLoadError,
+    ObjectNotFoundError,
+    RemoteTraceback,
+    ResultPickleError,
+    TaskTimeoutError,
+    WorkerDiedError,
+)
+from ..protocol.messages import Outcome, Payload
+from .load_failures import (
+    add_note,
+    imported_packages,
+    load_failure,
+    split_note,
+    split_versions,
+    this_process,
+    with_note,
+)
+from .package_versions import local_versions
+from .pickled_packages import first_text
+from .version_differences import Versions, missing_module_hint, result_differences, worker_differences
+
+TEXT_ERRORS: dict[int, type[Exception]] = {
+    Outcome.RESULT_FAILED: ResultPickleError,
+    Outcome.WORKER_DIED: WorkerDiedError,
+    Outcome.TIMED_OUT: TaskTimeoutError,
+    Outcome.INPUT_LOST: ObjectNotFoundError,
+}
+"""The outcomes whose payload is a text, and their errors."""
+
+HostVersions = Callable[[Sequence[str]], Sequence[tuple[str, Versions]]]
+"""Returns the names of hosts with their versions of these packages."""
+
+_TRACEBACK = "Traceback (most recent call last)"
+
+_NOTES_ARE_SHOWN = sys.version_info >= (3, 11)
+"""Whether Python prints an exception's notes in tracebacks."""
+
+
+def no_hosts(_: Sequence[str]) -> Sequence[tuple[str, Versions]]:
+    """The HostVersions of a function whose scheduler cannot be asked."""
+    return ()
+
+
+def text_error(kind: type[Exception], text: str, place: str) -> Exception:
+    """Return the error of an outcome in TEXT_ERRORS.
+
+    Args:
+        kind: the class of the error.
+        text: the payload.
+        place: where the task has failed; empty: it is not said.
+    """
+    text, note = split_note(text)
+    text = _with_place(text, place)
+    error = kind(text if _NOTES_ARE_SHOWN else with_note(text, note))
+    if note:
+        add_note(error, note)
+    return error
+
+
+def remote_error(outcome: int, parts: tuple[Any, ...], place: str) -> BaseException:
+    """Return the exception of a task, with the worker's traceback as its cause.
+
+    Args:
+        outcome: the outcome of the task.
+        parts: what `serializer.dump_exception` has pickled.
+        place: where the task has failed; empty: it is not said.
+    """
+    raised: BaseException
+    raised, text, *more = parts
+    note, failure_text = more or ("", "")
+    if isinstance(raised, ModuleNotFoundError) and not failure_text:
+        note = "\n".join(filter(None, (note, missing_module_hint(str(raised.name or "")))))
+    if note and not _NOTES_ARE_SHOWN:
+        text = f"{text}{note}\n"
+    cause = RemoteTraceback(_with_place(text, place))
+    BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
+    if failure_text:
+        kind = FunctionLoadError if outcome == Outcome.FUNCTION_FAILED else ArgumentLoadError
+        failure_text, there = split_versions(failure_text)
+        failed = kind(_with_place(failure_text, place) + worker_differences(there))
+        failed.__cause__ = raised
+        raised = failed
+    if note:
+        add_note(raised, note)
+    return raised
+
+
+def unreadable_answer(
+    what: str, error: Exception, answer: Payload, place: str, host_versions: HostVersions
+) -> ResultPickleError:
+    """Return the error of an answer that can't be unpickled.
+
+    Args:
+        what: for example "the result of f".
+        error: the error that unpickling raised. If the answer is an exception, it gets the worker's traceback.
+        answer: the pickle.
+        place: where the task has failed; empty: it is not said.
+        host_versions: asks for the versions of the hosts.
+    """
+    text = load_failure(what, f"in this process ({this_process()})", f"{type(error).__name__}: {error}")
+    here = local_versions(imported_packages(answer, error))
+    differences = result_differences(here, host_versions(list(here)))
+    failure = ResultPickleError(_with_place(text, place) + differences)
+    failure.__cause__ = error
+    traceback = first_text(answer, _TRACEBACK) if what.startswith("the exception of ") else ""
+    if traceback:
+        error.__cause__ = RemoteTraceback(traceback)
+    return failure
+
+
+def _with_place(text: str, place: str) -> str:
+    if not place:
+        return text
+    return f"{text}({place})\n" if text.endswith("\n") else f"{text} ({place})"
