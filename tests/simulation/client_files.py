@@ -30,9 +30,8 @@ class SimulatedFiles:
         self.incarnation = client
         self.process = process
         self.host = host
-        # Some clients have no data address, some can't write files, some have no space for some objects, and some can't
-        # be reached by some hosts.
-        self.data = DataAddress(f"sim://{client}" if (client >> 6) % 4 else "", "", str(client))
+        # Some clients have no data address, some can't write files, and some have no space for some objects.
+        self.data = DataAddress(f"sim://{client}" if (client >> 6) % 2 else "", "", str(client))
         self._can_write = (client >> 8) % 8 > 0
         self._is_full = (client >> 11) % 4 == 0
         self._world = world

@@ -135,15 +135,7 @@ class DataServer:
                 route, *frames = self.socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 break
-            try:
-                request = decode(frames)
-                if not isinstance(request, ReadObject):
-                    raise WireError("it is not readObject")
-            except WireError as error:
-                self._bad_messages += 1
-                _log.debug("data address: dropped a message: %s", error)
-                continue
-            self._handle(route, request)
+            self.receive(route, frames)
             if time.monotonic() > until:
                 break
         if self._bad_messages and time.monotonic() >= self._log_at:
@@ -151,6 +143,18 @@ class DataServer:
             text = "data address %s: dropped %d messages that are no requests of an agent"
             _log.warning(text, self.address.address, self._bad_messages)
             self._bad_messages = 0
+
+    def receive(self, route: bytes, frames: list[bytes]) -> None:
+        """Handle a message of a peer. It may be anything."""
+        try:
+            request = decode(frames)
+            if not isinstance(request, ReadObject):
+                raise WireError("it is not readObject")
+        except WireError as error:
+            self._bad_messages += 1
+            _log.debug("data address: dropped a message: %s", error)
+            return
+        self._handle(route, request)
 
     def _handle(self, route: bytes, request: ReadObject) -> None:
         """Answer a request, now or later."""
