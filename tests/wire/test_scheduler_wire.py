@@ -269,7 +269,6 @@ def is_encoded_by_the_scheduler(vector: Vector) -> bool:
         vector.message in {"snapshot", "history", "graphs", *BETWEEN_AGENTS}
         or vector.name.endswith("-segments")
         or "-from-worker" in vector.name
-        or vector.name.startswith("object-file-")
     ):
         return False
     return is_for_peers(vector)
