@@ -125,7 +125,7 @@ def test_a_client_that_hosts_cannot_reach(tmp_path: Path, monkeypatch: pytest.Mo
             seen = watch.next()
         assert seen.sent.get("transfer_object") == 1 and seen.sent.get("fetch_objects") == 2
         [pair] = seen.unreachable_hosts
-        assert pair.startswith("client ") and " from " in pair
+        assert pair.startswith("clients on ") and " from " in pair
         status = run_once([sys.executable, "-m", "scaler_client", "status", daemon.monitor_address])
         assert f"because hosts can't reach others (--data-address): {pair}" in " ".join(status.stdout.split())
 

@@ -103,10 +103,14 @@ class HeldObjects:
         if outgoing is not None:
             self._backlog.add_object(_message(stored), outgoing)
 
-    def send_all(self, outgoing: list[Message]) -> None:
+    def send_all(self, outgoing: list[Message], takes_files: bool = False) -> None:
         """Send all objects to a scheduler that this client has just joined: it may have none of them.
 
         Results are sent when a task that reads them is submitted again.
+
+        Args:
+            outgoing: takes the messages.
+            takes_files: whether the scheduler takes files in place of bytes.
         """
         self._deferred.clear()
         self._refused.clear()
@@ -114,7 +118,9 @@ class HeldObjects:
         self._unread.clear()
         self.joins += 1
         for object_id in self.files.ids():
-            if object_id not in self._objects:
+            if not takes_files:
+                self.files.remove(object_id)
+            elif object_id not in self._objects:
                 # The scheduler may know it no more. So it gets the object, and is told to forget it again.
                 message = self.files.announcement(object_id)
                 self._backlog.count_object(message)

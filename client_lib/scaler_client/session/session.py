@@ -438,7 +438,7 @@ class Session:
         self.on_join_result()
 
     def _submit_open_tasks(self) -> None:
-        self.objects.send_all(self._batch.outgoing)
+        self.objects.send_all(self._batch.outgoing, self.scheduler is not None and self.scheduler.takes_files)
         self._inputs.restart()
         self._kept_values.restart()
         bound: set[GraphSink] = set()

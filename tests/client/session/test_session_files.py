@@ -164,6 +164,18 @@ def test_a_rejected_object_keeps_its_file_as_long_as_it_has_references() -> None
     assert not files.there
 
 
+def test_a_new_scheduler_that_takes_no_files_gets_the_bytes() -> None:
+    session, files = joined()
+    kept, gone = send(session), send(session)
+    session.objects.forget(gone)
+    sent_without_functions(session)
+    session.handle(messages.HelloWanted(), 2.0)
+    session.pop_outgoing()
+    join(session, 6, takes_files=False)
+    assert sent_without_functions(session)[0] == Object(kept.id, [LARGE], name="table")
+    assert not files.there
+
+
 @pytest.mark.parametrize("incarnation", [5, 6])
 def test_a_join_says_again_what_is_a_file(incarnation: int) -> None:
     session, files = joined()

@@ -7,7 +7,7 @@ from tests.scheduler.core.data.test_graphs import LOST, NAME, NO, C, forget, sub
 from tests.scheduler.core.harness import SECOND, warnings_of
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.dispatch.transfers import GRACE_SECONDS
+from scaler_scheduler.core.dispatch.transfers import GRACE_SECONDS, UNREACHABLE_SECONDS
 from scaler_scheduler.core.ids import DataAddress
 
 SIZE = 1_000_000
@@ -104,7 +104,7 @@ def test_what_hosts_cannot_get_goes_through_the_scheduler(core, has_address):
         assert core.take() == [order(FAR)]
         answer(core, FAR, "no connection within 5 s", is_unreachable=True)
         [warning] = [text for text in warnings_of(core) if "can't connect" in text]
-        assert "tcp://laptop:1 of client ada" in warning and "go through the scheduler" in warning
+        assert "tcp://laptop:1 of client ada on host laptop" in warning and "go through the scheduler" in warning
     assert core.take() == [FETCH]
     core.feed(events.Object(C, OBJECT, "", FRAMES))
     assert [sent[0] for sent in core.take() if sent[0] != "function"] == ["object", "dispatch"]
@@ -119,6 +119,28 @@ def test_a_host_that_shares_no_memory_with_the_client_is_noted(core):
     answer(core, NEAR, "its client has no data address", is_unreachable=True)
     assert core.take() == [FETCH]
     assert any("can't connect to the shared memory of client ada" in text for text in warnings_of(core))
+
+
+def test_what_holds_for_one_client_of_a_host_holds_for_the_others(core):
+    join(core)
+    read_by(core, U, 22, 32, 2)
+    answer(core, FAR, "no connection within 5 s", is_unreachable=True)
+    core.feed(events.Object(C, OBJECT, "", FRAMES))
+    core.goodbye(C)
+    core.results(U, [(NAME, 2, 1)])
+    join(core)
+    submit(core, [(2, [OBJECT], NO)])
+    assert core.take()[0] == FETCH
+    core.heartbeat(FAR, 22)
+    for _ in range(int(UNREACHABLE_SECONDS) // 10):
+        core.now += 10
+        core.heartbeat(FAR, 22)
+        core.heartbeat(NEAR)
+        core.feed(events.Heartbeat(C, 1, []))
+    core.take()
+    send(core, object_id=7)
+    submit(core, [(8, [7], NO)])
+    assert [sent[2] for sent in only(core, "transfer object")] == [(NAME, 7)]
 
 
 def test_a_slow_transfer_is_given_up(core):
@@ -242,5 +264,5 @@ def test_snapshots_show_clients_that_hosts_cannot_reach(core):
     join(core)
     read_by(core, U, 22, 32, 2)
     answer(core, FAR, "no connection within 5 s", is_unreachable=True)
-    assert [counter.name for counter in _unreachable_hosts(core.scheduler)] == ["client ada from far"]
+    assert [counter.name for counter in _unreachable_hosts(core.scheduler)] == ["clients on laptop from far"]
     assert core.take() == [order(FAR), FETCH]
