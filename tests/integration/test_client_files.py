@@ -17,7 +17,7 @@ from tests.integration.executions import note, notes
 from tests.integration.test_host_transfers import SECONDS, hosts_of
 from tests.waiting import wait_until
 
-from scaler_client import Client
+from scaler_client import Client, WorkerDiedError
 from scaler_client.commands.object_files import directory_of
 from scaler_client.io import client_files
 from scaler_client.net import data_server
@@ -42,7 +42,7 @@ sys.exit(main(sys.argv[1:]))
 PROGRAM = """
 import os, sys
 import numpy
-from scaler_client import Client
+from scaler_client import Client, WorkerDiedError
 
 def wait_for(path):
     import os, time
@@ -155,6 +155,21 @@ def test_an_object_that_a_task_sends(tmp_path: Path) -> None:
         with monitor(daemon.monitor_address) as watch:
             seen = watch.next()
     assert seen.sent.get("transfer_object") == 1 and not seen.sent.get("fetch_objects")
+
+
+def _send_large_and_die(client: Client, path: str) -> None:
+    with client:
+        client.submit(total, client.send_object(numpy.ones(SIZE // 8))).result()
+        Path(path).write_text(directory_of(client._connection._session.incarnation))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_leaves_no_files_of_its_tasks(tmp_path: Path) -> None:
+    path = tmp_path / "directory"
+    with hosts_of(tmp_path, cluster_command()) as (_, _, client):
+        with pytest.raises(WorkerDiedError):
+            client.options(retries=0).submit(_send_large_and_die, client, str(path)).result(SECONDS)
+        wait_until(lambda: not os.path.exists(path.read_text()), SECONDS, "its agent removes them")
 
 
 def _program(address: str, gate: Path) -> subprocess.Popen[str]:

@@ -152,6 +152,8 @@ class Contract:
             self._objects.object_sent(name, is_file=event.file_bytes > 0)
         elif not event.file_bytes:
             self._objects.fetched(name, client.incarnation)
+        else:
+            self._objects.announced_again(name)
 
     def _results(self, event: events.Results) -> None:
         ends = list(accumulate(event.sizes))

@@ -26,6 +26,8 @@ class ObjectContract:
         """Objects that a client has sent, or whose task it has submitted, and that it has not forgotten."""
         self._homes: dict[TaskId, set[int]] = {}
         """Kept results that only the hosts of these agents have."""
+        self._unneeded_files: set[TaskId] = set()
+        """Files of clients that the scheduler does not need, and has not told their clients to remove."""
         self._copied: dict[TaskId, set[int]] = {}
         """Kept results that were fetched."""
         self._lost: set[TaskId] = set()
@@ -73,6 +75,11 @@ class ObjectContract:
         if is_file:
             self._homes[name] = {name[0]}
             self._lost.discard(name)
+
+    def announced_again(self, name: TaskId) -> None:
+        """Note a file of an object that the scheduler knows. It does not need the file if it has the result itself."""
+        if name[0] not in self._hosts_of(name):
+            self._unneeded_files.add(name)
 
     def forgotten(self, names: list[TaskId]) -> None:
         """Note objects that a client forgets."""
@@ -170,7 +177,9 @@ class ObjectContract:
         """Return which of these objects are files of this client, and which are not."""
         names = [(client, each) for each in ids]
         own = [name for name in names if client in self._hosts_of(name)]
-        return own, [name for name in names if name not in own]
+        unneeded = self._unneeded_files.intersection(names)
+        self._unneeded_files -= unneeded
+        return own, [name for name in names if name not in own and name not in unneeded]
 
     def route_gone(self, route: bytes) -> None:
         self._sent.pop(route, None)

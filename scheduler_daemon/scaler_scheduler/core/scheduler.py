@@ -365,6 +365,8 @@ class Scheduler:
             self._host_results.receive_from_client(client, stored, event)
             return
         is_known = stored is not None and not stored.is_awaited
+        if stored is not None and is_known and event.file_bytes and not stored.is_known_to(client.place):
+            self.outbox.forget_object(client.route, client.incarnation, event.id)  # it has the bytes of the result
         try:
             if not is_known:
                 self._quotas.check_object(client, event)

@@ -244,6 +244,10 @@ class StoredObject:
             return True
         return len(self.copies.hosts) > 1 and any(host.incarnation == agent for host in self.copies.hosts)
 
+    def is_known_to(self, agent: Agent | None) -> bool:
+        """Whether this host agent has a file of it, and will be told to forget it. False if there is no agent."""
+        return agent is not None and self.copies is not None and agent in self.copies.agents
+
     def fill(self, frames: list[bytes]) -> None:
         """Store its bytes."""
         self.frames = frames

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.scheduler.core.data.test_graphs import LOST, NAME, NO, C, forget, submit
+from tests.scheduler.core.data.test_graphs import BOTH, LOST, NAME, NO, C, forget, submit
 from tests.scheduler.core.harness import SECOND, warnings_of
 
 from scaler_scheduler.core import events
@@ -239,6 +239,19 @@ def test_a_file_that_is_rejected_is_told_to_the_client(make_core):
     send(core, object_id=5, size=SIZE)
     assert "--client-object-size-limit" in core.errors[-1].text
     assert ("forget objects", C, [(NAME, 5)]) in core.take()
+
+
+def test_a_file_of_a_result_that_the_scheduler_has_is_not_needed(core):
+    join(core)
+    core.worker(U, 22, agent=32)
+    submit(core, [(2, [], BOTH)])
+    core.take()
+    core.results(U, [(NAME, 2, 1)], body=b"value")
+    core.take()
+    send(core, object_id=2)
+    assert core.take() == [("forget objects", C, [(NAME, 2)])]
+    send(core)
+    assert core.take() == [], "this one is the only copy"
 
 
 def test_a_task_of_a_returned_client_reads_its_file(core):
