@@ -535,7 +535,7 @@ struct ObjectColumns {
   names @2 :List(UInt32);           # texts
   bytes @3 :List(UInt64);
   tasks @4 :List(UInt64);           # open tasks that read it
-  states @5 :List(UInt8);           # 0: the result of an unfinished task; 1: in the scheduler's memory; 2: a file of a host
+  states @5 :List(UInt8);           # 0: the result of an unfinished task; 1: in the scheduler's memory; 2: a file of a host or of its client
 }
 
 struct Counter {
