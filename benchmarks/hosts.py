@@ -107,6 +107,7 @@ def measure(is_quick: bool) -> list[Figure]:
         with cluster(links, 2) as hosts:
             figures += _one_and_three(hosts, sizes)
             figures += _traffic(hosts, sizes)
+            figures += _from_client(hosts, links, sizes)
             figures += _shared(hosts, sizes)
             figures += _chain(hosts, sizes)
         with cluster(links, 2, sizes.limit) as hosts:
@@ -128,9 +129,9 @@ class Hosts:
     def __init__(self, links: Network, stack: ExitStack, workers: int, limit: int) -> None:
         self._links = links
         self._stack = stack
-        self._address = f"tcp://{links.address('scheduler')}:5000"
+        self.address = f"tcp://{links.address('scheduler')}:5000"
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="scaler-bench-"))
-        self._command = [sys.executable, "-m", "scaler_worker", "-n", str(workers), self._address]
+        self._command = [sys.executable, "-m", "scaler_worker", "-n", str(workers), self.address]
         self._command += ["--heartbeat-interval-seconds", "1", "--logging-level", "ERROR"]
         if limit:
             self._command += ["--object-memory", str(limit), "--spill-limit", "8G", "--spill-directory", folder]
@@ -139,12 +140,12 @@ class Hosts:
         lease = ("--worker-timeout-seconds", str(LEASE_SECONDS))
         with links.inside("scheduler"):
             self.scheduler = stack.enter_context(
-                running_scheduler(self._address, "--insecure", "--logging-level", "ERROR", *monitor, *lease)
+                running_scheduler(self.address, "--insecure", "--logging-level", "ERROR", *monitor, *lease)
             )
         for host in HOSTS:
             self.start(host)
         with links.inside("client"):
-            self.client = stack.enter_context(Client(self._address, timeout_seconds=PATIENCE_SECONDS))
+            self.client = stack.enter_context(Client(self.address, timeout_seconds=PATIENCE_SECONDS))
         wait([self.on(host).submit(abs, 1) for host in HOSTS])
 
     def start(self, host: str) -> None:
@@ -264,6 +265,25 @@ def _traffic(hosts: Hosts, sizes: Sizes) -> list[Figure]:
     return [
         Figure("hosts.scheduler_bytes", text, "MB", [spent], at_most(10)),
         Figure("hosts.rate", "bytes that the four hosts got", "MB/s", [passed / MEGABYTE / seconds]),
+    ]
+
+
+def _from_client(hosts: Hosts, links: Network, sizes: Sizes) -> list[Figure]:
+    """A client with a /dev/shm of its own sends a value to a host. Count the bytes of the scheduler meanwhile."""
+    program = f"{sys.executable} -m benchmarks.remote_client {hosts.address} {sizes.value} {sizes.runs}"
+    own_memory = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none /dev/shm && exec {program}"]
+    before = traffic(hosts.scheduler.pid)
+    with links.inside("client"):
+        done = subprocess.run(own_memory, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    seconds = list(map(float, done.stdout.split()))
+    spent = (traffic(hosts.scheduler.pid) - before) / MEGABYTE
+    megabytes = sizes.value / MEGABYTE
+    shares = [sizes.value * 8 / LINK_BITS / each for each in seconds]
+    text = f"scheduler's bytes while {sizes.runs * megabytes:.0f} MB go from a client to hosts"
+    return [
+        Figure("hosts.client", f"a value of {megabytes:.0f} MB from a client to a host", "s", seconds),
+        Figure("hosts.client_share", "share of the link", "", shares),
+        Figure("hosts.client_bytes", text, "MB", [spent], at_most(10)),
     ]
 
 

@@ -106,6 +106,7 @@ struct Welcome {
   resultWindow @5 :UInt64;          # of a client: bytes of results under way at most; it sends `received` for each quarter; 0: no limit
   messageSizeLimit @6 :UInt64;      # in bytes: the scheduler cuts a connection that sends a longer frame; 0: the limit is unknown
   workers @7 :UInt32;               # of a client: the number of connected workers
+  takesFiles @8 :Bool;              # of a client: its large objects may be files of its own (see "Object files")
 }
 
 enum RefusedReason { protocolVersion @0; malformedHello @1; notAuthorized @2; }
@@ -168,7 +169,8 @@ struct Object {
   client @0 :UInt64;                # the incarnation of the client that owns it; from a client: 0
   id @1 :UInt64;                    # the client counts tasks and objects with one counter
   name @2 :Text;                    # for display
-  fileBytes @3 :UInt64;             # not 0: no frames follow; they are in a file (see "Object files"), of this size in all
+  fileBytes @3 :UInt64;             # from a client, not 0: no frames follow; they are in a file (see "Object files"), of this size in all
+  data @4 :DataAddress;             # with fileBytes: where agents get the file; null: only agents of the client's host get it
 }
 
 struct Objects {
@@ -192,8 +194,8 @@ struct TransferObject {
   client @0 :UInt64;
   id @1 :UInt64;
   bytes @2 :UInt64;                 # the size of the object's frames in all
-  source @3 :UInt64;                # the incarnation of the agent that has the file
-  data @4 :DataAddress;             # of this agent
+  source @3 :UInt64;                # the incarnation of the agent or client that has the file
+  data @4 :DataAddress;             # of this agent or client; its address is empty if it has none
 }
 
 struct Transferred {
@@ -547,7 +549,7 @@ struct ObjectColumns {
   names @2 :List(UInt32);           # texts
   bytes @3 :List(UInt64);
   tasks @4 :List(UInt64);           # open tasks that read it
-  states @5 :List(UInt8);           # 0: the result of an unfinished task; 1: in the scheduler's memory; 2: a file of a host
+  states @5 :List(UInt8);           # 0: the result of an unfinished task; 1: in the scheduler's memory; 2: a file of a host or of its client
 }
 
 struct Counter {

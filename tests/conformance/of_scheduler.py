@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.conformance.exchange import CANCELLED, EXCEPTION, RETRYABLE, TIMED_OUT, VALUE, Exchange
 from tests.conformance.findings import WrongError, must
 from tests.conformance.messages import Name
+from tests.conformance.of_client_files import ClientFileChecks
 from tests.conformance.of_keys import check_keys
 from tests.conformance.of_results import ResultChecks
 from tests.conformance.peer import Peer
@@ -32,6 +33,7 @@ class SchedulerConversation(Exchange):
             with self.pair() as (client, worker):
                 talk(client, worker)
         ResultChecks(self).run()
+        ClientFileChecks(self).run()
 
     # ------------------------------------------------------------------------------------------------- who is accepted
 

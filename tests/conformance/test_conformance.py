@@ -19,6 +19,7 @@ from tests.conformance.findings import Findings, WrongError
 from tests.conformance.listener import Listener
 from tests.conformance.messages import Received
 from tests.conformance.of_agent import AgentConversation
+from tests.conformance.of_client_files import ClientFileChecks
 from tests.conformance.of_results import ResultChecks
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.of_worker import WorkerConversation
@@ -95,9 +96,12 @@ def test_our_scheduler(tmp_path: Path, findings: Findings) -> None:
     ("unsaid", "found"),
     [
         ("none of them", []),
-        ("fetchObjects", ["an ended task: fetchObjects to its client", "if a transfer fails", "the value of a file"]),
-        ("forgetObjects", ["forgetObjects frees the object", "removes the files of both hosts", "the client hears it"]),
-        ("transferObject", ["a reader on another host: transferObject"]),
+        (
+            "fetchObjects",
+            ["fetchObjects to its client", "if a transfer fails", "the value of a file", "fails: fetchObjects"],
+        ),
+        ("forgetObjects", ["frees the object", "removes the files of both hosts", "hears it", "to the client and to"]),
+        ("transferObject", ["a reader on another host: transferObject", "a reader: transferObject with the data"]),
         ("object", ["objects are sent before the task", "fetchObjects brings the value", "a worker without an agent"]),
     ],
 )
@@ -108,6 +112,7 @@ def test_a_schedulers_mistake_with_results_is_found(
         monkeypatch.setattr("tests.conformance.peer.WAIT_SECONDS", 0.5)
     with scheduler(tmp_path) as daemon, ForgetfulScheduler(daemon.address, unsaid) as forgetful:
         ResultChecks(Exchange(forgetful.address, findings)).run()
+        ClientFileChecks(Exchange(forgetful.address, findings)).run()
     assert all(any(text in line for line in findings.wrong) for text in found), findings.wrong
     assert bool(findings.wrong) == bool(found), findings.wrong
 

@@ -17,7 +17,13 @@ from pathlib import Path
 from tests.fuzz.corpus import read_corpus, write_corpus
 
 ROOT = Path(__file__).parents[2]
-MAX_INPUT_BYTES = {"scheduler_wire": 2048, "scheduler_core": 1024, "peers_wire": 2048, "client_api": 512}
+MAX_INPUT_BYTES = {
+    "scheduler_wire": 2048,
+    "scheduler_core": 1024,
+    "peers_wire": 2048,
+    "client_api": 512,
+    "data_address": 1024,
+}
 """The most bytes of an input, for each target."""
 
 

@@ -50,13 +50,21 @@ def client_api(data: bytes) -> None:
     ClientCalls(Drawing(data)).run()
 
 
+def data_address(data: bytes) -> None:
+    """The bytes are a message to the data addresses of a client and of a host agent."""
+    from tests.fuzz.data_servers import ask  # not under PyPy
+
+    ask(frames_of(data))
+
+
 TARGETS = {
     "scheduler_wire": scheduler_wire,
     "scheduler_core": scheduler_core,
     "peers_wire": peers_wire,
     "client_api": client_api,
+    "data_address": data_address,
 }
-NOT_UNDER_PYPY = {"peers_wire", "client_api"}
+NOT_UNDER_PYPY = {"peers_wire", "client_api", "data_address"}
 
 
 def _expect_one_line(text: str) -> None:

@@ -20,7 +20,6 @@ from scaler_client.protocol.messages import (
     NoObject,
     Object,
     ObjectChunk,
-    Payload,
     Role,
     WorkerHeartbeat,
 )
@@ -49,6 +48,7 @@ from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import ProcessEnded
 from scaler_worker.fork_server.state_page import StatePage
 
+from .client_files import SimulatedFiles, chunk_of
 from .clock import Process
 from .host_files import HostFiles
 from .network import Frames
@@ -112,6 +112,7 @@ class AgentHost:
             has_file=lambda name: (
                 isinstance(self.files.find(name), Sequence) and type(self.files.find(name)) is not str
             ),
+            link_file=self._link_file,
             has_room=lambda size, coming: not coming or self._chance.random() < 0.8,
         )
         self.session = AgentSession(hello, settings, access, now)
@@ -279,16 +280,19 @@ class AgentHost:
             self.world.trace.count("objects without space")
             self._do(self.session.object_written(write.name, NO_SPACE))
             return
-        frames: Sequence[Payload] | None = write.frames
-        if write.scheduler:
-            frames = self.world.scheduler.store.find(write.scheduler, write.name)
-            if frames is None:
-                self.world.trace.count("files of clients that were removed before")
-                self.files.write(write.name, "the scheduler has removed it")
-                return
         self.world.trace.count("objects as files")
-        self.files.write(write.name, frames)
+        self.files.write(write.name, write.frames)
         self._do(self.session.object_written(write.name))
+
+    def _link_file(self, name: ObjectName) -> bool:
+        """Link the file of a client on this host."""
+        files = self.world.client_files.get(name[0])
+        frames = None if files is None else files.find(name, self.name)
+        if frames is None or not self.has_space():
+            return False
+        self.world.trace.count("files of clients that agents have linked")
+        self.files.write(name, frames)
+        return True
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
         self.files.remove(remove.names)
@@ -316,13 +320,25 @@ class AgentHost:
 
     def _ask_source(self, ask: AskSource) -> None:
         chance = self._chance
-        source = next((host for host in self.world.living_hosts() if host.data == ask.source), None)
+        clients = self.world.client_files.values()
+        source = next((each for each in (*self.world.living_hosts(), *clients) if each.data == ask.source), None)
         if source is None or (source.incarnation ^ self.incarnation) % 8 == 1 or chance.random() < 0.01:
             self.world.trace.count("chunks that nobody answers")
             return
         delay = self.world.plan.link_faults.latency * chance.uniform(0.5, 2.0)
         until = self.world.clock.now + data_server.WAIT_SECONDS
-        self.world.clock.after(delay, lambda: source.process.later(0.0, lambda: source._serve(ask, self, until)))
+        serve = source._serve if isinstance(source, AgentHost) else partial(self._serve_from, source)
+        self.world.clock.after(delay, lambda: source.process.later(0.0, lambda: serve(ask, self, until)))
+
+    def _serve_from(self, files: SimulatedFiles, ask: AskSource, asker: AgentHost, until: float) -> None:
+        """Let a client answer this host."""
+        answer = files.answer(ask.message)
+        self.world.trace.count("chunks of clients" if isinstance(answer, ObjectChunk) else "files that clients lack")
+        self._deliver(ask, asker, answer)
+
+    def _deliver(self, ask: AskSource, asker: AgentHost, answer: Message) -> None:
+        delay = self.world.plan.link_faults.latency * self._chance.uniform(0.5, 2.0)
+        self.world.clock.after(delay, lambda: asker.process.later(0.0, lambda: asker._answered(ask.source, answer)))
 
     def _serve(self, ask: AskSource, asker: AgentHost, until: float) -> None:
         """Answer another host that asks for a chunk."""
@@ -338,11 +354,8 @@ class AgentHost:
             self.world.clock.after(0.01, lambda: self.process.later(0.0, lambda: self._serve(ask, asker, until)))
             return
         elif found is not None and not isinstance(found, str):
-            file = pickle.dumps([bytes(frame) for frame in found])
-            chunk = file[request.offset : request.offset + request.bytes]
-            answer = ObjectChunk(*name, request.offset, len(file), chunk)
-        delay = self.world.plan.link_faults.latency * self._chance.uniform(0.5, 2.0)
-        self.world.clock.after(delay, lambda: asker.process.later(0.0, lambda: asker._answered(ask.source, answer)))
+            answer = chunk_of(found, request)
+        self._deliver(ask, asker, answer)
 
     def _answered(self, source: DataAddress, answer: Message) -> None:
         self._do(self.session.data_received(source, answer, self.world.clock.now))

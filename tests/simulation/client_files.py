@@ -1,70 +1,93 @@
-"""The scheduler's directory of object files, in simulated memory, and what peers of its host do with it."""
+"""The files of a simulated client: agents of its host link them, and other agents ask its data address."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from scaler_client.commands.object_files import ObjectName
-from scaler_client.protocol.messages import Object, Payload
+from scaler_client.protocol.messages import DataAddress, NoObject, Object, ObjectChunk, Payload, ReadObject
+
+from .clock import Process
+
+if TYPE_CHECKING:
+    from .world import World
+
+HOSTS = 3
+"""Half of the clients are on one of so many of the first hosts."""
 
 
-def is_near(incarnation: int) -> bool:
-    """Whether a peer is on the scheduler's host: about half of them are. No random number is drawn for it."""
-    return bool(incarnation & 2)
+def host_of(incarnation: int, name: str) -> str:
+    """The host of a client: half of them are on hosts that have an agent. No random number is drawn for it."""
+    return f"host{1 + (incarnation >> 3) % HOSTS}" if incarnation & 2 else name
 
 
-class SimulatedStore:
-    """A FileStore of one scheduler.
+class SimulatedFiles:
+    """Does what `scaler_client.io.client_files` does."""
 
-    Args:
-        scheduler: the scheduler's incarnation.
-        least_bytes: clients write objects of at least this size.
-        count: counts what happens.
-    """
-
-    def __init__(self, scheduler: int, least_bytes: int, count: Callable[[str], None]) -> None:
-        self.scheduler = scheduler
-        self._least_bytes = least_bytes
-        self._count = count
-        self._files: dict[ObjectName, Sequence[Payload]] = {}
+    def __init__(self, world: World, client: int, host: str, process: Process) -> None:
+        self.incarnation = client
+        self.process = process
+        self.host = host
+        # Some clients have no data address, some can't write files, and some have no space for some objects.
+        self.data = DataAddress(f"sim://{client}" if (client >> 6) % 2 else "", "", str(client))
+        self._can_write = (client >> 8) % 8 > 0
+        self._is_full = (client >> 11) % 4 == 0
+        self._world = world
+        self._files: dict[int, Sequence[Payload]] = {}
+        world.client_files[client] = self
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def share(self, scheduler: int, client: int, message: Object) -> Object:
-        """Do what `scaler_client.io.shared_objects` does."""
+    @property
+    def is_alive(self) -> bool:
+        return self.process.is_alive
+
+    # ------------------------------------------------------------------------------------------------- for the session
+
+    def share(self, message: Object) -> Object:
         size = sum(map(len, message.frames))
-        if scheduler != self.scheduler or size < self._least_bytes or not is_near(client):
+        if size < self._world.least_file_bytes or not self._can_write or (self._is_full and message.id % 3 == 1):
             return message
-        self._count("objects as files of clients")
-        self._files[client, message.id] = message.frames
-        return Object(message.id, (), message.client, message.name, size)
+        self._world.trace.count("objects as files of clients")
+        self._files[message.id] = message.frames
+        return self.announcement(message.id, message.name)
 
-    def find(self, scheduler: int, name: ObjectName) -> Sequence[Payload] | None:
-        """The frames of a file that an agent links. None: it was removed, or this scheduler has ended."""
-        return self._files.get(name) if scheduler == self.scheduler else None
+    def ids(self) -> Sequence[int]:
+        return list(self._files)
 
-    def size(self, name: ObjectName) -> int:
-        return sum(map(len, self._files.get(name, ())))
+    def has(self, object_id: int) -> bool:
+        return object_id in self._files
 
-    def read(self, name: ObjectName) -> list[bytes]:
-        frames = self._files.get(name)
-        if frames is None:
-            raise OSError("no such file")
-        return [bytes(frame) for frame in frames]
+    def announcement(self, object_id: int, name: str = "") -> Object:
+        size = sum(map(len, self._files[object_id]))
+        return Object(object_id, (), name=name, file_bytes=size, data=self.data)
 
-    def clients(self) -> set[int]:
-        return {client for client, _ in self._files}
+    def read(self, object_id: int) -> Sequence[Payload] | None:
+        self._world.trace.count("files that clients send as messages")
+        return self._files.get(object_id)
 
-    def remove(self, name: ObjectName) -> None:
-        self._files.pop(name, None)
+    def remove(self, object_id: int) -> None:
+        self._files.pop(object_id, None)
 
-    def remove_client(self, client: int) -> None:
-        for name in [name for name in self._files if name[0] == client]:
-            del self._files[name]
+    # ------------------------------------------------------------------------------------------------------ for agents
 
-    def is_near(self, agent: int) -> bool:
-        return is_near(agent)
+    def find(self, name: ObjectName, host: str) -> Sequence[Payload] | None:
+        """The frames of a file that an agent of this host links; None: it can't."""
+        return self._files.get(name[1]) if host == self.host and self.is_alive and name[1] % 8 != 5 else None
 
-    def close(self) -> None:
-        self._files.clear()
+    def answer(self, request: ReadObject) -> ObjectChunk | NoObject:
+        """Answer an agent that asks for a chunk."""
+        found = self._files.get(request.id)
+        if found is None:
+            return NoObject(request.client, request.id, "there is no such file")
+        return chunk_of(found, request)
+
+
+def chunk_of(frames: Sequence[Payload], request: ReadObject) -> ObjectChunk:
+    """A part of the file with these frames."""
+    file = pickle.dumps([bytes(frame) for frame in frames])
+    chunk = file[request.offset : request.offset + request.bytes]
+    return ObjectChunk(request.client, request.id, request.offset, len(file), chunk)

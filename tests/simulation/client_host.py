@@ -12,6 +12,7 @@ from scaler_client.protocol.messages import Keep, Message, Options, Outcome, Rol
 from scaler_client.protocol.wire import decode, encode
 from scaler_client.session.session import Session, State
 
+from .client_files import SimulatedFiles, host_of
 from .client_kept import KeptResults, KeptTask
 from .client_maps import ClientMap, SimulatedFunction
 from .client_objects import UserObjects, give_result
@@ -47,10 +48,11 @@ class ClientHost:
         self.link = world.network.open(name, self._arrived, world.latency_factor())
         self.link.reconnected = self._reconnected
         hello = messages.Hello(Role.CLIENT, self.incarnation, "3", "0", name, world.next_pid(), name, worker=worker)
+        hello.host = host_of(self.incarnation, name)
         if name.endswith(("1", "3")):  # they share the workers as one
-            hello.account, hello.host = "ada", "laptop"
+            hello.account, hello.host = "ada", "host2"
         self.session = Session(hello, "sim", world.plan.heartbeat_seconds, world.plan.timeout_seconds, world.clock.now)
-        self.session.share_object = lambda *given: world.scheduler.store.share(*given)
+        self.session.objects.files = SimulatedFiles(world, self.incarnation, hello.host, self.process)
         self.user_objects = UserObjects(self)
         self.kept = KeptResults(self)
         self._functions: dict[int, Function] = {}
@@ -301,7 +303,7 @@ class ClientHost:
                 self.world.trace.note(self.name, "sends", message)
             if isinstance(message, messages.Submit):
                 self._check_credit(message)
-            elif isinstance(message, messages.Object):
+            elif isinstance(message, messages.Object) and not message.is_wanted:
                 self._submitted_bytes += (message.file_bytes or sum(map(len, message.frames))) + TASK_OVERHEAD
             elif isinstance(message, messages.Objects):
                 self._submitted_bytes += sum(map(len, message.payloads)) + TASK_OVERHEAD * len(message.ids)

@@ -147,8 +147,13 @@ class Contract:
             self._objects.forgotten([(client.incarnation, each) for each in event.ids])
             return
         stored = self._core.tables.objects.find(client, event.id)
+        name = client.incarnation, event.id
         if stored is None or stored.is_awaited:
-            self._objects.object_sent((client.incarnation, event.id))
+            self._objects.object_sent(name, is_file=event.file_bytes > 0)
+        elif not event.file_bytes:
+            self._objects.fetched(name, client.incarnation)
+        else:
+            self._objects.announced_again(name)
 
     def _results(self, event: events.Results) -> None:
         ends = list(accumulate(event.sizes))
@@ -264,6 +269,7 @@ class Contract:
         # Answers of kept results wait in the outbox. What they say holds already.
         later = [client.outgoing for client in self._core.outbox.clients if client.outgoing is not None]
         resolved = [effect for effect in collected if isinstance(effect, effects.Resolved)] + later
+        own_files: list[TaskId] = []
         for effect in collected:
             if isinstance(effect, effects.Retract):
                 self._retracted_from(effect)
@@ -274,8 +280,11 @@ class Contract:
                     self._objects.ended((client, task_id), outcome)
         for effect in collected:
             if isinstance(effect, effects.ForgetObjects) and effect.route in self._clients:
-                self._objects.told_missing(zip(effect.clients, effect.ids))
-                self._trace.count("losses told to clients", len(effect.ids))
+                client = self._clients[effect.route].incarnation
+                own, lost = self._objects.split_own_files(client, effect.ids)
+                self._objects.told_missing(lost)
+                self._trace.count("losses told to clients", len(lost))
+                own_files += own
         freed = [effect for effect in collected if isinstance(effect, effects.ForgetObjects)]
         for effect in [*(each for each in collected if each not in freed), *later, *freed]:
             if isinstance(effect, effects.Dispatch):
@@ -310,6 +319,8 @@ class Contract:
             elif isinstance(effect, effects.Error):
                 self._trace.note("scheduler refuses a message of", effect.route.decode(), effect.text)
                 self._trace.count("errors told to peers")
+        for name in own_files:
+            self._objects.freed_at(name, name[0], was_sent=False)
         self._seen_answers = {batch: len(batch.ids) for batch in later}
 
     def _retracted_from(self, effect: effects.Retract) -> None:
@@ -490,7 +501,9 @@ class Contract:
             self._lose(route, is_blamed=route not in self._reported)
         for route in [route for route in self._functions if route not in self._workers]:
             del self._functions[route]
-        lost = self._objects.agents_gone({agent.incarnation for agent in self._agents.values()})
+        lost = self._objects.agents_gone(
+            {peer.incarnation for peer in (*self._agents.values(), *self._core.tables.clients)}
+        )
         self._trace.count("kept results lost", lost)
         left = {route for route in self._agent_routes if route not in self._agents}
         for route in left:

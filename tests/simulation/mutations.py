@@ -45,7 +45,6 @@ from scaler_scheduler.core.dispatch import (
 )
 from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records
-from scaler_scheduler.daemon import client_files
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import runner
 from scaler_worker.worker import session as worker_session
@@ -86,13 +85,38 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "remove the file of a client's object that no open task reads",
-        client_files.ClientFiles, "remove_unneeded", "name[1] not in client.objects",
-        "name[1] not in client.objects or not client.objects[name[1]].readers",
+        "remove the file of a client's object that a task reads",
+        held_objects.HeldObjects, "_drop", "if self._refused and stored.id in self._refused:",
+        "if self.files.has(stored.id):",
     ),
     Mutation(
         "keep the file of a client's object that nobody needs",
-        client_files.ClientFiles, "take", "self._held.add(name)", "pass",
+        held_objects.HeldObjects, "dropped_by_scheduler", "self.files.remove(each)", "pass",
+    ),
+    Mutation(
+        "do not tell a scheduler of files without references",
+        held_objects.HeldObjects, "send_all", "self._forgotten.append(object_id)", "pass",
+    ),
+    Mutation(
+        "do not send the file of a client that no host can get",
+        held_objects.HeldObjects, "send_wanted", "if self.files.has(each):", "if False:",
+    ),
+    Mutation(
+        "do not ask a client again that has a new connection for its file",
+        welcome.Welcomes, "welcome_client",
+        "stored.is_awaited or (client.place is not None and stored.fetched_from is client.place)", "stored.is_awaited",
+    ),
+    Mutation(
+        "take the bytes of a client's file for the file again",
+        host_results.HostResults, "receive_from_client", "self._graphs.object_available(stored)", "pass",
+    ),
+    Mutation(
+        "keep the transfers from a client that has left",
+        peer_loss.PeerLoss, "client_left", "self._transfer_end.agent_lost(client.place, [])", "pass",
+    ),
+    Mutation(
+        "send the orders of a client's old connection",
+        welcome.Welcomes, "welcome_client", "client.place.route = event.route", "pass",
     ),
     Mutation(
         "forget to requeue the tasks of a lost worker",

@@ -26,6 +26,8 @@ class ObjectContract:
         """Objects that a client has sent, or whose task it has submitted, and that it has not forgotten."""
         self._homes: dict[TaskId, set[int]] = {}
         """Kept results that only the hosts of these agents have."""
+        self._unneeded_files: set[TaskId] = set()
+        """Files of clients that the scheduler does not need, and has not told their clients to remove."""
         self._copied: dict[TaskId, set[int]] = {}
         """Kept results that were fetched."""
         self._lost: set[TaskId] = set()
@@ -67,9 +69,17 @@ class ObjectContract:
                 self._keep[name] = events.KEEP_BOTH
             self._referred.add(name)
 
-    def object_sent(self, name: TaskId) -> None:
-        """Note an object that a client sends."""
+    def object_sent(self, name: TaskId, is_file: bool = False) -> None:
+        """Note an object that a client sends, or that is a file of the client now."""
         self._referred.add(name)
+        if is_file:
+            self._homes[name] = {name[0]}
+            self._lost.discard(name)
+
+    def announced_again(self, name: TaskId) -> None:
+        """Note a file of an object that the scheduler knows. It does not need the file if it has the result itself."""
+        if name[0] not in self._hosts_of(name):
+            self._unneeded_files.add(name)
 
     def forgotten(self, names: list[TaskId]) -> None:
         """Note objects that a client forgets."""
@@ -147,17 +157,29 @@ class ObjectContract:
         for name in zip(effect.clients, effect.ids):
             was_sent = name in self._sent.setdefault(effect.route, set())
             self._sent[effect.route].discard(name)
-            if name in self._lost or name in self._anew:
-                continue  # no peer has it any more
-            if agent and not was_sent and agent not in self._hosts_of(name):
-                continue  # a file of an attempt that does not count
-            for names in (self._homes, self._copied):
-                if agent and agent in names.get(name, ()):
-                    names[name].discard(agent)
-                    if not names[name]:
-                        del names[name]
-            _expect(not self._readers[name], "freed while a task reads it", name)
-            _expect(name not in self._referred, "freed while its client refers to it", name)
+            self.freed_at(name, agent, was_sent)
+
+    def freed_at(self, name: TaskId, agent: int, was_sent: bool) -> None:
+        """Check an object that an agent, a worker (0) or a client with its file is told to forget."""
+        if name in self._lost or name in self._anew:
+            return  # no peer has it any more
+        if agent and not was_sent and agent not in self._hosts_of(name):
+            return  # a file of an attempt that does not count
+        for names in (self._homes, self._copied):
+            if agent and agent in names.get(name, ()):
+                names[name].discard(agent)
+                if not names[name]:
+                    del names[name]
+        _expect(not self._readers[name], "freed while a task reads it", name)
+        _expect(name not in self._referred, "freed while its client refers to it", name)
+
+    def split_own_files(self, client: int, ids: Iterable[int]) -> tuple[list[TaskId], list[TaskId]]:
+        """Return which of these objects are files of this client, and which are not."""
+        names = [(client, each) for each in ids]
+        own = [name for name in names if client in self._hosts_of(name)]
+        unneeded = self._unneeded_files.intersection(names)
+        self._unneeded_files -= unneeded
+        return own, [name for name in names if name not in own and name not in unneeded]
 
     def route_gone(self, route: bytes) -> None:
         self._sent.pop(route, None)

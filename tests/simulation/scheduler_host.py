@@ -6,16 +6,13 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from scaler_scheduler.core import effects, events, invariants
+from scaler_scheduler.core import invariants
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.daemon.client_files import ClientFiles
 from scaler_scheduler.wire.decode import decode
 from scaler_scheduler.wire.encode import PROTOCOL_VERSION, Identity, encode
-from scaler_scheduler.wire.errors import WireError
 
-from .client_files import SimulatedStore
 from .clock import Clock, Process
 from .contract import Contract
 from .network import Frames, Network
@@ -38,12 +35,10 @@ class SchedulerHost:
         limits: Limits,
         *,
         step_seconds: float,
-        least_file_bytes: int,
     ) -> None:
         """
         Args:
             step_seconds: how long the loop may be busy before it looks at new messages.
-            least_file_bytes: clients on the scheduler's host write objects of at least this size as files.
         """
         self._clock = clock
         self._network = network
@@ -51,7 +46,6 @@ class SchedulerHost:
         self._chance = chance
         self._limits = limits
         self._step_seconds = step_seconds
-        self._least_file_bytes = least_file_bytes
         self._process = Process(clock, "scheduler")
         self._process.kill()
         self.taken: Callable[[tuple[int, int]], None] = lambda name: None
@@ -74,8 +68,6 @@ class SchedulerHost:
         self._is_stepping = False
         self._identity = Identity(self._chance.getrandbits(62) | 1, "0.0.0")
         self.core = self._new_core()
-        self.store = SimulatedStore(self._identity.incarnation, self._least_file_bytes, self._trace.count)
-        self._client_files = ClientFiles(self.core, self.store)
         self._contract = Contract(self.core, self._identity.incarnation, self._trace, self.taken)
         self._network.listener = self
         self._wake_at = 0.0
@@ -89,7 +81,6 @@ class SchedulerHost:
     def stop(self) -> None:
         """Stop in order, as SIGTERM does."""
         self._trace.note("scheduler", "stops")
-        self.store.close()
         for effect in self.core.goodbyes("the scheduler stops"):
             self._network.send(effect.route, encode(effect, self._identity))
         self.kill()
@@ -116,14 +107,6 @@ class SchedulerHost:
             for _ in range(min(DRAIN_MESSAGES, len(self._inbox))):
                 route, frames = self._inbox.popleft()
                 event = decode(route, frames)
-                if isinstance(event, events.ForgetObjects):
-                    self._client_files.forget(event)
-                if isinstance(event, events.Object) and event.file_bytes:
-                    try:
-                        self._client_files.take(event)
-                    except WireError:
-                        self._trace.count("objects without their file")
-                        continue
                 self._trace.count("messages to the scheduler")
                 contract.before(event)
                 core.handle(event, now)
@@ -139,10 +122,7 @@ class SchedulerHost:
         contract.after(collected)
         for _, notice in core.operator_log.drain():
             self._trace.note("scheduler logs:", notice)
-        self._client_files.remove_unneeded()
         for effect in collected:
-            if isinstance(effect, effects.Object):
-                self._client_files.resolve(effect)
             self._trace.count("messages from the scheduler")
             if not self._network.send(effect.route, [bytes(frame) for frame in encode(effect, self._identity)]):
                 self._trace.count("messages to unreachable peers")

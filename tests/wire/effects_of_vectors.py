@@ -73,6 +73,7 @@ _BY_MESSAGE: dict[str, Callable[[dict[str, Any]], effects.Effect]] = {
         fields.get("resultWindow", 0),
         fields.get("messageSizeLimit", 0),
         fields.get("workers", 0),
+        fields.get("takesFiles", False),
     ),
     "refused": _refused,
     "helloWanted": lambda fields: effects.HelloWanted(ROUTE),
@@ -110,9 +111,7 @@ def effect_of(vector: Vector) -> effects.Effect:
     if vector.message == "function":
         return effects.Function(ROUTE, fields["number"], fields["name"], fields["kind"], vector.frames[1])
     if vector.message == "object":
-        sent = effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
-        sent.file_bytes = fields.get("fileBytes", 0)
-        return sent
+        return effects.Object(ROUTE, fields["client"], fields["id"], fields["name"], vector.frames[1:])
     if vector.message == "forgetObjects":
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     if vector.message == "output":

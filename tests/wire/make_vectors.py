@@ -64,7 +64,7 @@ CASES: list[Any] = [
     }, []),
     ("welcome-client", "welcome", {
         "protocolVersion": 1, "version": "1.0.0", "incarnation": 0x4444444444444444, "leaseMilliseconds": 60000,
-        "credit": 1 << 25, "resultWindow": 1 << 24, "messageSizeLimit": 1 << 30, "workers": 10,
+        "credit": 1 << 25, "resultWindow": 1 << 24, "messageSizeLimit": 1 << 30, "workers": 10, "takesFiles": True,
     }, []),
     ("hello-worker-kinds", "hello", {
         **HELLO, "role": "worker", "incarnation": WORKER, "language": "c++", "languageVersion": "17",
@@ -176,8 +176,11 @@ CASES: list[Any] = [
     }, []),
     # Objects, rows that read them, and results that are kept.
     ("object-from-client", "object", {"client": 0, "id": 30, "name": "table"}, [BODY, b"", b"buffer"]),
-    ("object-file-from-client", "object", {"client": 0, "id": 32, "name": "table", "fileBytes": 1_000_000}, []),
-    ("object-file-to-agent", "object", {"client": CLIENT, "id": 32, "name": "table", "fileBytes": 1_000_000}, []),
+    ("object-file-from-client", "object", {
+        "client": 0, "id": 32, "name": "table", "fileBytes": 1_000_000,
+        "data": {"address": "tcp://10.0.0.3:40123", "key": "ab" * 32, "ticket": "cd" * 16},
+    }, []),
+    ("object-file-of-this-host", "object", {"client": 0, "id": 32, "name": "table", "fileBytes": 1_000_000}, []),
     ("object-to-worker", "object", {"client": CLIENT, "id": 30, "name": "table"}, [BODY, b"", b"buffer"]),
     ("object-segments", "object", {"client": CLIENT, "id": (1 << 63) - 1, "name": "one frame"}, [BODY]),
     ("submit-inputs", "submit", {

@@ -56,13 +56,16 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert event.capabilities == capabilities(fields)
     assert event.kinds == frozenset(fields.get("kinds", []))
     assert event.scheduler == fields.get("scheduler", 0)
-    data = fields.get("data")
-    found = event.data
-    assert (data is None and found is None) or (found.address, found.key, found.ticket) == tuple(data.values())
+    _check_data_address(event.data, vector)
     assert event.takes_followers == fields.get("takesFollowers", False)
     assert event.account == fields.get("account", "")
     assert event.packages == fields.get("packages", "")
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
+
+
+def _check_data_address(found: Any, vector: Vector) -> None:
+    data = vector.fields.get("data")
+    assert (data is None and found is None) or (found.address, found.key, found.ticket) == tuple(data.values())
 
 
 def capabilities(fields: dict[str, Any]) -> frozenset[tuple[str, int]]:
@@ -173,6 +176,7 @@ def _object(event: events.Object, vector: Vector) -> None:
     assert (event.client, event.id, event.name) == tuple(vector.fields[name] for name in ("client", "id", "name"))
     assert event.frames == vector.frames[1:]
     assert event.file_bytes == vector.fields.get("fileBytes", 0)
+    _check_data_address(event.data, vector)
 
 
 def _objects(event: events.Objects, vector: Vector) -> None:

@@ -130,6 +130,11 @@ def is_for_peers(vector: Vector) -> bool:
     return vector.message in TO_PEERS and vector.name not in (*_FROM_CLIENT, "snapshot-other-version")
 
 
-_FROM_CLIENT = ("forget-objects-from-client", "fetch-objects-from-client")
+_FROM_CLIENT = (
+    "forget-objects-from-client",
+    "fetch-objects-from-client",
+    "object-file-from-client",
+    "object-file-of-this-host",
+)
 _TO_PEERS = {"started-to-client", "output-to-client", "output-nothing-but-dropped"}
 """Numbers of messages that the scheduler forwards."""

@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scaler_client.commands import options
-from scaler_client.commands.addresses import ADDRESS_VARIABLE, Address, parse_bind_address, parse_connect_address
+from scaler_client.commands.addresses import (
+    ADDRESS_VARIABLE,
+    DATA_ADDRESS_AUTO,
+    Address,
+    parse_connect_address,
+    parse_data_address,
+)
 from scaler_client.commands.command_line import Arguments, resolve
 from scaler_client.commands.key_files import KEYS_VARIABLE
 from scaler_client.commands.logs import LOGGING_OPTIONS
@@ -24,7 +30,6 @@ MAX_OFFERED_NAME_LENGTH = 200  # characters; a scheduler takes 256, with the cod
 MAX_OFFERS = 300
 """Each function is exported for three codecs, and a worker may name 1,024 kinds of functions."""
 GIBIBYTE = 1 << 30
-DATA_ADDRESS_AUTO = "auto"
 DEFAULT_OBJECT_MEMORY_SHARE = 0.8
 
 
@@ -123,15 +128,6 @@ def _parse_preload(given: str) -> str:
     if not _is_function(given):
         raise ValueError(f"{options.quoted(given)} is not module:function")
     return given
-
-
-def _parse_data_address(given: str) -> Address | str:
-    if given in ("", DATA_ADDRESS_AUTO):
-        return given
-    address = parse_bind_address(given)
-    if address.transport != "tcp":
-        raise ValueError(f"{options.quoted(given)} is not tcp://HOST:PORT: agents of other hosts connect to it")
-    return address
 
 
 def _parse_offer(given: str) -> tuple[str, str]:
@@ -266,7 +262,7 @@ COMMAND = Command(
         ),
         Option(
             "data-address",
-            Kind("ADDRESS", _parse_data_address, (str,)),
+            Kind("ADDRESS", parse_data_address, (str,)),
             DATA_ADDRESS_AUTO,
             "where the agents of other hosts get large results and objects, tcp://HOST:PORT; port * is any free port. "
             "Empty: nowhere, and these go through the scheduler. An address that other machines can reach needs --keys "

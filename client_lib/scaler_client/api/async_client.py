@@ -51,6 +51,7 @@ class AsyncClient:
         graph_backend: the library that analyses graphs before they are submitted: `"python"` or `"graphblas"`.
         stream_output: whether to show here what the tasks print.
         keys: the folder of keys, for a scheduler that requires keys; as for `Client`.
+        data_address: where host agents get the client's large objects; as for `Client`.
 
     Raises:
         TypeError: an argument has a wrong type; the text names it.
@@ -83,6 +84,7 @@ class AsyncClient:
         graph_backend: str = "python",
         stream_output: bool = False,
         keys: str | os.PathLike[str] | None = None,
+        data_address: str | None = None,
     ) -> None:
         arguments: dict[str, Any] = {
             "profiling": profiling,
@@ -92,6 +94,7 @@ class AsyncClient:
             "graph_backend": graph_backend,
             "stream_output": stream_output,
             "keys": keys,
+            "data_address": data_address,
         }
         checked_settings(address, **arguments)
         self._make_client = functools.partial(Client, address, **arguments)
@@ -106,7 +109,7 @@ class AsyncClient:
             ConnectionError: no scheduler answers in time, or the scheduler refuses the client.
             UnauthorizedError: the key is missing or not authorized. It is a `ConnectionError`.
             KeyFileError: the folder of keys lacks a file that a client needs. It is a `ValueError`.
-            OSError: the process may open too few files; the text names the limit.
+            OSError: the process may open too few files, or the data address cannot be bound; the text says so.
             ModuleNotFoundError: a package that a local cluster needs is not installed; the text names it.
         """
         if self._client is not None and not self._client._io_thread.is_closed:

@@ -49,6 +49,10 @@ class Client(DataApi):
         keys: the folder of keys (made by `scaler_scheduler keygen`), for a scheduler that requires keys. If it is None,
             the client takes the folder of the local cluster, or the environment variable `SCALER_KEYS`; inside a task,
             the worker's keys. An empty string means no keys.
+        data_address: where host agents get the client's large objects: `tcp://HOST:PORT`, with port `*` for any free
+            port; `"auto"`: a free port of the interface that leads to the scheduler. Empty: nowhere, and large objects
+            go to other hosts through the scheduler. If it is None, the client takes the environment variable
+            `SCALER_DATA_ADDRESS`, or else `"auto"`.
 
     Raises:
         TypeError: an argument has a wrong type; the text names it.
@@ -58,7 +62,8 @@ class Client(DataApi):
         ImportError: the library of the graph backend is not installed.
         ConnectionError: no scheduler answers at the address in time, or the scheduler refuses the client.
         UnauthorizedError: the key is missing or not authorized. It is a `ConnectionError`.
-        OSError: the limit of open files of this process is too low; the text names the limit.
+        OSError: the limit of open files of this process is too low, or the data address cannot be bound; the text says
+            so.
         RuntimeError: the local cluster is shut down, or cannot start.
         ModuleNotFoundError: a package that a local cluster needs is not installed; the text names it.
 
@@ -81,6 +86,7 @@ class Client(DataApi):
         graph_backend: str = "python",
         stream_output: bool = False,
         keys: str | os.PathLike[str] | None = None,
+        data_address: str | None = None,
     ) -> None:
         settings = checked_settings(
             address,
@@ -91,6 +97,7 @@ class Client(DataApi):
             graph_backend=graph_backend,
             stream_output=stream_output,
             keys=keys,
+            data_address=data_address,
         )
         self._set_up(settings)
 
@@ -139,6 +146,7 @@ class Client(DataApi):
                 settings.timeout_seconds,
                 settings.heartbeat_interval_seconds,
                 keys=settings.keys,
+                data_address=settings.data_address,
             )
         except BaseException:
             if self._own_cluster is not None:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from ..commands.addresses import parse_connect_address
+from ..commands.addresses import parse_connect_address, parse_data_address
 from ..commands.key_files import absolute
 from ..graphs.order import check_backend
 from ..pickling.custom_serializer import check_serializer
@@ -28,6 +28,8 @@ class ClientSettings:
     keys: str | None = None
     """The absolute path of the folder of keys. None: it was not given. Empty: no keys."""
     options: TaskOptions = _DEFAULT_OPTIONS
+    data_address: str | None = None
+    """Where agents get large objects; None: it was not given. It belongs to this host, and is not pickled."""
 
     def __reduce__(self) -> Any:
         # The path of the folder is pickled, not the keys: on another host the same path may hold other keys, or none.
@@ -45,6 +47,7 @@ def checked_settings(
     graph_backend: Any,
     stream_output: Any,
     keys: Any,
+    data_address: Any,
 ) -> ClientSettings:
     """Check the arguments of `Client`.
 
@@ -60,6 +63,13 @@ def checked_settings(
     checked_bool("stream_output", stream_output)
     if keys is not None and not isinstance(keys, (str, os.PathLike)):
         raise TypeError(f"keys must be a folder's path, not {keys!r}")
+    if data_address is not None:
+        if not isinstance(data_address, str):
+            raise TypeError(f"data_address must be a string, not {data_address!r}")
+        try:
+            parse_data_address(data_address)
+        except ValueError as error:
+            raise ValueError(f"data_address: {error}") from None
     _check_seconds("timeout_seconds", timeout_seconds)
     _check_seconds("heartbeat_interval_seconds", heartbeat_interval_seconds)
     address_text = _address_text(address)
@@ -69,7 +79,9 @@ def checked_settings(
         keys = address.keys
     check_backend(graph_backend)
     options = TaskOptions(profiling=profiling, graph_backend=graph_backend, stream_output=stream_output)
-    return ClientSettings(address_text, timeout_seconds, heartbeat_interval_seconds, serializer, keys, options)
+    return ClientSettings(
+        address_text, timeout_seconds, heartbeat_interval_seconds, serializer, keys, options, data_address
+    )
 
 
 def _address_text(address: Any) -> str | None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from .. import __version__
-from ..commands.addresses import Address
+from ..commands.addresses import DATA_ADDRESS_AUTO, DATA_ADDRESS_VARIABLE, Address, parse_data_address
 from ..commands.key_files import CLIENT, WORKER
 from ..commands.program_name import client_name
 from ..errors import UnauthorizedError
@@ -46,6 +46,7 @@ class Connection:
         heartbeat_interval_seconds: the wanted time between two heartbeats.
         worker: the incarnation of the worker whose tasks this client serves; 0: the client is not nested.
         keys: the folder of keys; None: the folder in SCALER_KEYS; empty: no keys.
+        data_address: where agents get large objects; None: as in SCALER_DATA_ADDRESS, or any free port; empty: nowhere.
 
     Raises:
         ConnectionError: no scheduler answers in time, or it refuses the client.
@@ -62,6 +63,7 @@ class Connection:
         *,
         worker: int = 0,
         keys: str | None = None,
+        data_address: str | None = None,
     ) -> None:
         self.address = str(address)
         self._session = Session(
@@ -70,7 +72,9 @@ class Connection:
         self.keys = load_keys(keys, WORKER if worker else CLIENT)
         if not worker:  # a nested client needs no warning: its host agent has logged one
             warn_about_secrets(self.keys, address)
-        self.io_thread = IoThread(address, self._session, self.keys, is_nested=worker != 0)
+        self.io_thread = IoThread(
+            address, self._session, self.keys, is_nested=worker != 0, data_address=_data_address(data_address)
+        )
         self._watch = NewestSnapshot(address)
         self._numbers = itertools.count(1)
         self._functions: dict[type | None, FunctionTable] = {}
@@ -151,6 +155,20 @@ class Connection:
     def _function_table(self, serializer: Serializer | None) -> FunctionTable:
         io_thread = self.io_thread
         return FunctionTable(io_thread.forget_function, serializer, self._numbers, io_thread.hosts.versions)
+
+
+def _data_address(given: str | None) -> Address | str:
+    """Return the data address that was given, or that of the environment.
+
+    Raises:
+        ValueError: it is no data address.
+    """
+    if given is not None:
+        return parse_data_address(given)
+    try:
+        return parse_data_address(os.environ.get(DATA_ADDRESS_VARIABLE, DATA_ADDRESS_AUTO))
+    except ValueError as error:
+        raise ValueError(f"{DATA_ADDRESS_VARIABLE}: {error}") from None
 
 
 def _timeout_text(address: Address, seconds: float) -> str:

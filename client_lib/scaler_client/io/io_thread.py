@@ -32,10 +32,10 @@ from ..protocol.messages import TaskAttempt
 from ..session.map_feed import MapFeed
 from ..session.session import Session, State
 from .callbacks import Callbacks
+from .client_files import ClientFiles
 from .host_questions import HostAnswer, HostQuestions
 from .output_display import OutputDisplay
 from .process_exit import close_at_exit
-from .shared_objects import share_object
 
 UNSENT_SECONDS = 0.01
 """If ZeroMQ did not take a message, the pause before the next attempt."""
@@ -57,18 +57,25 @@ class IoThread:
         session: decides which messages are sent. After this call, only the I/O thread uses it.
         keys: the CURVE keys; None: the connection is not encrypted.
         is_nested: whether the client serves tasks that this process runs as a worker of the same scheduler.
+        data_address: where agents get large objects; `auto`: a free port; empty: nowhere.
 
     Raises:
         OSError: too few file descriptors are left.
+        DataAddressError: the data address can't be bound.
     """
 
     def __init__(
-        self, address: Address, session: Session, keys: PeerKeys | None = None, is_nested: bool = False
+        self,
+        address: Address,
+        session: Session,
+        keys: PeerKeys | None = None,
+        is_nested: bool = False,
+        data_address: Address | str = "",
     ) -> None:
         check_free_files("a client")
         keep_freed_memory()
         session.file_shortage = file_shortage
-        session.share_object = share_object
+        session.objects.files = self._files = ClientFiles(session.incarnation, address, keys, data_address)
         self.is_nested = is_nested
         self._address = address
         self._keys = keys
@@ -302,6 +309,7 @@ class IoThread:
             f"(process {os.getpid()})"
         )
         self._thread = threading.Thread()
+        self._files.mark_forked()
 
     def _call_soon(self, command: Callable[[], None]) -> None:
         if self._closed is not None:
@@ -342,6 +350,7 @@ class IoThread:
             self._reconnects.close()
             self._socket.close()
             self._context.term()
+            self._files.close()
             self._callbacks.end()
             self._display.end()
 

@@ -329,6 +329,7 @@ def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
         welcome.resultWindow,
         welcome.messageSizeLimit,
         welcome.workers,
+        welcome.takesFiles,
     )
 
 
@@ -370,7 +371,8 @@ def _decode_object(struct: Any, frames: Sequence[Payload]) -> Object:
         raise WireError(f"{len(frames)} frames of an object whose frames are in a file")
     if not file_bytes and not 0 < len(frames) <= OBJECT_FRAMES:
         raise WireError(f"{len(frames)} frames of an object, not 1 to {OBJECT_FRAMES}")
-    return Object(struct.id, list(frames), struct.client, struct.name, file_bytes)
+    data = DataAddress(struct.data.address, struct.data.key, struct.data.ticket)
+    return Object(struct.id, list(frames), struct.client, struct.name, file_bytes, data)
 
 
 def _decode_transfer_object(struct: Any, _: Sequence[Payload]) -> TransferObject:

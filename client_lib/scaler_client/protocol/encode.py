@@ -10,6 +10,7 @@ from . import one_row_codec
 from .columns import StructBody, Values, body_of, write_batch
 from .messages import (
     Cancel,
+    DataAddress,
     FetchObjects,
     ForgetFunctions,
     ForgetObjects,
@@ -100,6 +101,12 @@ def _set_capabilities(owner: Any, capabilities: Sequence[tuple[str, int]]) -> No
         entry.amount = amount
 
 
+def _set_data_address(struct: Any, address: DataAddress) -> None:
+    if address.address:
+        data = struct.init("data")
+        data.address, data.key, data.ticket = address.address, address.key, address.ticket
+
+
 def _encode_hello(message: Hello) -> Frames:
     root = _new(256 + 8 * len(message.capabilities) + 3 * len(message.running) + 32 * len(message.kinds))
     hello = root.init("hello")
@@ -122,9 +129,7 @@ def _encode_hello(message: Hello) -> Frames:
     if message.kinds:
         hello.kinds = list(map(escaped, message.kinds))
     hello.scheduler = message.scheduler
-    if message.data.address:
-        data = hello.init("data")
-        data.address, data.key, data.ticket = message.data.address, message.data.key, message.data.ticket
+    _set_data_address(hello, message.data)
     hello.takesFollowers = message.takes_followers
     hello.account = message.account
     hello.packages = escaped(message.packages)
@@ -289,6 +294,7 @@ def _encode_object(message: Object) -> Frames:
     struct.id = message.id
     struct.name = escaped(message.name)
     struct.fileBytes = message.file_bytes
+    _set_data_address(struct, message.data)
     return [root.to_bytes(), *message.frames]
 
 

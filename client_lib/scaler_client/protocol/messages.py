@@ -102,6 +102,8 @@ class Welcome:
     """The most bytes of a frame that the scheduler takes; 0: it announced no limit."""
     workers: int = 0
     """To a client: the number of connected workers."""
+    takes_files: bool = False
+    """To a client: whether its large objects may be files of its own."""
 
 
 NOT_AUTHORIZED = "notAuthorized"
@@ -310,7 +312,11 @@ class Object:
     client: int = 0
     name: str = ""
     file_bytes: int = 0
-    """Not 0: there are no frames. They are in a file of the scheduler's directory, and have so many bytes in all."""
+    """Not 0: there are no frames. They are in a file of the client, and have so many bytes in all."""
+    data: DataAddress = DataAddress()
+    """Where agents get this file; its address is empty if only agents of the client's host can get it."""
+    is_wanted: bool = False
+    """Not sent: whether the scheduler has asked for the bytes of a file of the client."""
 
 
 @dataclass

@@ -4,10 +4,61 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Protocol
 
 from ..pickling.references import ResultObject, StoredObject
-from ..protocol.messages import ForgetObjects, Message, Object, Objects, TaskAttempt
+from ..protocol.messages import ForgetObjects, Message, Object, Objects, Payload, TaskAttempt
 from .backlog import BATCH_ROWS, Backlog
+
+
+class ClientFiles(Protocol):
+    """The large objects of a client that are files of its host (io/client_files.py)."""
+
+    def share(self, message: Object) -> Object:
+        """Write an object to a file; return the message to send: the object itself if it is no file."""
+
+    def ids(self) -> Sequence[int]:
+        """Return the ids of all files."""
+
+    def has(self, object_id: int) -> bool:
+        """Whether the object is a file."""
+
+    def announcement(self, object_id: int) -> Object:
+        """Return the message that tells the scheduler of a file."""
+
+    def read(self, object_id: int) -> Sequence[Payload] | None:
+        """Return the frames in a file; None: it can't be read."""
+
+    def remove(self, object_id: int) -> None:
+        """Remove a file, if there is one."""
+
+
+class NoFiles:
+    """A client without files: it sends the bytes of all objects."""
+
+    def share(self, message: Object) -> Object:
+        """Return the message."""
+        return message
+
+    def ids(self) -> Sequence[int]:
+        """Return nothing."""
+        return ()
+
+    def has(self, object_id: int) -> bool:
+        """Return False."""
+        return False
+
+    def announcement(self, object_id: int) -> Object:
+        """Do not call it: there is no file."""
+        raise KeyError(object_id)
+
+    def read(self, object_id: int) -> Sequence[Payload] | None:
+        """Return None."""
+        return None
+
+    def remove(self, object_id: int) -> None:
+        """Do nothing."""
+
 
 OBJECTS_ROWS = 256
 """The most small objects of one message: 64 KiB."""
@@ -17,6 +68,8 @@ class HeldObjects:
     """Sends objects, and tells the scheduler which objects and kept results have no references any more."""
 
     def __init__(self, backlog: Backlog) -> None:
+        self.files: ClientFiles = NoFiles()
+        """The objects that are files of this client."""
         self._backlog = backlog
         self.joins = 1
         """One more than the number of joins. After a join the scheduler may have no object."""
@@ -29,6 +82,8 @@ class HeldObjects:
         self._unread: deque[tuple[int, int]] = deque()
         """Results without references: the last row that reads each, and its id. They are forgotten when that row is
         sent, or was dropped: rows say which results are kept."""
+        self._refused: set[int] = set()
+        """Objects with references that are files, and that the scheduler does not keep."""
         self._unconfirmed: deque[tuple[int, list[int]]] = deque()
         """Ids that were sent as forgotten, each with the heartbeat whose echo confirms that.
 
@@ -48,18 +103,54 @@ class HeldObjects:
         if outgoing is not None:
             self._backlog.add_object(_message(stored), outgoing)
 
-    def send_all(self, outgoing: list[Message]) -> None:
+    def send_all(self, outgoing: list[Message], takes_files: bool = False) -> None:
         """Send all objects to a scheduler that this client has just joined: it may have none of them.
 
         Results are sent when a task that reads them is submitted again.
+
+        Args:
+            outgoing: takes the messages.
+            takes_files: whether the scheduler takes files in place of bytes.
         """
         self._deferred.clear()
+        self._refused.clear()
         self._forgotten += [each for _, each in self._unread]
         self._unread.clear()
         self.joins += 1
+        for object_id in self.files.ids():
+            if not takes_files:
+                self.files.remove(object_id)
+            elif object_id not in self._objects:
+                # The scheduler may know it no more. So it gets the object, and is told to forget it again.
+                message = self.files.announcement(object_id)
+                self._backlog.count_object(message)
+                outgoing.append(message)
+                self._forgotten.append(object_id)
         for stored in self._objects.values():
             if type(stored) is StoredObject:
                 self.send_now(stored, outgoing)
+
+    def send_wanted(self, ids: Sequence[int], outgoing: list[Message]) -> list[int]:
+        """Send the bytes of files that the scheduler asks for; return the other ids. The scheduler has counted them."""
+        others = []
+        for each in ids:
+            if self.files.has(each):
+                stored = self._objects.get(each)
+                frames = stored.frames if stored is not None and stored.frames else self.files.read(each)
+                # If somebody has removed the file, the size is wrong, and the scheduler takes the object for lost.
+                outgoing.append(Object(each, frames or [b""], is_wanted=True))
+            else:
+                others.append(each)
+        return others
+
+    def dropped_by_scheduler(self, ids: Sequence[int]) -> None:
+        """Remove the files of objects that the scheduler does not need, as soon as they have no references here."""
+        for each in ids:
+            if self.files.has(each):
+                if each in self._objects:
+                    self._refused.add(each)
+                else:
+                    self.files.remove(each)
 
     def send_now(self, stored: StoredObject, outgoing: list[Message]) -> None:
         """Send an object without waiting for credit: the scheduler had it before, or asks for it."""
@@ -165,6 +256,9 @@ class HeldObjects:
 
     def _drop(self, stored: StoredObject) -> None:
         stored.drop()
+        if self._refused and stored.id in self._refused:
+            self._refused.discard(stored.id)
+            self.files.remove(stored.id)
         result = stored if isinstance(stored, ResultObject) else None
         if self._backlog.drop_object(stored.id) and (result is None or self.joins <= 2):
             return  # it was not sent; after further joins the scheduler may have a result nevertheless

@@ -76,9 +76,6 @@ class Session:
         """Called with the output of tasks. It must not block."""
         self.file_shortage: Callable[[], str] = str
         """Returns why this process can't open a connection; empty: it can."""
-        self.share_object: Callable[[int, int, messages.Object], messages.Object] = lambda *given: given[2]
-        """Called with the scheduler's and this client's incarnation and an object that is sent. It may write the object
-        to a file for the scheduler, and returns the message to send."""
         self.tasks = OpenTasks()
         self.pending = self.tasks.single
         self._hello = hello
@@ -104,6 +101,11 @@ class Session:
         self._cancels = Cancels(self.tasks, backlog)
         self._rejected_tasks = RejectedTasks(self.tasks, self._cancels, self._batch)
         self.frame_limit = FrameLimit(backlog, self._rejected_tasks.resolve, self._rejected_tasks.is_named)
+
+    @property
+    def incarnation(self) -> int:
+        """The client's incarnation."""
+        return self._hello.incarnation
 
     # ------------------------------------------------------------------------------------------------- from the client
 
@@ -383,10 +385,10 @@ class Session:
         return [self._shared(message) if type(message) is messages.Object else message for message in outgoing]
 
     def _shared(self, message: messages.Object) -> messages.Object:
-        """Return the object, or a message without its frames if they are a file for the scheduler now."""
-        if self.scheduler is None or not fits_limit(message.frames, self.frame_limit.bytes):
+        """Return the object, or a message without its frames if they are in a file now."""
+        if message.is_wanted or message.file_bytes or self.scheduler is None or not self.scheduler.takes_files:
             return message
-        return self.share_object(self.scheduler.incarnation, self._hello.incarnation, message)
+        return self.objects.files.share(message) if fits_limit(message.frames, self.frame_limit.bytes) else message
 
     def pop_frames(self) -> list[Frames]:
         """Return the messages to send now as ZeroMQ frames, split by the scheduler's limit."""
@@ -453,7 +455,7 @@ class Session:
         self.on_join_result()
 
     def _submit_open_tasks(self) -> None:
-        self.objects.send_all(self._batch.outgoing)
+        self.objects.send_all(self._batch.outgoing, self.scheduler is not None and self.scheduler.takes_files)
         self._inputs.restart()
         self._kept_values.restart()
         bound: set[GraphSink] = set()
@@ -531,6 +533,13 @@ class Session:
         if self.state is State.JOINED:
             self._batch.outgoing += self._acks.acknowledge(message.size)
 
+    def _handle_forget_objects(self, message: messages.ForgetObjects) -> None:
+        self._kept_values.note_lost(message.ids)
+        self.objects.dropped_by_scheduler(message.ids)
+
+    def _handle_fetch_objects(self, message: messages.FetchObjects) -> None:
+        self._inputs.send_wanted(self.objects.send_wanted(message.ids, self._batch.outgoing))
+
     def _handle_credit(self, message: messages.Credit) -> None:
         if self.state is State.JOINED:
             self._batch.backlog.grant(message.bytes, self._batch.outgoing)
@@ -578,8 +587,8 @@ class Session:
         messages.CancelRefused: lambda self, message: self._cancels.refuse(message.ids),
         messages.Output: _handle_output,
         messages.Object: lambda self, message: self._kept_values.receive(message),
-        messages.ForgetObjects: lambda self, message: self._kept_values.note_lost(message.ids),
-        messages.FetchObjects: lambda self, message: self._inputs.send_wanted(message.ids),
+        messages.ForgetObjects: _handle_forget_objects,
+        messages.FetchObjects: _handle_fetch_objects,
         messages.Credit: _handle_credit,
         messages.Welcome: _handle_welcome,
         messages.HelloWanted: _handle_hello_wanted,

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from .options import quoted
 
 ADDRESS_VARIABLE = "SCALER_ADDRESS"
+DATA_ADDRESS_VARIABLE = "SCALER_DATA_ADDRESS"
+DATA_ADDRESS_AUTO = "auto"
+"""A data address: a free port of the interface that leads to the scheduler."""
 # The size of struct sockaddr_un's path, without the closing zero byte.
 MAX_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
 MAX_PORT = 65535
@@ -76,6 +79,20 @@ def parse_connect_address(text: str) -> Address:
         raise _wrong(text, "the host * is only for binding")
     if address.transport == "tcp" and address.port == 0:
         raise _wrong(text, "any free port is only for binding")
+    return address
+
+
+def parse_data_address(text: str) -> Address | str:
+    """An address where host agents get object files, to bind; or `auto`, or empty: none.
+
+    Raises:
+        ValueError: it is none of these. The text is one line.
+    """
+    if text in ("", DATA_ADDRESS_AUTO):
+        return text
+    address = parse_bind_address(text)
+    if address.transport != "tcp":
+        raise ValueError(f"{quoted(text)} is not tcp://HOST:PORT: agents of other hosts connect to it")
     return address
 
 

@@ -1,9 +1,10 @@
-"""The directory of the object files of a host agent, or of a scheduler. It is made at the start of the process and
-removed at its end, also after a crash.
+"""The directory of the object files of a host agent, or of a client.
+
+It is removed at the end of the process, also after a crash.
 
 The agent and its fork server hold a lock on the directory as long as they live. The process that ends last removes the
-directory. If both are killed at once, they lose the lock, and the next agent or scheduler that starts on the host
-removes the directory. A scheduler has no fork server, and holds its lock alone.
+directory. If both are killed at once, they lose the lock. Agents and schedulers of the host remove directories that
+nobody locks, at their start and from time to time. A client has no fork server, and holds its lock alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from .object_files import SHARED_MEMORY, remove_all
 
 if sys.platform != "win32":  # Windows: no locks, and directories of dead agents are not removed
     import fcntl
+
+STALE_SECONDS = 60.0
+"""The time between two searches for directories that killed processes have left."""
 
 _NAME = re.compile(r"scaler-[0-9a-f]{16}")
 
@@ -68,7 +72,7 @@ class ObjectDirectory:
 
 
 def make_directory(owner: int, places: Iterable[str] | None = None) -> ObjectDirectory:
-    """Make a directory for the agent or scheduler of this incarnation. Remove those that dead processes have left.
+    """Make a directory for the agent or client of this incarnation. Remove those that dead processes have left.
 
     Args:
         places: where to make it, the best place first. Default: /dev/shm, then the folder of temporary files.
@@ -78,7 +82,7 @@ def make_directory(owner: int, places: Iterable[str] | None = None) -> ObjectDir
     """
     failure: OSError | None = None
     for place in _places() if places is None else places:
-        _remove_stale(place)
+        remove_stale(place)
         try:
             return ObjectDirectory(os.path.join(place, f"scaler-{owner:016x}"))
         except OSError as error:
@@ -91,8 +95,10 @@ def _places() -> Iterable[str]:
     yield tempfile.gettempdir()
 
 
-def _remove_stale(place: str) -> None:
-    """Remove the directories of agents that were killed together with their fork servers."""
+def remove_stale(place: str = SHARED_MEMORY) -> None:
+    """Remove the directories of clients that were killed, and of agents that were killed with their fork servers."""
+    if sys.platform == "win32":
+        return
     with suppress(OSError):
         for name in os.listdir(place):
             if _NAME.fullmatch(name):

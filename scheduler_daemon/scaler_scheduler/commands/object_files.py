@@ -1,7 +1,7 @@
 """Objects as files in shared memory: their names, their form, writing and removing them.
 
-A host agent has a directory of object files, which its workers map. A scheduler has one too: clients on its host write
-large objects there, and agents on its host link them into their own directory.
+A host agent has a directory of object files, which its workers map. A client has one too, for its large objects. Agents
+of its host link them into their own directory.
 
 A file has a header (magic number, number of frames, size of each frame), and then the frames, each at a multiple of 64
 bytes. The file is written under another name, which has its writer's process id, and then renamed: a reader finds all
@@ -27,6 +27,9 @@ SHARED_MEMORY = "/dev/shm"
 SHARED_BYTES = 256 * 1024
 """Objects of at least this size become files."""
 
+CHUNK_BYTES = 1 << 20
+"""The most bytes of a file in one answer of a data address."""
+
 ALIGNMENT = 64
 
 MAX_REASON_LENGTH = 120  # characters; a target of 128 bytes or more takes a page of a tmpfs
@@ -45,7 +48,7 @@ _MAX_FRAMES = 64
 
 
 def directory_of(incarnation: int) -> str:
-    """The directory of object files of this scheduler or host agent, if it is in shared memory."""
+    """The directory of object files of this client or host agent, if it is in shared memory."""
     return os.path.join(SHARED_MEMORY, f"scaler-{incarnation:016x}")
 
 

@@ -63,10 +63,10 @@ class Effect:
 
 
 class Welcome(Effect):
-    """The answer to a hello. For clients, others get 0: `credit` and `result_window` in bytes, and the number of
-    connected workers."""
+    """The answer to a hello. For clients, others get 0: `credit` and `result_window` in bytes, the number of connected
+    workers, and whether large objects may be files of the client."""
 
-    __slots__ = ("credit", "lease_milliseconds", "message_size_limit", "result_window", "workers")
+    __slots__ = ("credit", "lease_milliseconds", "message_size_limit", "result_window", "takes_files", "workers")
     kind = WELCOME
 
     def __init__(
@@ -77,9 +77,11 @@ class Welcome(Effect):
         result_window: int = 0,
         message_size_limit: int = 0,
         workers: int = 0,
+        takes_files: bool = False,
     ) -> None:
         self.route = route
         self.workers = workers
+        self.takes_files = takes_files
         self.lease_milliseconds = lease_milliseconds
         self.message_size_limit = message_size_limit
         self.credit = credit
@@ -353,12 +355,9 @@ class EndWorker(Effect):
 
 
 class Object(Effect):
-    """The bytes of an object, for a worker or a host agent.
+    """The bytes of an object, for a worker, a host agent, or the client of a kept result."""
 
-    If the object is a file, the daemon either sets `file_bytes` and removes the frames, or reads them.
-    """
-
-    __slots__ = ("client", "file_bytes", "frames", "id", "name")
+    __slots__ = ("client", "frames", "id", "name")
     kind = OBJECT
 
     def __init__(self, route: bytes, client: int, object_id: int, name: str, frames: list[bytes]) -> None:
@@ -367,7 +366,6 @@ class Object(Effect):
         self.id = object_id
         self.name = name
         self.frames = frames
-        self.file_bytes = 0
 
 
 class ForgetObjects(Effect):

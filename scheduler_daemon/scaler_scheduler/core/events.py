@@ -450,15 +450,22 @@ class Object(Event):
     """An object's bytes, from a client, or from a host agent that was asked for it.
 
     `client` is the incarnation of the object's client; only a host agent sets it. If `file_bytes` is not 0, the frames
-    are in a file. Then the daemon puts an object that stands for the file in the place of the frames: the core only
-    asks for the length of a frame.
+    are in a file of the client and have so many bytes. `data` says where agents of other hosts get this file; None:
+    nowhere.
     """
 
-    __slots__ = ("client", "file_bytes", "frames", "id", "name")
+    __slots__ = ("client", "data", "file_bytes", "frames", "id", "name")
     kind = OBJECT
 
     def __init__(
-        self, route: bytes, object_id: int, name: str, frames: list[bytes], client: int = 0, file_bytes: int = 0
+        self,
+        route: bytes,
+        object_id: int,
+        name: str,
+        frames: list[bytes],
+        client: int = 0,
+        file_bytes: int = 0,
+        data: "DataAddress | None" = None,
     ) -> None:
         self.route = route
         self.client = client
@@ -466,11 +473,12 @@ class Object(Event):
         self.name = name
         self.frames = frames
         self.file_bytes = file_bytes
+        self.data = data
 
     @property
     def size(self) -> int:
         """The bytes of all frames."""
-        return sum(map(len, self.frames))
+        return self.file_bytes or sum(map(len, self.frames))
 
 
 class Objects(Event):

@@ -13,7 +13,7 @@ NAME_LIMIT = 256
 
 
 class DataAddress:
-    """Where other host agents get the object files of an agent.
+    """Where host agents get the object files of another agent, or of a client.
 
     `key` has the hex digits of its CURVE key; empty: it has none. `ticket` is a secret that it wants to see.
     """

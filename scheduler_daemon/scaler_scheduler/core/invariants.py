@@ -304,8 +304,9 @@ def _check_objects(tables: Tables) -> None:
         )
         if sources != 1:
             raise InvariantError(f"{name} has {sources} sources of its bytes")
-        if stored.home is not None and tables.agents.find(stored.home.incarnation) is not stored.home:
-            raise InvariantError(f"{name} is at agent {stored.home.incarnation}, which is gone")
+        home = stored.home
+        if home not in (None, stored.client.place) and tables.agents.find(home.incarnation) is not home:
+            raise InvariantError(f"{name} is at agent {home.incarnation}, which is gone")
         if stored.frames is not None and stored.blocked_tasks:
             raise InvariantError(f"{name} is here, and tasks wait for it")
         hosts = set() if stored.copies is None else stored.copies.hosts

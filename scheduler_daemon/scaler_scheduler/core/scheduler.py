@@ -332,6 +332,8 @@ class Scheduler:
     def _object(self, event: events.Object, now: float) -> None:
         agent = self.tables.agents.by_route.get(event.route)
         if agent is not None:
+            if event.file_bytes:
+                raise ProtocolError("an object as a file, from a peer that is no client")
             self._host_results.receive_object(agent, event)
             return
         client = self._peers.client(event.route)
@@ -359,7 +361,12 @@ class Scheduler:
     def _add_object(self, client: Client, event: events.Object) -> None:
         """Add an object that a client has sent. Raises ProtocolError."""
         stored = client.objects.get(event.id)
+        if stored is not None and stored.is_remote and stored.is_from_client:
+            self._host_results.receive_from_client(client, stored, event)
+            return
         is_known = stored is not None and not stored.is_awaited
+        if stored is not None and is_known and event.file_bytes and not stored.is_known_to(client.place):
+            self.outbox.forget_object(client.route, client.incarnation, event.id)  # it has the bytes of the result
         try:
             if not is_known:
                 self._quotas.check_object(client, event)
@@ -368,6 +375,8 @@ class Scheduler:
             self._graphs.add_object(client, event)
         except ProtocolError:
             self._graphs.release_objects(client, [event.id])  # tasks may wait for it
+            if event.file_bytes:
+                self.outbox.forget_object(client.route, client.incarnation, event.id)
             raise
 
     def _forget_objects(self, event: events.ForgetObjects, now: float) -> None:

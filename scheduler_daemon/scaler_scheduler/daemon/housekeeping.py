@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from ..auth.keyring import Keyring
 from ..commands import logs
+from ..commands.object_directory import STALE_SECONDS, remove_stale
 from ..commands.systemd_notify import SystemdNotifier
 from ..core.scheduler import Scheduler
 from ..net.router import Router
 from ..net.zap import ZapHandler
 from ..publish.memory_trim import MemoryTrim
 from ..publish.snapshots import SnapshotWriter
-from .client_files import ClientFiles
 
 CONNECTIONS_LOG_SECONDS = 10.0
 """The least time between two groups of log lines about cut connections. Lines of one second form a group."""
@@ -34,12 +34,12 @@ class Housekeeping:
     systemd: SystemdNotifier
     keyring: Keyring | None
     """None: peers have no keys."""
-    client_files: ClientFiles
     parent_process: int
     """The process id of the parent at the start; 0: the parent is not checked."""
     is_parent_gone: bool = False
     _memory_trim: MemoryTrim = field(default_factory=MemoryTrim)
     _next_connections_line: float = 0.0
+    _remove_stale_at: float = 0.0
     _resolved: int = 0
     """Tasks that were resolved at the previous call of `run`."""
 
@@ -53,7 +53,7 @@ class Housekeeping:
         self._report_rejections(now)
         self.snapshot_writer.note_increases(time.time())
         self._trim_memory()
-        self.client_files.remove_unneeded()
+        self._remove_stale_directories(now)
         self._check_parent()
 
     def _report_status(self) -> None:
@@ -80,6 +80,12 @@ class Housekeeping:
         is_idle = not counts.waiting and not counts.dispatched and counts.resolved == self._resolved
         self._resolved = counts.resolved
         self._memory_trim.check(is_idle)
+
+    def _remove_stale_directories(self, now: float) -> None:
+        """Remove the files of clients on this host that were killed."""
+        if now >= self._remove_stale_at:
+            self._remove_stale_at = now + STALE_SECONDS
+            remove_stale()
 
     def _check_parent(self) -> None:
         if self.parent_process and os.getppid() != self.parent_process and not self.is_parent_gone:

@@ -38,7 +38,6 @@ from ..publish.publisher import PAUSE_SECONDS, Publisher
 from ..publish.snapshots import SnapshotWriter
 from ..wire.encode import PROTOCOL_VERSION, Identity, encode
 from . import event_loops
-from .client_files import ClientFiles, make_store
 from .housekeeping import Housekeeping
 from .message_pump import MessagePump
 from .throttle import Throttle
@@ -110,14 +109,12 @@ class Daemon:
         )
         self.snapshot_writer = SnapshotWriter(self.core, self.identity, str(self.router.address), now)
         self._publisher = Publisher(network.monitor, self.snapshot_writer, now)
-        self.client_files = ClientFiles(self.core, make_store(self.identity.incarnation))
         self._pump = MessagePump(
             self.router,
             self.core,
             self.snapshot_writer.traffic,
             identity=self.identity,
             throttle=Throttle(config.waste_limit),
-            files=self.client_files,
             clock=self._clock,
         )
         self.core.task_limits.define(config.limits)
@@ -133,7 +130,6 @@ class Daemon:
             snapshot_writer=self.snapshot_writer,
             systemd=systemd,
             keyring=keyring,
-            client_files=self.client_files,
             parent_process=config.parent_process,
         )
         self._next_housekeeping = self._next_release = now
@@ -263,7 +259,6 @@ def run(config: Config, pending: PendingConfig) -> int:
     except InvariantError:
         _log.critical("broken invariant, the scheduler ends: %s", traceback.format_exc())
         status = EXIT_SOFTWARE
-    daemon.client_files.close()
     monitor.close()
     router.close(LINGER_MILLISECONDS)
     context.close()

@@ -16,7 +16,6 @@ from ..publish.snapshots import Traffic
 from ..wire.decode import decode
 from ..wire.encode import Identity, encode
 from ..wire.errors import WireError
-from .client_files import ClientFiles
 from .rejection_log import RejectionLog
 from .throttle import BYTES_PER_MICROSECOND, MALFORMED_MICROSECONDS, UNKNOWN_PEER_MICROSECONDS, Throttle
 
@@ -52,7 +51,6 @@ class MessagePump:
         traffic: counts the messages.
         identity: the scheduler's data in its messages.
         throttle: blocks wasteful connections.
-        files: objects that clients write as files.
         clock: returns the time in seconds of the monotonic clock.
     """
 
@@ -64,7 +62,6 @@ class MessagePump:
         *,
         identity: Identity,
         throttle: Throttle,
-        files: ClientFiles,
         clock: Callable[[], float],
     ) -> None:
         self.is_closed = False
@@ -78,7 +75,6 @@ class MessagePump:
         self._traffic = traffic
         self._identity = identity
         self._throttle = throttle
-        self._files = files
         self._clock = clock
         self._next_malformed_line = self._next_blocked_line = clock()
         self._malformed_unlogged = 0
@@ -124,10 +120,6 @@ class MessagePump:
         """Decode a message and give its event to the core. Charge its sender for waste."""
         try:
             event = decode(route, frames)
-            if event.kind == events.FORGET_OBJECTS:
-                self._files.forget(event)  # type: ignore[arg-type]
-            if event.kind == events.OBJECT and event.file_bytes:  # type: ignore[attr-defined]
-                self._files.take(event)  # type: ignore[arg-type]
         except WireError as error:
             self._drop_malformed(route, frames, error, now)
             return
@@ -203,8 +195,6 @@ class MessagePump:
         """Encode and send effects. Report to the core which effects could not be sent."""
         sent = self._traffic.sent
         for effect in collected:
-            if effect.kind == effects.OBJECT:
-                self._files.resolve(effect)  # type: ignore[arg-type]
             if self._router.send(effect.route, encode(effect, self._identity)):
                 sent[effect.kind] += 1
             else:

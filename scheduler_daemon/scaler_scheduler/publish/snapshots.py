@@ -208,7 +208,7 @@ def _counters(names: Sequence[str], counts: Sequence[int]) -> list[Counter]:
 def _unreachable_hosts(core: Scheduler) -> list[Counter]:
     pairs: dict[str, int] = {}
     for source, target in core.transfers.unreachable:
-        name = f"{source.host} from {target.host}"
+        name = f"{f'clients on {source}' if isinstance(source, str) else source.host} from {target.host}"
         pairs[name] = pairs.get(name, 0) + 1
     return [Counter(name=name, count=count) for name, count in list(pairs.items())[:MAX_PAIRS]]
 

@@ -385,7 +385,8 @@ def _object(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         raise WireError(f"{count} frames of an object, not 1 to {OBJECT_FRAMES}")
     if struct.id >> 63:
         raise WireError("the object's id is 2^63 or more")
-    return events.Object(route, struct.id, _text(struct.name), frames[1:], struct.client, file_bytes)
+    data = _data_address(struct.data) if file_bytes else None
+    return events.Object(route, struct.id, _text(struct.name), frames[1:], struct.client, file_bytes, data)
 
 
 def _objects(route: bytes, message: Any, frames: list[bytes]) -> events.Event:

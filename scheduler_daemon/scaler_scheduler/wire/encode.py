@@ -58,6 +58,7 @@ def _welcome(effect: Any, identity: Identity) -> list[bytes]:
         result_window=effect.result_window,
         message_size_limit=effect.message_size_limit,
         workers=effect.workers,
+        takes_files=effect.takes_files,
     )
     return [Message.new_welcome(welcome).dumps()]
 
@@ -248,7 +249,7 @@ def _credit(effect: Any, identity: Identity) -> list[bytes]:
 
 
 def _object(effect: Any, identity: Identity) -> list[bytes]:
-    struct = Object(client=effect.client, id=effect.id, name=effect.name, file_bytes=effect.file_bytes)
+    struct = Object(client=effect.client, id=effect.id, name=effect.name)
     return [Message.new_object(struct).dumps(), *effect.frames]
 
 

@@ -550,7 +550,7 @@ _Hello_list_item_type = _StructItemType(Hello)
 @Welcome.__extend__
 class Welcome(_Struct):
     __capnpy_id__ = 0xe2a31e0e85977ca3
-    __static_data_size__ = 6
+    __static_data_size__ = 7
     __static_ptrs_size__ = 1
     
     
@@ -622,23 +622,32 @@ class Welcome(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def takes_files(self):
+        # no union check
+        value = self._read_bit(48, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0, workers=0):
+    def __new(protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0, workers=0, takes_files=False):
         builder = _SegmentBuilder()
-        pos = builder.allocate(56)
+        pos = builder.allocate(64)
         builder.write_uint32(pos + 0, protocol_version)
-        builder.alloc_text(pos + 48, _encode_maybe(version))
+        builder.alloc_text(pos + 56, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, lease_milliseconds)
         builder.write_uint64(pos + 24, credit)
         builder.write_uint64(pos + 32, result_window)
         builder.write_uint64(pos + 40, message_size_limit)
         builder.write_uint32(pos + 4, workers)
+        builder.write_bool(48, 0, takes_files)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0, workers=0):
-        _buf = Welcome.__new(protocol_version, version, incarnation, lease_milliseconds, credit, result_window, message_size_limit, workers)
-        self._init_from_buffer(_buf, 0, 6, 1)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, lease_milliseconds=0, credit=0, result_window=0, message_size_limit=0, workers=0, takes_files=False):
+        _buf = Welcome.__new(protocol_version, version, incarnation, lease_milliseconds, credit, result_window, message_size_limit, workers, takes_files)
+        self._init_from_buffer(_buf, 0, 7, 1)
     
     def shortrepr(self):
         parts = []
@@ -650,6 +659,7 @@ class Welcome(_Struct):
         parts.append("resultWindow = %s" % self.result_window)
         parts.append("messageSizeLimit = %s" % self.message_size_limit)
         parts.append("workers = %s" % self.workers)
+        parts.append("takesFiles = %s" % str(self.takes_files).lower())
         return "(%s)" % ", ".join(parts)
 
 _Welcome_list_item_type = _StructItemType(Welcome)
@@ -3261,7 +3271,7 @@ _Received_list_item_type = _StructItemType(Received)
 class Object(_Struct):
     __capnpy_id__ = 0xffa5627f5db89e1b
     __static_data_size__ = 3
-    __static_ptrs_size__ = 1
+    __static_ptrs_size__ = 2
     
     
     @property
@@ -3300,19 +3310,45 @@ class Object(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def data(self):
+        # no union check
+        offset = 8
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = DataAddress.__new__(DataAddress)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_data(self):
+        res = self.data
+        if res is None:
+            return DataAddress.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_data(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
     @staticmethod
-    def __new(client=0, id=0, name=None, file_bytes=0):
+    def __new(client=0, id=0, name=None, file_bytes=0, data=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(32)
+        pos = builder.allocate(40)
         builder.write_uint64(pos + 0, client)
         builder.write_uint64(pos + 8, id)
         builder.alloc_text(pos + 24, _encode_maybe(name))
         builder.write_uint64(pos + 16, file_bytes)
+        builder.copy_from_struct(pos + 32, DataAddress, data)
         return builder.as_string()
     
-    def __init__(self, client=0, id=0, name=None, file_bytes=0):
-        _buf = Object.__new(client, id, name, file_bytes)
-        self._init_from_buffer(_buf, 0, 3, 1)
+    def __init__(self, client=0, id=0, name=None, file_bytes=0, data=None):
+        _buf = Object.__new(client, id, name, file_bytes, data)
+        self._init_from_buffer(_buf, 0, 3, 2)
     
     def shortrepr(self):
         parts = []
@@ -3320,6 +3356,7 @@ class Object(_Struct):
         parts.append("id = %s" % self.id)
         if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
         parts.append("fileBytes = %s" % self.file_bytes)
+        if self.has_data(): parts.append("data = %s" % self.get_data().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Object_list_item_type = _StructItemType(Object)

@@ -163,7 +163,7 @@ def test_a_forget_objects_message() -> None:
 def test_an_object_and_its_frames() -> None:
     frames: list[messages.Payload] = [b"pickle", memoryview(b"buffer")]
     written = encode(messages.Object(5, frames, name="Zoë"))
-    assert read(written[0], "object") == {"client": 0, "id": 5, "name": "Zoë", "fileBytes": 0}
+    assert read(written[0], "object") == {"client": 0, "id": 5, "name": "Zoë", "fileBytes": 0, "data": {}}
     assert all(one is other for one, other in zip(written[1:], frames)) and len(written) == 3
     assert decode(written) == messages.Object(5, frames, 0, "Zoë")
 

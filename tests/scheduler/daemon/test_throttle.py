@@ -8,7 +8,6 @@ from tests.wire.vectors import ALL
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.daemon.client_files import ClientFiles
 from scaler_scheduler.daemon.message_pump import BLOCKED_MESSAGES, DRAIN_MESSAGES, MessagePump
 from scaler_scheduler.daemon.throttle import BLOCK_SECONDS, BURST_SECONDS, Throttle
 from scaler_scheduler.publish.snapshots import Traffic
@@ -70,7 +69,6 @@ class Rig:
             self.traffic,
             identity=identity,
             throttle=self.throttle,
-            files=ClientFiles(self.core, None),
             clock=self.clock,
         )
 

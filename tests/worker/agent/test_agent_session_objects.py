@@ -52,15 +52,12 @@ def test_an_object_is_written_once() -> None:
     assert host.session.object_written((CLIENT, 7)) == []
 
 
-def test_a_file_of_the_scheduler_is_linked() -> None:
+def test_a_file_of_a_scheduler_of_another_version_is_not_read() -> None:
     host = Host()
     sent = Object(7, (), CLIENT, "name", file_bytes=1_000_000)
-    [write] = host.receive(sent)
-    assert write == WriteObject((CLIENT, 7), (), scheduler=write.scheduler) and write.scheduler
-    assert host.session.object_bytes == 1_000_000
-    assert host.receive(sent) == [], "as it comes again after a lost connection"
+    [mark] = host.receive(sent)
+    assert mark == MarkObjectLost((CLIENT, 7), "it is a file of a scheduler of another version")
     assert host.receive(forget(7)) == [RemoveObjects(((CLIENT, 7),))]
-    assert host.session.object_bytes == 0
 
 
 def test_an_object_is_removed_when_it_is_forgotten() -> None:

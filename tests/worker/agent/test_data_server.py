@@ -13,9 +13,10 @@ from tests.waiting import wait_until
 from scaler_client.commands.addresses import Address, parse_bind_address
 from scaler_client.commands.key_files import PeerKeys
 from scaler_client.commands.object_files import objects_in, path_of, read_frames, write_object
+from scaler_client.net.data_server import DataAddressError, interface_to
 from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObject, Transferred
 from scaler_worker.agent import data_server
-from scaler_worker.agent.data_server import DataAddressError, DataServer, interface_to
+from scaler_worker.agent.data_server import DataServer
 from scaler_worker.agent.data_sources import DataSources, PartFiles
 from scaler_worker.agent.disk_thread import DiskThread
 from scaler_worker.agent.downloads import CHUNK_BYTES, Downloads

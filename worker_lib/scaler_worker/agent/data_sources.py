@@ -12,17 +12,18 @@ import zmq
 
 from scaler_client.commands.key_files import PeerKeys
 from scaler_client.commands.object_files import (
+    CHUNK_BYTES,
     FLAGS,
     ObjectName,
     finish_part,
     part_path,
 )
+from scaler_client.net.data_server import MAX_QUEUED_MESSAGES, PEER_INTERVAL_MILLISECONDS
 from scaler_client.net.sockets import receive
 from scaler_client.protocol.messages import DataAddress, Message, ReadObject
 from scaler_client.protocol.wire import WireError, decode, encode
 
-from .data_server import MAX_QUEUED_MESSAGES, PEER_INTERVAL_MILLISECONDS
-from .downloads import CHUNK_BYTES, CONNECT_SECONDS
+from .downloads import CONNECT_SECONDS
 from .effects import WritePart
 
 MAX_ANSWER_BYTES = CHUNK_BYTES + 16 * 1024

@@ -1,4 +1,4 @@
-"""Gets object files from the agents of other hosts, in chunks. Sans-IO.
+"""Gets object files from the agents of other hosts and from clients, in chunks. Sans-IO.
 
 An agent asks for each chunk (`readObject`), so the requests that are not answered yet are the credit of the other side.
 Every `transferObject` is answered once, by `transferred`.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from scaler_client.commands.object_files import ObjectName
+from scaler_client.commands.object_files import CHUNK_BYTES, ObjectName
 from scaler_client.protocol.messages import (
     DataAddress,
     Message,
@@ -22,7 +22,6 @@ from scaler_client.protocol.messages import (
 
 from .effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
 
-CHUNK_BYTES = 1 << 20
 FIRST_CHUNK_BYTES = 64 * 1024
 """The first chunk is small, so that it shows soon whether there is a connection."""
 
@@ -88,19 +87,22 @@ class _Download:
 class Downloads:
     """The files that an agent fetches from others.
 
-    A file waits for a while until the host has room for it.
+    A file waits for a while until the host has room for it. A file of a client on this host is linked at once.
 
     Args:
         has_file: whether an object is a file of this host.
         has_room: whether the host has room for a file of so many bytes, beside so many bytes that are being fetched.
+        link_file: makes the file of a client on this host a file of the agent too; returns False if it can't.
     """
 
     def __init__(
         self,
         has_file: Callable[[ObjectName], bool] = lambda name: False,
         has_room: Callable[[int, int], bool] = lambda size, coming: True,
+        link_file: Callable[[ObjectName], bool] = lambda name: False,
     ) -> None:
         self._has_file = has_file
+        self._link_file = link_file
         self._has_room = has_room
         self._downloads: dict[ObjectName, _Download] = {}
         self._heard: set[DataAddress] = set()
@@ -118,8 +120,11 @@ class Downloads:
             if known.order == order:
                 return []  # the scheduler repeats it after a lost connection
             effects += self._drop(known)
-        if self._has_file(name):
+        if self._has_file(name) or (order.source == order.client and self._link_file(name)):
             return [*effects, Send(Transferred(order.client, order.id, order.source))]
+        if not order.data.address:
+            text = "its client has no data address and shares no memory with this host"
+            return [*effects, Send(Transferred(order.client, order.id, order.source, text, is_unreachable=True))]
         download = self._downloads[name] = _Download(order, now, now, is_waiting=True)
         return effects + self._begin(download, now)
 

@@ -70,8 +70,6 @@ class WriteObject:
 
     name: ObjectName
     frames: Sequence[Payload]
-    scheduler: int = 0
-    """Not 0: there are no frames. The file in the directory of this scheduler is to be linked."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class HostObjects:
         return self._remove(sorted(unconfirmed))
 
     def add(self, message: Object) -> list[Effect]:
-        """Write or link an object that workers of this host will read, unless its file exists.
+        """Write an object that workers of this host will read, unless its file exists.
 
         After a lost connection the scheduler sends it again, because the last messages may not have arrived.
         """
@@ -66,9 +66,11 @@ class HostObjects:
         self._unconfirmed.discard(name)
         if name in self._sizes:
             return []
-        self._sizes[name] = size = message.file_bytes or sum(map(len, message.frames))
+        self._sizes[name] = size = sum(map(len, message.frames))
         self.total_bytes += size
-        return [WriteObject(name, message.frames, self._scheduler if message.file_bytes else 0)]
+        if message.file_bytes:  # the scheduler sends the bytes to the worker that can't read it
+            return [MarkObjectLost(name, "it is a file of a scheduler of another version")]
+        return [WriteObject(name, message.frames)]
 
     def written(self, name: ObjectName, error: str) -> list[Effect]:
         """Handle the outcome of WriteObject. `error` says why the object could not be written; empty: it was

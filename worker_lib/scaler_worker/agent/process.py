@@ -21,17 +21,21 @@ from typing import Any
 
 import zmq
 
+from scaler_client.commands.addresses import DATA_ADDRESS_VARIABLE, Address
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, key_error_text, read_peer_keys
-from scaler_client.commands.object_directory import ObjectDirectory, make_directory
+from scaler_client.commands.object_directory import STALE_SECONDS, ObjectDirectory, make_directory, remove_stale
 from scaler_client.commands.object_files import (
     ObjectName,
     directory_of,
+    file_size,
+    is_own_directory,
     mark_lost,
     objects_in,
 )
 from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, warn_about_secrets
+from scaler_client.net.data_server import DataAddressError
 from scaler_client.net.host_lookup import warn_if_unresolved
 from scaler_client.net.sockets import ReconnectWatcher, receive
 from scaler_client.pickling.package_versions import installed_packages
@@ -49,7 +53,7 @@ from ..fork_server.state_page import StatePage
 from ..fork_server.worker_settings import WorkerSettings
 from ..objects.host_storage import HostStorage, NoRoomError, Usage
 from ..objects.spiller import SpillerThread
-from .data_server import DataAddressError, DataServer
+from .data_server import DataServer
 from .data_sources import DataSources, PartFiles
 from .disk_thread import DiskThread
 from .effects import (
@@ -125,6 +129,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         _set_limits(config, objects)
     except OSError as error:
         return fail(f"cannot make a directory for objects: {error}", EXIT_UNAVAILABLE)
+    os.environ[DATA_ADDRESS_VARIABLE] = _data_address_of_clients(config.data_address)
     starter: WorkerStarter = SubprocessStarter() if worker_main is None else ForkServer(worker_main, page, objects)
     data: DataServer | None = None
     try:
@@ -177,6 +182,11 @@ def _set_limits(config: Config, objects: ObjectDirectory) -> None:
         disk = objects.on_disk.path
         disk_limit = config.spill_limit_bytes or shutil.disk_usage(disk).free // 2
     HostStorage(objects.path).create(config.object_memory_bytes, disk_limit, disk)
+
+
+def _data_address_of_clients(own: Address | str) -> str:
+    """The data address of clients in tasks: that of the agent, with any free port."""
+    return str(replace(own, port=0)) if isinstance(own, Address) else own
 
 
 def _draw_incarnation() -> int:
@@ -265,6 +275,7 @@ class _Agent:
         self._report = ServiceReport(notifier, time.monotonic())
         self._exit_status: int | None = None
         self._is_orphan = False
+        self._remove_stale_at = time.monotonic() + STALE_SECONDS
         host, pid = socket.gethostname(), os.getpid()
         self._hello = Hello(
             Role.AGENT,
@@ -292,6 +303,7 @@ class _Agent:
             list_files=lambda: objects_in(directory),
             has_file=self._storage.has,
             has_room=self._storage.has_room,
+            link_file=self._link_file,
         )
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
 
@@ -338,6 +350,7 @@ class _Agent:
             self._read_worker_events()
             for source, message in self._sources.receive():
                 self._do(self._session.data_received(source, message, time.monotonic()))
+            self._remove_stale_directories()
             self._data.serve()  # afterwards: other hosts may wait for what has just come
             self._do(self._session.tick(time.monotonic()))
             self._report.update(self._session, time.monotonic())
@@ -351,6 +364,12 @@ class _Agent:
         if self._sender.is_busy:
             seconds = min(seconds, SENDING_SECONDS)
         return max(0, math.ceil(seconds * 1000))
+
+    def _remove_stale_directories(self) -> None:
+        """Remove the files of clients on this host that were killed."""
+        if time.monotonic() >= self._remove_stale_at:
+            self._remove_stale_at = time.monotonic() + STALE_SECONDS
+            remove_stale()
 
     def _look_for_parent(self) -> None:
         parent = self._config.parent_process
@@ -391,6 +410,7 @@ class _Agent:
             effects = self._session.worker_ended(event, now)
             if event.pid:
                 self._disk.unlink(self._storage.process_ended(event.pid))
+                self._remove_stale_at = 0.0  # its tasks may have had a client
             self._page.clear(event.slot)  # before the next worker of this slot starts
             self._do(effects)
 
@@ -444,17 +464,23 @@ class _Agent:
         )
         self._starter.start(start.slot, settings)
 
+    def _link_file(self, name: ObjectName) -> bool:
+        """Link the file of a client on this host. Returns False if there is no such file, or it can't be linked."""
+        directory = directory_of(name[0])
+        if not is_own_directory(directory) or not file_size(directory, name):
+            return False
+        try:
+            self._storage.link(directory, name)
+        except OSError:
+            return False
+        return True
+
     def _write_object(self, write: WriteObject) -> None:
         try:
-            if write.scheduler:
-                self._storage.link(directory_of(write.scheduler), write.name)
-            elif not self._storage.write_to_memory(write.name, write.frames):
+            if not self._storage.write_to_memory(write.name, write.frames):
                 self._disk.run(partial(self._write_to_disk, write), partial(self._written_to_disk, write.name))
                 return
             error = ""
-        except FileNotFoundError:  # the scheduler has removed the object: no task needs it any more
-            self._mark_object_lost(MarkObjectLost(write.name, "the scheduler has removed it"))
-            return
         except OSError as failure:
             error = f"{failure.strerror}: {self._directory}"
         self._do(self._session.object_written(write.name, error))

@@ -95,6 +95,8 @@ class HostAccess:
     """Whether the object is a file of this host."""
     has_room: Callable[[int, int], bool] = lambda size, coming: True
     """Whether the host has room for a file of so many bytes, beside so many bytes that are being fetched."""
+    link_file: Callable[[ObjectName], bool] = lambda name: False
+    """Makes the file of a client on this host a file of the agent too. Returns False if it can't."""
 
 
 class AgentSession:
@@ -103,7 +105,7 @@ class AgentSession:
     def __init__(self, hello: Hello, settings: AgentSettings, host: HostAccess, now: float) -> None:
         self._hello = hello
         self._objects = HostObjects()
-        self._downloads = Downloads(host.has_file, host.has_room)
+        self._downloads = Downloads(host.has_file, host.has_room, host.link_file)
         self._link = SchedulerLink(
             hello,
             settings.address,
@@ -202,7 +204,7 @@ class AgentSession:
         return self._objects.written(name, error)
 
     def data_received(self, source: messages.DataAddress, message: Message, now: float) -> list[Effect]:
-        """Handle a message from another agent's data address."""
+        """Handle a message from the data address of another agent, or of a client."""
         return self._downloads.received(source, message, now)
 
     def part_failed(self, name: ObjectName, reason: str) -> list[Effect]:

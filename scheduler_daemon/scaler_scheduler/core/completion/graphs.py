@@ -64,7 +64,10 @@ class Graphs:
         if stored is None:
             stored = StoredObject(client, event.id, event.name, None)
             self._tables.objects.add(stored)
-        self._tables.objects.fill(stored, event.frames)
+        if event.file_bytes:
+            stored.store_at(client.place_at(event.data), event.file_bytes)
+        else:
+            self._tables.objects.fill(stored, event.frames)
         stored.is_from_client = True
         client.object_bytes += stored.size + TASK_OVERHEAD
         if not is_new:
@@ -126,7 +129,8 @@ class Graphs:
             for worker in stored.copies.holders:
                 self._outbox.forget_object(worker.route, stored.client.incarnation, stored.id)
             for agent in stored.copies.agents:
-                self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
+                if not (agent.is_client and stored.client.is_gone):
+                    self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
             for agent in stored.copies.stale_agents:
                 self._outbox.forget_object(agent.route, stored.client.incarnation, stored.id)
         self._tables.objects.remove(stored)

@@ -3,6 +3,8 @@
 They are fetched when another host needs them, lost with their host, and removed if their attempt does not count.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from scaler_scheduler.core import effects, events
@@ -10,6 +12,7 @@ from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.suspension import TaskAttempt
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.input_delivery import send_object
+from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.state.records import Agent, Client, Copies, StoredObject, Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
@@ -40,6 +43,9 @@ class HostResults:
         stored = None if client is None else client.objects.get(event.id)
         if stored is None or not stored.is_remote or stored.copies is None or agent not in stored.copies.hosts:
             return
+        if stored.is_from_client and event.size != stored.size:  # its size counts in the client's credit
+            self._lose_file(stored, agent)
+            raise ProtocolError(f"object {stored.id} has {event.size} bytes, and not {stored.size} as its client said")
         is_for_client_only = not stored.blocked_tasks and stored not in agent.evacuated
         self._tables.objects.fill(stored, event.frames)
         self._graphs.object_available(stored)
@@ -48,6 +54,32 @@ class HostResults:
             send_object(stored, stored.client.route, self._outbox)
             if is_for_client_only:
                 self._tables.objects.release_frames(stored)
+
+    def receive_from_client(self, client: Client, stored: StoredObject, event: events.Object) -> None:
+        """Store the bytes of a client's file that the scheduler has requested.
+
+        Raises:
+            ProtocolError: they are not those of the file. The object is lost.
+        """
+        if stored.fetched_from is None or event.file_bytes:
+            return
+        if event.size != stored.size:
+            self._lose_file(stored, client.place)
+            raise ProtocolError(f"object {stored.id} has {event.size} bytes, and not {stored.size} as its file")
+        self._tables.objects.fill(stored, event.frames)
+        self._graphs.object_available(stored)
+
+    def _lose_file(self, stored: StoredObject, holder: Agent | None) -> None:
+        """Note that this host or client has no right file of an object. Fetch it from another host, if one has it."""
+        assert stored.copies is not None
+        stored.copies.hosts = {each for each in stored.copies.hosts if each is not holder}
+        if stored.home is not holder:
+            return
+        if stored.copies.hosts:
+            stored.move_home()
+            self._dispatcher.fetch(stored)
+        else:
+            self.lose_objects([stored])
 
     def send_to_client(self, client: Client, ids: Iterable[int]) -> None:
         """Send kept results to their client, which wants the values. Tell it which ones do not exist."""

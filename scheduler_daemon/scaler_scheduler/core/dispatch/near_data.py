@@ -125,6 +125,8 @@ def _bytes_by_host(inputs: Collection[StoredObject]) -> dict[Agent, int]:
     for stored in inputs:
         if stored.copies is not None:
             for agent in stored.copies.agents:
+                if agent.is_client:
+                    continue
                 sizes[agent] = sizes.get(agent, 0) + stored.size
     return sizes
 

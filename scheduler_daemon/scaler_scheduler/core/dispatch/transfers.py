@@ -1,8 +1,9 @@
-"""Results that are files of hosts go from host to host. Chooses the source of each transfer, and bounds their number.
+"""Files go from host to host, and from clients to hosts. Chooses the source of each transfer, and bounds their number.
 
 Every host that has the file can be its source, the least loaded first. A host sends one copy of a file at once. A host
 that is still getting the file can be a source too, so a file goes through many hosts in about the time of one. Tasks
-wait, blocked, until the file is on the host. What cannot be transferred goes through the scheduler.
+wait, blocked, until the file is on the host. What cannot be transferred goes through the scheduler. A client is a
+source of its own large objects.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import Agent, StoredObject
 from scaler_scheduler.core.state.timers import Clock
@@ -30,6 +32,9 @@ QUEUE_SECONDS = 30.0
 
 UNREACHABLE_SECONDS = 300.0
 """For so long no transfer between two hosts is tried after one could not connect to the other."""
+
+MAX_UNREACHABLE = 1000
+"""Beyond so many such pairs, those that may be tried again are forgotten."""
 
 GRACE_SECONDS = 30.0
 LEAST_BYTES_PER_SECOND = 4 << 20
@@ -84,8 +89,9 @@ class Transfers:
         self._measured_bytes: float = FIRST_BYTES_PER_SECOND
         """The bytes of the last transfers, and in `_measured_seconds` how long each took, in total."""
         self._measured_seconds = 1.0
-        self.unreachable: dict[tuple[Agent, Agent], float] = {}
-        """Pairs of a source and a target that could not connect: when that was, in seconds of the monotonic clock."""
+        self.unreachable: dict[tuple[Agent | str, Agent], float] = {}
+        """Pairs of a source and a target that could not connect: when that was, in seconds of the monotonic clock. A
+        text stands for all clients of a host."""
         self.done = 0
         """The number of transfers that have ended well."""
 
@@ -158,11 +164,16 @@ class Transfers:
                 self._order(transfer, transfer.source)
 
     def note_unreachable(self, source: Agent, target: Agent, error: str) -> None:
-        """Remember that the target could not connect to the source."""
-        if (source, target) not in self.unreachable:
-            text = f"host {target.host} can't connect to {_address(source)} of host {source.host} ({error})"
+        """Remember that the target could not connect to the source. What holds for a client holds for all clients of
+        its host: each program would find it out again."""
+        pair = _origin(source), target
+        if pair not in self.unreachable:
+            text = f"host {target.host} can't connect to {_address(source)} of {_whose(source)} ({error})"
             self._operator_log.warning(f"{text}: values between them go through the scheduler")
-        self.unreachable[source, target] = self._clock.now
+        self.unreachable[pair] = self._clock.now
+        if len(self.unreachable) > MAX_UNREACHABLE:
+            for each in [each for each, at in self.unreachable.items() if self._is_over(at)]:
+                del self.unreachable[each]
 
     def note_success(self, source: Agent, transfer: Transfer) -> None:
         """Remember that the target could connect to the source, and how long the transfer took."""
@@ -170,8 +181,8 @@ class Transfers:
         self.done += 1
         self._measured_bytes = self._measured_bytes * FADING + transfer.stored.size
         self._measured_seconds = self._measured_seconds * FADING + max(0.0001, self._clock.now - transfer.started_at)
-        if self.unreachable.pop((source, target), None) is not None:
-            self._operator_log.info(f"host {target.host} can connect to {_address(source)} of host {source.host} again")
+        if self.unreachable.pop((_origin(source), target), None) is not None:
+            self._operator_log.info(f"host {target.host} can connect to {_address(source)} of {_whose(source)} again")
 
     def forget_agent(self, agent: Agent) -> None:
         """Forget what is known of the connections of a lost host."""
@@ -182,13 +193,17 @@ class Transfers:
 
     def _sources(self, stored: StoredObject, target: Agent) -> Iterator[Agent]:
         """The hosts that have the file, or get it, and may send it to this one, busy or not."""
-        if target.data is None or stored.copies is None:
+        if stored.copies is None:
             return
         for source in (*stored.copies.hosts, *(each.target for each in self.of(stored) if each.source is not None)):
-            if source is not target and source.data is not None:
-                failed_at = self.unreachable.get((source, target))
-                if failed_at is None or self._clock.now >= failed_at + UNREACHABLE_SECONDS:
+            if source is not target and _can_send(source, target):
+                failed_at = self.unreachable.get((_origin(source), target))
+                if failed_at is None or self._is_over(failed_at):
                     yield source
+
+    def _is_over(self, failed_at: float) -> bool:
+        """Whether a pair that could not connect then may be tried again."""
+        return self._clock.now >= failed_at + UNREACHABLE_SECONDS
 
     def _start(self, transfer: Transfer) -> bool:
         """Begin a transfer, if its hosts are not too busy."""
@@ -218,12 +233,20 @@ class Transfers:
 
     def _order(self, transfer: Transfer, source: Agent) -> None:
         stored, target = transfer.stored, transfer.target
-        if source.data is not None:  # else it has joined again without an address: the transfer is given up in time
+        if _can_send(source, target):  # else it has joined again without an address: the transfer is given up in time
+            data = source.data or DataAddress("", "", "")
             self._outbox.add(
                 effects.TransferObject(
-                    target.route, stored.client.incarnation, stored.id, stored.size, source.incarnation, source.data
+                    target.route, stored.client.incarnation, stored.id, stored.size, source.incarnation, data
                 )
             )
+
+
+def _can_send(source: Agent, target: Agent) -> bool:
+    """Whether a host may get files from this source: by data addresses, or from the memory of its own machine."""
+    if source.is_client and source.host == target.host:
+        return True
+    return source.data is not None and target.data is not None
 
 
 def _is_wanted(stored: StoredObject) -> bool:
@@ -238,5 +261,16 @@ def _count(counts: dict[Agent, int], agent: Agent, change: int) -> None:
         del counts[agent]
 
 
+def _origin(source: Agent) -> Agent | str:
+    """What stands for a source among the pairs that could not connect."""
+    if not source.is_client:
+        return source
+    return source.host if source.data is not None else f"{source.host} (shared memory)"
+
+
+def _whose(source: Agent) -> str:
+    return f"client {source.name} on host {source.host}" if source.is_client else f"host {source.host}"
+
+
 def _address(agent: Agent) -> str:
-    return "" if agent.data is None else agent.data.address
+    return "the shared memory" if agent.data is None else agent.data.address

@@ -188,6 +188,9 @@ class PeerLoss:
             counts.further_waiting -= lane.further_calls
         client.lanes = {}
         self._graphs.remove_client(client)
+        if client.place is not None:
+            self._transfer_end.agent_lost(client.place, [])
+            client.place = None
         for task in list(client.tasks.values()):
             if task.state in (WAITING, BLOCKED):
                 task.transition(CANCEL)

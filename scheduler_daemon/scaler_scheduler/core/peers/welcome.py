@@ -57,6 +57,7 @@ class Welcomes:
                 deadline=deadline,
                 share=self._share_of(event),
                 user=event.user,
+                host=event.host,
             )
             clients.add(client)
             self._restart_hold.hold(client, event.scheduler, now)
@@ -66,13 +67,16 @@ class Welcomes:
                 self._cancellation.restore_abandoned(client)
             clients.reconnect(client, event.route)
             client.deadline = deadline
+            if client.place is not None:
+                client.place.route = event.route
             if client.outgoing is not None:
                 client.outgoing.route = event.route
             self._resume_all(client, now)
         granted, window = self._credits.reset(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
         for stored in client.objects.values():
-            if stored.is_awaited:  # the answer may be lost with the connection
+            # the answer may be lost with the connection
+            if stored.is_awaited or (client.place is not None and stored.fetched_from is client.place):
                 self._outbox.fetch_object(client.route, client.incarnation, stored.id)
 
     def _share_of(self, event: events.Hello) -> Share:
@@ -173,7 +177,8 @@ class Welcomes:
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
         limit = self._limits.message_size
         workers = len(self._tables.workers) if credit else 0
-        self._outbox.add(effects.Welcome(route, int(lease_seconds * 1000), credit, result_window, limit, workers))
+        lease = int(lease_seconds * 1000)
+        self._outbox.add(effects.Welcome(route, lease, credit, result_window, limit, workers, takes_files=credit > 0))
 
     def _remove_client(self, client: Client, text: str, now: float) -> None:
         self._operator_log.warning(f"client {client.name} is removed: {text}")

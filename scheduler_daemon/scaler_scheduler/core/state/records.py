@@ -191,7 +191,8 @@ class StoredObject:
         self.producer = producer
         """The task that produces it. None once the object exists."""
         self.home: Agent | None = None
-        """The host agent whose worker wrote a file of it. If that is lost: another host that has the file."""
+        """The host agent whose worker wrote a file of it, or the place of the client that wrote it. If that is lost:
+        another host that has the file."""
         self.fetched_from: Agent | None = None
         """The home that was asked for its bytes and has not answered yet."""
         self.is_from_client = producer is None
@@ -243,6 +244,10 @@ class StoredObject:
             return True
         return len(self.copies.hosts) > 1 and any(host.incarnation == agent for host in self.copies.hosts)
 
+    def is_known_to(self, agent: Agent | None) -> bool:
+        """Whether this host agent has a file of it, and will be told to forget it. False if there is no agent."""
+        return agent is not None and self.copies is not None and agent in self.copies.agents
+
     def fill(self, frames: list[bytes]) -> None:
         """Store its bytes."""
         self.frames = frames
@@ -262,8 +267,9 @@ class StoredObject:
         return bool(hosts)
 
     def store_at(self, agent: Agent, size: int) -> None:
-        """Note that a worker of this agent's host has written it as a file of `size` bytes."""
+        """Note that a worker of this agent's host, or its client, has written it as a file of `size` bytes."""
         self.producer = None
+        self.is_awaited = False
         self.home = agent
         self.size = size
         if self.copies is None:
@@ -367,10 +373,12 @@ class Client:
         "highest_id",
         "hosts_told_at",
         "incarnation",
+        "host",
         "is_gone",
         "lanes",
         "name",
         "newest_attempt",
+        "place",
         "objects",
         "outgoing",
         "dropped_output_bytes",
@@ -391,11 +399,23 @@ class Client:
     )
 
     def __init__(
-        self, incarnation: int, route: bytes, *, name: str, worker: int, deadline: float, share: Share, user: str = ""
+        self,
+        incarnation: int,
+        route: bytes,
+        *,
+        name: str,
+        worker: int,
+        deadline: float,
+        share: Share,
+        user: str = "",
+        host: str = "",
     ) -> None:
         self.incarnation = incarnation
         self.route = route
         self.name = name
+        self.host = host
+        self.place: Agent | None = None
+        """Stands for the client as the place of its files, as a host agent does for its host. None: it has none."""
         self.share = share
         """With which clients it shares the workers as one."""
         self.user = user
@@ -452,6 +472,18 @@ class Client:
         """Why none of its tasks is dispatched: PAUSE_SLOW_CONSUMER, PAUSE_RESTART_HOLD or both. 0: no reason."""
         self.suspended: set[tuple[int, int, int]] = set()
         """Suspended tasks of a nested client's worker, by client, id and attempt. They wait for this client's tasks."""
+
+    def place_at(self, data: DataAddress | None) -> Agent:
+        """Return the place of its files.
+
+        Args:
+            data: where agents of other hosts get them; None: nowhere.
+        """
+        if self.place is None:
+            self.place = Agent(self.incarnation, self.route, name=self.name, host=self.host, deadline=float("inf"))
+            self.place.is_client = True
+        self.place.data = data
+        return self.place
 
     @property
     def waiting(self) -> int:
@@ -663,7 +695,7 @@ class Worker:
 
 
 class Agent:
-    """A host agent."""
+    """A host agent. Such a record also stands for a client as the place of its files: see `Client.place`."""
 
     __slots__ = (
         "clock_ms",
@@ -674,6 +706,7 @@ class Agent:
         "last_heartbeat_at",
         "host",
         "incarnation",
+        "is_client",
         "is_retiring",
         "lag_us",
         "language",
@@ -697,6 +730,8 @@ class Agent:
         self.host = host
         self.deadline = deadline
         self.user = user
+        self.is_client = False
+        """Whether this is the place of a client's files. It gets no files and has no workers."""
         self.objects: set[StoredObject] = set()
         """Objects that it has for all workers of its host, sent by the scheduler or written by a worker."""
         self.dead_workers: deque[int] = deque(maxlen=_GONE_WORKERS)

@@ -1,0 +1,166 @@
+"""The large objects of a client as files of its host: one copy of the bytes, for all workers of all hosts.
+
+Agents of this host link the files. Agents of other hosts get them from the data address of the client, which a thread
+of its own serves: a slow or hostile host holds up neither the I/O thread nor the program. Directory, thread and socket
+are made for the first large object.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+import zmq
+
+from ..commands.addresses import DATA_ADDRESS_AUTO, Address
+from ..commands.key_files import PeerKeys
+from ..commands.mapped_files import write_frames_to_memory
+from ..commands.object_directory import ObjectDirectory, make_directory
+from ..commands.object_files import SHARED_BYTES, SHARED_MEMORY, read_frames, remove_object, write_object
+from ..net.data_server import DataAddressError, DataServer
+from ..net.wakeup import WakeupFd
+from ..protocol.messages import DataAddress, Object, Payload
+
+_log = logging.getLogger(__name__)
+
+
+class ClientFiles:
+    """The files of one client. Only the I/O thread uses them.
+
+    Args:
+        client: the client's incarnation, which names the directory.
+        scheduler: the scheduler's address.
+        keys: the client's keys; None: connections are not encrypted.
+        wanted: the data address; `auto`: a free port; empty: none.
+
+    Raises:
+        DataAddressError: a data address was given that can't be bound.
+    """
+
+    def __init__(self, client: int, scheduler: Address, keys: PeerKeys | None, wanted: Address | str) -> None:
+        self._client = client
+        self._scheduler = scheduler
+        self._keys = keys
+        self._wanted = wanted
+        self._directory: ObjectDirectory | None = None
+        self._server: _DataThread | None = None
+        self._is_possible = True
+        """Whether there may be files. If the directory can't be made, all bytes are sent."""
+        self._sizes: dict[int, int] = {}
+        """The bytes of the frames in each file, by id."""
+        if isinstance(wanted, Address):
+            self._open()
+
+    def share(self, message: Object) -> Object:
+        """Write a large object to a file; return the message to send: without frames if they are in the file now."""
+        size = sum(map(len, message.frames))
+        if size < SHARED_BYTES or not self._open() or self._directory is None:
+            return message
+        if self._sizes.get(message.id) != size:
+            try:
+                name = self._client, message.id
+                write_object(self._directory.path, name, message.frames, write_frames_to_memory)
+            except OSError:  # no space
+                return message
+            self._sizes[message.id] = size
+        return self.announcement(message.id, message.name)
+
+    def ids(self) -> Sequence[int]:
+        """Return the ids of all files."""
+        return list(self._sizes)
+
+    def has(self, object_id: int) -> bool:
+        """Whether the object is a file."""
+        return object_id in self._sizes
+
+    def announcement(self, object_id: int, name: str = "") -> Object:
+        """Return the message that tells the scheduler of a file."""
+        data = DataAddress() if self._server is None else self._server.address
+        return Object(object_id, (), name=name, file_bytes=self._sizes[object_id], data=data)
+
+    def read(self, object_id: int) -> Sequence[Payload] | None:
+        """Return the frames in a file; None: it can't be read."""
+        if self._directory is None:
+            return None
+        try:
+            return read_frames(self._directory.path, (self._client, object_id))
+        except (OSError, ValueError) as error:
+            _log.error("object %d is lost with its file: %s", object_id, error)
+            return None
+
+    def remove(self, object_id: int) -> None:
+        """Remove a file, if there is one."""
+        if self._directory is not None and self._sizes.pop(object_id, None) is not None:
+            remove_object(self._directory.path, (self._client, object_id))
+
+    def close(self) -> None:
+        """Stop serving, and remove all files."""
+        if self._server is not None:
+            self._server.close()
+        if self._directory is not None:
+            self._directory.remove()
+        self._server = self._directory = None
+        self._is_possible = False
+
+    def mark_forked(self) -> None:
+        """Leave everything to the parent, in a forked child."""
+        if self._directory is not None:
+            self._directory.release_lock()
+        self._server = self._directory = None
+        self._is_possible = False
+
+    def _open(self) -> bool:
+        """Make the directory, and serve its files, unless that was done. Returns whether there may be files."""
+        if self._directory is not None or not self._is_possible:
+            return self._is_possible
+        self._is_possible = False
+        try:
+            self._directory = make_directory(self._client, [SHARED_MEMORY])
+        except OSError as error:
+            _log.debug("large objects are sent as messages: no directory in %s: %s", SHARED_MEMORY, error)
+            return False
+        self._is_possible = True
+        try:
+            server = DataServer(self._wanted, self._scheduler, self._keys, self._directory.path)
+        except (DataAddressError, zmq.ZMQError) as error:
+            if self._wanted != DATA_ADDRESS_AUTO:
+                self.close()
+                raise
+            _log.warning("large objects go to other hosts through the scheduler: %s", error)
+            return True
+        if server.socket is not None:
+            self._server = _DataThread(server)
+            _log.info("agents get large objects at %s", server.address.address)
+        return True
+
+
+class _DataThread:
+    """Answers the requests of agents in a thread."""
+
+    def __init__(self, server: DataServer) -> None:
+        self.address = server.address
+        self._server = server
+        self._wake = WakeupFd()
+        self._thread = threading.Thread(target=self._run, name="scaler-data", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, and close the socket."""
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._server.socket, zmq.POLLIN)
+        poller.register(self._wake.fileno(), zmq.POLLIN)
+        try:
+            while True:
+                ready = dict(poller.poll())
+                if self._wake.fileno() in ready:
+                    break
+                self._server.serve()
+        except Exception:
+            _log.exception("the thread of the data address failed: large objects go through the scheduler")
+        finally:
+            self._server.close()

@@ -1,0 +1,194 @@
+"""Large objects that are files of the client: what its session says of them, and when it removes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.client.session.stand_ins import UNLIMITED, SinkRecorder, new_session, sent_without_functions, submit, welcome
+
+from scaler_client.pickling.references import CallWithInputs, ResultObject, StoredObject
+from scaler_client.protocol import messages
+from scaler_client.protocol.messages import DataAddress, FetchObjects, ForgetObjects, Object, Payload
+from scaler_client.session.session import Session
+
+DATA = DataAddress("tcp://laptop:1", "", "ticket")
+LARGE = b"large" * 10
+SMALL = b"small"
+
+
+class Files:
+    """Objects of at least the size of LARGE are files."""
+
+    def __init__(self) -> None:
+        self.there: dict[int, Sequence[Payload]] = {}
+        self.sizes: dict[int, int] = {}
+
+    def share(self, message: Object) -> Object:
+        if sum(map(len, message.frames)) < len(LARGE):
+            return message
+        self.there[message.id] = list(message.frames)
+        self.sizes[message.id] = len(LARGE)
+        return self.announcement(message.id, message.name)
+
+    def ids(self) -> Sequence[int]:
+        return list(self.sizes)
+
+    def has(self, object_id: int) -> bool:
+        return object_id in self.sizes
+
+    def announcement(self, object_id: int, name: str = "") -> Object:
+        return Object(object_id, (), name=name, file_bytes=self.sizes[object_id], data=DATA)
+
+    def read(self, object_id: int) -> Sequence[Payload] | None:
+        return self.there.get(object_id)
+
+    def remove(self, object_id: int) -> None:
+        del self.there[object_id], self.sizes[object_id]
+
+
+def joined(takes_files: bool = True, credit: int = UNLIMITED) -> tuple[Session, Files]:
+    session, files = new_session(), Files()
+    session.objects.files = files
+    session.pop_outgoing()
+    join(session, takes_files=takes_files, credit=credit)
+    return session, files
+
+
+def join(session: Session, incarnation: int = 5, takes_files: bool = True, credit: int = UNLIMITED) -> None:
+    session.handle(replace(welcome(incarnation, credit=credit), takes_files=takes_files), 1.0)
+
+
+def send(session: Session, data: bytes = LARGE) -> StoredObject:
+    stored = StoredObject("table", [data], None)
+    session.send_object(stored)
+    return stored
+
+
+def fetch(session: Session, *ids: int) -> list[Any]:
+    session.handle(FetchObjects(list(ids)), 2.0)
+    return sent_without_functions(session)
+
+
+def test_a_large_object_is_sent_as_a_file_and_a_small_one_as_bytes() -> None:
+    session, files = joined()
+    large, small = send(session), send(session, SMALL)
+    assert sent_without_functions(session) == [
+        Object(large.id, (), name="table", file_bytes=len(LARGE), data=DATA),
+        Object(small.id, [SMALL], name="table"),
+    ]
+    assert list(files.there) == [large.id]
+
+
+def test_a_scheduler_that_takes_no_files_gets_the_bytes() -> None:
+    session, files = joined(takes_files=False)
+    send(session)
+    assert sent_without_functions(session) == [Object(0, [LARGE], name="table")] and not files.there
+
+
+def test_an_object_that_waits_for_credit_is_no_file_yet() -> None:
+    session, files = joined(credit=0)
+    stored = send(session)
+    assert sent_without_functions(session) == [] and not files.there
+    session.objects.forget(stored)
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert sent_without_functions(session) == [] and not files.there
+
+
+def test_the_file_stays_until_the_scheduler_forgets_the_object() -> None:
+    session, files = joined()
+    session.objects.forget(send(session))
+    assert sent_without_functions(session)[-1] == ForgetObjects([0])
+    assert files.there, "tasks may still read it"
+    session.handle(ForgetObjects([0], [77]), 2.0)
+    assert not files.there
+
+
+@pytest.mark.parametrize("is_referenced", [False, True])
+def test_the_scheduler_gets_the_bytes_that_it_asks_for(is_referenced: bool) -> None:
+    session, files = joined()
+    stored = send(session)
+    sent_without_functions(session)
+    if not is_referenced:
+        session.objects.forget(stored)
+        sent_without_functions(session)
+    assert fetch(session, 0) == [Object(0, [LARGE], is_wanted=True)]
+    assert fetch(session, 9) == [ForgetObjects([9])], "it has no such object"
+    assert list(files.there) == [0]
+
+
+def test_a_file_that_somebody_has_removed() -> None:
+    session, files = joined()
+    stored = send(session)
+    sent_without_functions(session)
+    files.there.clear()
+    assert fetch(session, 0) == [Object(0, [LARGE], is_wanted=True)], "the client still has the bytes"
+    session.objects.forget(stored)
+    sent_without_functions(session)
+    assert fetch(session, 0) == [Object(0, [b""], is_wanted=True)], "the scheduler takes it for lost"
+
+
+def test_bytes_that_the_scheduler_asks_for_use_no_credit() -> None:
+    session, _ = joined(credit=len(LARGE) + 200)
+    send(session)
+    sent_without_functions(session)
+    fetch(session, 0)
+    submit(session, SinkRecorder())
+    (batch,) = sent_without_functions(session)
+    assert batch.ids == [1]
+
+
+def test_the_result_of_an_ended_task_may_be_a_file() -> None:
+    session, files = joined()
+    producer = SinkRecorder()
+    producer.task_id = submit(session, producer)  # type: ignore[attr-defined]
+    session.handle(messages.Resolved([0], [0], [LARGE]), 2.0)
+    stored = ResultObject("", producer, None)  # type: ignore[arg-type]
+    stored.set_value([LARGE])
+    sent_without_functions(session)
+    session.objects.add(stored, session._batch.outgoing)
+    assert sent_without_functions(session) == [Object(0, (), file_bytes=len(LARGE), data=DATA)]
+    assert fetch(session, 0) == [Object(0, [LARGE], is_wanted=True)]
+    assert list(files.there) == [0]
+
+
+def test_a_rejected_object_keeps_its_file_as_long_as_it_has_references() -> None:
+    session, files = joined()
+    stored = send(session)
+    sent_without_functions(session)
+    session.handle(ForgetObjects([0], [77]), 2.0)
+    assert files.there
+    session.objects.forget(stored)
+    assert not files.there
+
+
+def test_a_new_scheduler_that_takes_no_files_gets_the_bytes() -> None:
+    session, files = joined()
+    kept, gone = send(session), send(session)
+    session.objects.forget(gone)
+    sent_without_functions(session)
+    session.handle(messages.HelloWanted(), 2.0)
+    session.pop_outgoing()
+    join(session, 6, takes_files=False)
+    assert sent_without_functions(session)[0] == Object(kept.id, [LARGE], name="table")
+    assert not files.there
+
+
+@pytest.mark.parametrize("incarnation", [5, 6])
+def test_a_join_says_again_what_is_a_file(incarnation: int) -> None:
+    session, files = joined()
+    kept, gone = send(session), send(session)
+    submit(session, SinkRecorder(payload=CallWithInputs(b"payload", [kept.id])))  # type: ignore[arg-type]
+    session.objects.forget(gone)
+    sent_without_functions(session)
+    session.handle(messages.HelloWanted(), 2.0)
+    session.pop_outgoing()
+    join(session, incarnation)
+    first, second, rows, forgotten = sent_without_functions(session)
+    assert first == Object(gone.id, (), file_bytes=len(LARGE), data=DATA), "the scheduler may have dropped it before"
+    assert second == Object(kept.id, (), name="table", file_bytes=len(LARGE), data=DATA)
+    assert rows.inputs == [kept.id] and gone.id in forgotten.ids
+    session.handle(ForgetObjects([gone.id], [77]), 2.0)
+    assert list(files.there) == [kept.id]
