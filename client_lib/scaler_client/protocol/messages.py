@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Union
 
-from .snapshots import Graphs, History, Snapshot
+from .snapshots import Graphs, History, PoolState, Snapshot
 
 PROTOCOL_VERSION = 1
 """The `protocolVersion` of the schema."""
@@ -143,6 +143,8 @@ class Heartbeat:
     memory_bytes: int = 0
     disk_bytes: int = 0
     moved_bytes: int = 0
+    pools: list[PoolState] = field(default_factory=list)
+    """Those of an autoscaler."""
 
 
 @dataclass

@@ -7,6 +7,7 @@ compiles only one shape. All classes are in one module, so that a reader finds e
 
 from array import array
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from scaler_scheduler.core.ids import DataAddress
 
@@ -212,16 +213,30 @@ class Goodbye(Event):
         self.reason = reason
 
 
+class PoolState(NamedTuple):
+    """The hosts of one pool of an autoscaler, as it reports them."""
+
+    name: str
+    wanted: int
+    booting: int
+    there: int
+    draining: int
+    failed: int
+    late: int
+    left: int
+    is_resting: bool
+
+
 class Heartbeat(Event):
     """A peer is alive.
 
     `workers` are the workers whose leases a host agent renews in addition to its own. `usage` has the sender's resident
     bytes and milliseconds of processor time, and `usages` those of each of these workers. `is_retiring`: the agent is
     about to end; its workers finish running tasks and get no new ones. `values` has the bytes of the agent's host in
-    memory, on disk, and moved between them.
+    memory, on disk, and moved between them. `pools` are those of an autoscaler.
     """
 
-    __slots__ = ("is_retiring", "lag_microseconds", "sequence", "usage", "usages", "values", "workers")
+    __slots__ = ("is_retiring", "lag_microseconds", "pools", "sequence", "usage", "usages", "values", "workers")
     kind = HEARTBEAT
 
     def __init__(
@@ -234,10 +249,12 @@ class Heartbeat(Event):
         usages: Sequence[tuple[int, int]] = (),
         is_retiring: bool = False,
         values: tuple[int, int, int] = (0, 0, 0),
+        pools: Sequence[PoolState] = (),
     ) -> None:
         self.route = route
         self.sequence = sequence
         self.workers = workers
+        self.pools = pools
         self.usage = usage
         self.lag_microseconds = lag_microseconds
         self.usages = usages

@@ -265,6 +265,7 @@ class _Agent:
         self._exit_status: int | None = None
         self._is_orphan = False
         host, pid = socket.gethostname(), os.getpid()
+        name = config.agent_name or f"{host}-{pid}"
         self._hello = Hello(
             Role.AGENT,
             incarnation,
@@ -272,12 +273,12 @@ class _Agent:
             __version__,
             host,
             pid,
-            f"{host}-{pid}",
+            name,
             data=data.address,
         )
         settings = AgentSettings(
             str(config.address),
-            config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)],
+            config.worker_names or [f"{name}-{number}" for number in range(config.num_of_workers)],
             config.heartbeat_interval_seconds,
             config.death_timeout_seconds,
             config.worker_memory_limit_bytes,

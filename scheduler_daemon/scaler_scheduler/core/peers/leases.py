@@ -57,6 +57,7 @@ class Leases:
             agent.usage = event.usage
             agent.lag_us = event.lag_microseconds
             agent.values = event.values
+            agent.pools = event.pools
             for row, incarnation in enumerate(event.workers):
                 named = tables.workers.find(incarnation)
                 if named is not None and named.agent == agent.incarnation:
