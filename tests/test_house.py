@@ -40,7 +40,7 @@ ALLOWED_OUTSIDE = {
         "urwid",
         "msgpack",
     },
-    "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client"},
+    "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client", "kubernetes"},
 }
 
 # The layers of each package, the lowest first. A module imports its own room and rooms of lower layers, types included.
@@ -65,7 +65,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"protocol"},
         {"pickling", "net"},
         {"nested", "monitor"},
-        {"futures"},
+        {"autoscale", "futures"},
         {"session"},
         {"io"},
         {"graphs"},
@@ -79,7 +79,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fork_server"},
         {"worker"},
         {"agent"},
-        {"cli"},
+        {"autoscaler", "cli"},
         {"__main__"},
     ],
 }

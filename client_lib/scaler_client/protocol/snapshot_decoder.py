@@ -17,7 +17,9 @@ from .snapshots import (
     AgentColumns,
     ClientColumns,
     FunctionColumns,
+    Need,
     ObjectColumns,
+    PoolState,
     SchedulerProcess,
     Share,
     Snapshot,
@@ -137,6 +139,24 @@ def read_snapshot(snapshot: Any) -> Snapshot:
             for row in snapshot.shares
         ],
         limits=[TaskLimit(row.name, row.most, row.perSecond, row.running, row.waiting) for row in snapshot.limits],
+        needs=[
+            Need(row.capabilities, row.kind, list(row.limits), row.waiting, row.unknown, row.milliseconds / 1000)
+            for row in snapshot.needs
+        ],
+        pools=[
+            PoolState(
+                row.name,
+                row.wanted,
+                row.booting,
+                row.there,
+                row.draining,
+                row.failed,
+                row.late,
+                row.left,
+                row.isResting,
+            )
+            for row in snapshot.pools
+        ],
     )
 
 

@@ -14,20 +14,23 @@ from ..core.scheduler import Scheduler
 from ..core.state.clients import ClientTable
 from ..core.state.counts import Durations
 from ..core.state.shares import NO_LIMIT
+from ..core.state.workers import AgentTable
 from ..wire.columns import append_tables
 from ..wire.encode import PROTOCOL_VERSION, Identity
 from ..wire.message_kinds import KIND_NAMES
-from ..wire.schema import Counter, Message, SchedulerProcess, Snapshot, TaskLimit
+from ..wire.schema import Counter, Message, PoolState, SchedulerProcess, Snapshot, TaskLimit
 from ..wire.schema import Share as ShareRow
 from .graph_columns import graphs_frame
 from .history_columns import history_frame
 from .memory_trim import resident_bytes
+from .need_rows import need_rows
 from .snapshot_columns import (
     TEXT_LIMIT,
     TextTable,
     agent_columns,
     client_columns,
     function_columns,
+    host_agents,
     object_columns,
     worker_columns,
 )
@@ -37,6 +40,9 @@ MAX_SHARES = 100
 
 MAX_PAIRS = 20
 """The most pairs of hosts that cannot reach each other in a snapshot."""
+
+MAX_POOLS = 200
+"""The most pools of autoscalers in a snapshot."""
 
 _FIRST_TABLE = 7
 """The number of Snapshot's pointer `texts`. The pointers of the other tables follow it, as in the schema."""
@@ -115,7 +121,7 @@ class SnapshotWriter:
                 resolved=counts.resolved,
                 clients=len(tables.clients),
                 workers=len(tables.workers),
-                agents=len(tables.agents),
+                agents=sum(1 for _ in host_agents(tables.agents)),
                 received=_counters(KIND_NAMES, self.traffic.received),
                 sent=_counters(KIND_NAMES, self.traffic.sent),
                 dropped=_counters_with_times(self._dropped(), self._dropped_times),
@@ -139,6 +145,8 @@ class SnapshotWriter:
                 unreachable_hosts=_unreachable_hosts(self._core),
                 shares=_shares(tables.clients),
                 limits=_limits(self._core),
+                needs=need_rows(tables.clients),
+                pools=_pools(tables.agents),
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
@@ -249,6 +257,11 @@ def _limits(core: Scheduler) -> list[TaskLimit]:
         )
         for limit in core.task_limits.by_name.values()
     ]
+
+
+def _pools(table: AgentTable) -> list[PoolState]:
+    pools = [pool for agent in table for pool in agent.pools]
+    return [PoolState(**pool._asdict()) for pool in pools[:MAX_POOLS]]
 
 
 def _counters_with_times(counts: Mapping[str, int], times: IncreaseTimes) -> list[Counter]:
