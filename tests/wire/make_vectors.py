@@ -37,10 +37,28 @@ HELLO = {
 }
 BODY = bytes(range(40))
 POOLS = [
-    {"name": "large", "wanted": 12, "booting": 3, "there": 8, "draining": 1, "failed": 5, "late": 2, "left": 1,
-     "isResting": True},
-    {"name": "local", "wanted": 0, "booting": 0, "there": 0, "draining": 0, "failed": 0, "late": 0, "left": 0,
-     "isResting": False},
+    {
+        "name": "large",
+        "wanted": 12,
+        "booting": 3,
+        "there": 8,
+        "draining": 1,
+        "failed": 5,
+        "late": 2,
+        "left": 1,
+        "isResting": True,
+    },
+    {
+        "name": "local",
+        "wanted": 0,
+        "booting": 0,
+        "there": 0,
+        "draining": 0,
+        "failed": 0,
+        "late": 0,
+        "left": 0,
+        "isResting": False,
+    },
 ]
 OPTIONS = {
     "priority": -5,

@@ -146,9 +146,7 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
         snapshots.TaskLimit(**{snake(name): value for name, value in limit.items()}) for limit in fields["limits"]
     ]
     needs = [{snake(name): value for name, value in need.items()} for need in fields["needs"]]
-    fields["needs"] = [
-        snapshots.Need(known_seconds=need.pop("milliseconds") / 1000, **need) for need in needs
-    ]
+    fields["needs"] = [snapshots.Need(known_seconds=need.pop("milliseconds") / 1000, **need) for need in needs]
     fields["pools"] = pools_of(fields)
     process = {snake(name): value for name, value in fields["process"].items()}
     fields["process"] = snapshots.SchedulerProcess(**process)

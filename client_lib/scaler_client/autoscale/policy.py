@@ -140,9 +140,7 @@ class AutoscalePolicy:
         self._target_seconds = target_seconds
         self._idle_seconds = idle_seconds
         self._draw = draw
-        self._states = {
-            pool.name: _PoolState(pool, Backoff(60.0 + 2 * pool.boot_seconds)) for pool in pools
-        }
+        self._states = {pool.name: _PoolState(pool, Backoff(60.0 + 2 * pool.boot_seconds)) for pool in pools}
         self._figures: deque[_Figures] = deque()
         self._started_at = now
 
@@ -201,6 +199,16 @@ class AutoscalePolicy:
             if self.hosts.is_listed(pool):
                 decisions += self._decide_pool(pool, plans[pool.name], steady.get(pool.name, 0.0), demand, now)
         return decisions, lines
+
+    def withdraw(self, decisions: Iterable[Decision]) -> None:
+        """Forget decisions that were not carried out (a dry run): the hosts are as they were before."""
+        for decision in decisions:
+            for name in decision.names:
+                host = self.hosts.by_name.get(name)
+                if host is not None and isinstance(decision, Start):
+                    self.hosts.remove(host)
+                elif host is not None:
+                    host.state = HostState.BOOTING if host.load is None else HostState.THERE
 
     def counts(self) -> list[PoolCounts]:
         """The hosts of each pool now."""
@@ -311,7 +319,9 @@ class AutoscalePolicy:
         decisions: list[Decision] = []
         leaving = [host for host in serving if host.state is HostState.THERE and now >= host.leaves_at()]
         if leaving:
-            text = f"drain {_hosts(len(leaving))} of pool {pool.name}: near the time limit of {pool.time_limit_seconds:.0f} s"
+            text = (
+                f"drain {_hosts(len(leaving))} of pool {pool.name}: near the limit of {pool.time_limit_seconds:.0f} s"
+            )
             decisions.append(self._drain(pool, leaving, text, now))
             serving = [host for host in serving if host.can_serve]
         by_work = plan.wanted(pool)
@@ -387,4 +397,3 @@ def _names(hosts: Iterable[Host]) -> tuple[str, ...]:
 
 def _hosts(count: int) -> str:
     return f"{count} host{'' if count == 1 else 's'}"
-

@@ -35,7 +35,7 @@ class Pool:
     most: int = 1
     """Hosts that may exist at once, those that boot or end included."""
     boot_seconds: float = 60.0
-    """The usual time from the request for a host to its agent's hello. After twice this time a host counts as failed."""
+    """The usual time from the request for a host to its agent's hello. After twice this time a host has failed."""
     time_limit_seconds: float = 0.0
     """The provider ends a host after this time. 0: there is no limit."""
     retire_seconds: float = 3600.0

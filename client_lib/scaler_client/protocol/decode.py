@@ -85,9 +85,9 @@ class OtherVersionError(WireError):
     """
 
     def __init__(self, protocol_version: int, version: str) -> None:
+        shown = on_one_line(version[:MAX_VERSION_CHARACTERS])
         super().__init__(
-            f"the scheduler, version {on_one_line(version[:MAX_VERSION_CHARACTERS])}, has protocol version {protocol_version}: "
-            f"this is {PROTOCOL_VERSION}"
+            f"the scheduler, version {shown}, has protocol version {protocol_version}: this is {PROTOCOL_VERSION}"
         )
         self.protocol_version = protocol_version
         self.version = version
