@@ -15,8 +15,8 @@ FAILURES = 3
 class Backoff:
     """Counts the failures of one pool, and says when it may start hosts again.
 
-    A pool rests when more of its hosts failed lately than boot or serve. So 5 % of failures never stop a pool, and a
-    pool of which each host fails rests after three. After a rest it may try one host, until one has come.
+    A pool rests when more of its hosts failed lately than boot, serve or came lately. So 5 % of failures never stop a
+    pool, and a pool of which each host fails rests after three. After a rest it may try one host, until one has come.
     """
 
     def __init__(self, memory_seconds: float) -> None:
@@ -29,6 +29,7 @@ class Backoff:
         """Whether the pool may only try one host at a time, because it has rested and no host has come since."""
         self._memory_seconds = memory_seconds
         self._recent: deque[float] = deque()
+        self._came: deque[float] = deque()
         self._rest_seconds = FIRST_SECONDS
 
     def failed(self, now: float) -> None:
@@ -36,8 +37,9 @@ class Backoff:
         self.failures += 1
         self._recent.append(now)
 
-    def came(self) -> None:
+    def came(self, now: float) -> None:
         """Note that a host has come: the next rest is short again."""
+        self._came.append(now)
         self.is_probing = False
         self._rest_seconds = FIRST_SECONDS
 
@@ -50,9 +52,12 @@ class Backoff:
         """
         while self._recent and self._recent[0] < now - self._memory_seconds:
             self._recent.popleft()
+        while self._came and self._came[0] < now - 2 * self._memory_seconds:
+            self._came.popleft()
         if now < self.until:
             return True
-        if self._recent and (self.is_probing or (len(self._recent) >= FAILURES and len(self._recent) > living)):
+        failed = len(self._recent)
+        if failed and (self.is_probing or (failed >= FAILURES and failed > max(living, len(self._came)))):
             self.until = now + self._rest_seconds
             self._rest_seconds = min(2 * self._rest_seconds, MOST_SECONDS)
             self.is_probing = True

@@ -237,7 +237,7 @@ class AutoscalePolicy:
         state = self._states[host.pool.name]
         age = f"{now - host.asked_at:.0f} s after its request"
         if change in (Change.CAME, Change.CAME_LATE):
-            state.backoff.came()
+            state.backoff.came(now)
             if change is Change.CAME:
                 return ""
             state.late += 1

@@ -18,7 +18,6 @@ from scaler_client.autoscale import (
     AutoscalePolicy,
     Demand,
     Drain,
-    HostState,
     Kill,
     Need,
     Pool,
@@ -28,8 +27,6 @@ from scaler_client.autoscale.demand import remaining_seconds
 
 LEAVE_SECONDS = 2.0
 """From the end of a draining host's last task to the host's end."""
-
-CHECK_SECONDS = 1000
 
 
 @dataclass
@@ -74,7 +71,9 @@ class SimulatedCluster:
         idle_seconds: float = 30.0,
         faults: Mapping[str, Faults] | None = None,
         tick_seconds: float = 1.0,
+        known: Mapping[str, float] | None = None,
     ) -> None:
+        """`known` has the mean run times of functions that have returned before."""
         self.now = 0.0
         self.random = random.Random(seed)
         self.pools = {pool.name: pool for pool in pools}
@@ -90,7 +89,7 @@ class SimulatedCluster:
         self.numbers = count()
         self.done = 0
         self.run_seconds = 0.0
-        self.functions: dict[str, tuple[int, float]] = {}
+        self.functions = {name: (1, seconds) for name, seconds in (known or {}).items()}
         self.reruns = 0
         self.busy_seconds = 0.0
         self.paid_seconds = 0.0
@@ -264,11 +263,3 @@ class SimulatedCluster:
         running = sum(len(host.running) for host in self.hosts.values())
         waiting = sum(len(queue) for queue in self.queues.values())
         return Demand(tuple(needs), agents, self.done + running + waiting, self.done, self.run_seconds)
-
-
-def states(cluster: SimulatedCluster) -> dict[HostState, int]:
-    """The number of hosts that the policy knows in each state."""
-    found: dict[HostState, int] = {}
-    for host in cluster.policy.hosts.by_name.values():
-        found[host.state] = found.get(host.state, 0) + 1
-    return found
