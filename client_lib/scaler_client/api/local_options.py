@@ -231,7 +231,13 @@ def autoscaler_file(least: int, most: int, cluster_arguments: Sequence[str]) -> 
         least: the number of workers that stay without work.
         most: the largest number of workers.
         cluster_arguments: arguments of each `scaler_cluster`, as `LaunchCommands` has them.
+
+    Raises:
+        TypeError: an argument cannot be the same for several hosts.
     """
+    for key in ("agent_name", "worker_names"):
+        if any(argument.startswith(f"--{key.replace('_', '-')}=") for argument in cluster_arguments):
+            raise TypeError(f"an elastic local cluster takes no {key}=: it names its agents itself")
     workers = _workers_a_host(least, most)
     capabilities: dict[str, int] = {}
     for argument in cluster_arguments:

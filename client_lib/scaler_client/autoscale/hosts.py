@@ -83,6 +83,7 @@ class HostTable:
     def __init__(self, pools: Iterable[Pool]) -> None:
         self._pools = {pool.name: pool for pool in pools}
         self.by_name: dict[str, Host] = {}
+        self._first_numbers: dict[str, int] = {}
         self._listed: set[str] = set()
         """The pools whose provider has listed its hosts once."""
 
@@ -95,9 +96,18 @@ class HostTable:
         return pool.name in self._listed
 
     def free_numbers(self, pool: Pool, count: int) -> list[int]:
-        """Return up to `count` of the lowest numbers that no host of the pool has."""
+        """Return up to `count` numbers that no host of the pool has: the lowest ones behind the one that failed last.
+
+        For some providers a number stands for a certain host. If this host is broken, others get their turn.
+        """
         used = {host.number for host in self.of_pool(pool)}
-        return [number for number in range(pool.most) if number not in used][:count]
+        first = self._first_numbers.get(pool.name, 0)
+        numbers = ((first + offset) % pool.most for offset in range(pool.most))
+        return [number for number in numbers if number not in used][:count]
+
+    def note_failure(self, host: Host) -> None:
+        """Note that a host failed, so that other numbers go first."""
+        self._first_numbers[host.pool.name] = host.number + 1
 
     def add(self, pool: Pool, name: str, number: int, now: float) -> Host:
         """Add a host that is being requested."""

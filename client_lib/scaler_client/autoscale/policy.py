@@ -162,6 +162,7 @@ class AutoscalePolicy:
             host = self.hosts.by_name.get(name)
             if host is not None and host.state is HostState.BOOTING:
                 self.hosts.remove(host)
+                self.hosts.note_failure(host)
                 state.backoff.failed(now)
 
     def listed(self, pool: str, names: Iterable[str], begun_at: float, now: float) -> list[str]:
@@ -245,6 +246,7 @@ class AutoscalePolicy:
         if change is Change.LEFT:
             state.left += 1
         if change in _FAILURES:
+            self.hosts.note_failure(host)
             state.backoff.failed(now)
         return "" if change is Change.ENDED else f"host {host.name} {change.value}, {age}"
 

@@ -188,6 +188,17 @@ def test_draining_host_that_stays_is_ended_by_force() -> None:
     assert driven.policy.hosts.by_name == {} and driven.count().failed == 0
 
 
+def test_number_that_fails_goes_last() -> None:
+    driven = Driven(Pool("a", most=3))
+    tried = []
+    for _ in range(2):
+        (start,) = driven.decide(Need(1, unknown=1))
+        tried += start.names
+        driven.policy.start_failed("a", start.names, "no route to host", driven.now)
+    assert tried == ["a-0-abc123", "a-1-abc123"]
+    assert driven.count().failed == 2
+
+
 def test_dry_run_decides_the_same_again() -> None:
     driven = Driven(Pool("a", most=5))
     decisions = driven.decide(Need(3, unknown=3))

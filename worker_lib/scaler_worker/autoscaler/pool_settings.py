@@ -108,6 +108,10 @@ def _parse(name: str, table: Mapping[str, Any]) -> PoolSettings:
     for key in _OF_PROVIDERS:
         if key in values and provider not in _OF_PROVIDERS[key]:
             raise ValueError(f"{key} is for the provider {' or '.join(_OF_PROVIDERS[key])}")
+    for argument in values.get("arguments", ()):
+        option = argument.partition("=")[0]
+        if option in _OWN_ARGUMENTS:
+            raise ValueError(f"arguments has {option}, which the autoscaler gives itself{_OWN_ARGUMENTS[option]}")
     _check_provider(provider, values)
     if provider == "ssh":
         values["most"] = min(values.get("most", len(values["hosts"])), len(values["hosts"]))
@@ -207,6 +211,14 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
 }
 _LISTS = ("capabilities", "hosts", "arguments", "options")
 _OF_POOL = ("workers", "capabilities", "cost", "least", "most", "boot_seconds", "time_limit_seconds", "retire_seconds")
+_OWN_ARGUMENTS = {
+    "--agent-name": "",
+    "--worker-names": ": the names of workers begin with the name of their host",
+    "-n": ": set workers",
+    "--num-of-workers": ": set workers",
+    "--capabilities": ": set capabilities",
+    "--keys": ": set keys",
+}
 _OF_PROVIDERS = {
     "hosts": ("ssh",),
     "options": ("ssh", "slurm"),

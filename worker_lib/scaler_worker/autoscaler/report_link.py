@@ -24,7 +24,7 @@ from scaler_client.protocol.wire import WireError, decode
 
 from .. import __version__
 
-HEARTBEAT_SECONDS = 2.0
+HEARTBEAT_SECONDS = 1.0
 CONNECT_TIMEOUT_MILLISECONDS = 5000
 LINGER_MILLISECONDS = 500
 QUEUE = 16
