@@ -268,7 +268,8 @@ setup_browser() {
 # Programs that some tests need, with their Debian packages. Without them these tests are skipped with a message.
 setup_test_programs() {
     local missing
-    mapfile -t missing < <(missing_packages tmux tmux)
+    mapfile -t missing < <(missing_packages tmux tmux ssh openssh-client)
+    [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
     [ ${#missing[@]} = 0 ] || ! may_install || step "Debian packages: ${missing[*]}" apt_install "${missing[@]}" || true
 }
 

@@ -40,7 +40,7 @@ ALLOWED_OUTSIDE = {
         "urwid",
         "msgpack",
     },
-    "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client", "kubernetes"},
+    "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client", "kubernetes", "urllib3", "yaml"},
 }
 
 # The layers of each package, the lowest first. A module imports its own room and rooms of lower layers, types included.

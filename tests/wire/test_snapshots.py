@@ -145,7 +145,11 @@ def test_pools_of_an_autoscaler(core: Core) -> None:
     snapshot = taken(core)
     assert snapshot.pools == [PoolState("large", 12, 3, 8, 1, 5, 2, 1, True)]
     assert snapshot.agents == len(snapshot.agent_columns.names) == 1  # an autoscaler is no host
+    core.agent(b"another run of it", 78)
+    core.feed(events.Heartbeat(b"another run of it", 1, [], pools=[pool._replace(there=9)]))
+    assert [each.there for each in taken(core).pools] == [9]
     core.feed(events.Goodbye(b"autoscaler", "SIGTERM"))
+    core.feed(events.Goodbye(b"another run of it", "SIGTERM"))
     assert taken(core).pools == []
 
 

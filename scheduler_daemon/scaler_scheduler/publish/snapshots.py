@@ -260,8 +260,9 @@ def _limits(core: Scheduler) -> list[TaskLimit]:
 
 
 def _pools(table: AgentTable) -> list[PoolState]:
-    pools = [pool for agent in table for pool in agent.pools]
-    return [PoolState(**pool._asdict()) for pool in pools[:MAX_POOLS]]
+    # By name: after its restart an autoscaler reports its pools anew, while the lease of the old one still lasts.
+    pools = {pool.name: pool for agent in table for pool in agent.pools}
+    return [PoolState(**pool._asdict()) for pool in list(pools.values())[:MAX_POOLS]]
 
 
 def _counters_with_times(counts: Mapping[str, int], times: IncreaseTimes) -> list[Counter]:
