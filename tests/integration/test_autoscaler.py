@@ -162,7 +162,8 @@ def test_commands_of_the_operator(tmp_path: Path) -> None:
     folder.mkdir()
     (tmp_path / "start").write_text(
         f"cd {os.getcwd()}; for name in $SCALER_NAMES; do $SCALER_COMMAND --agent-name $name >{folder}/$name.log 2>&1 "
-        f"</dev/null & echo $! >{folder}/$name; done; echo $SCALER_POOL $SCALER_NUMBER $SCALER_WORKERS >>{folder}/started"
+        f"</dev/null & echo $! >{folder}/$name; done; "
+        f"echo $SCALER_POOL $SCALER_NUMBER $SCALER_WORKERS >>{folder}/started"
     )
     (tmp_path / "stop").write_text(
         f"cd {folder}; for name in $SCALER_NAMES; do kill $([ $SCALER_FORCE = 1 ] && echo -KILL) $(cat $name); done"
