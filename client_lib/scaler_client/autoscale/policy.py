@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .backoff import Backoff
 from .capacity import Planner, PoolPlan
-from .demand import Demand
+from .demand import Demand, Need
 from .hosts import REPEAT_SECONDS, Change, Host, HostState, HostTable
 from .pools import Pool
 
@@ -22,6 +22,9 @@ DRAIN_GRACE_SECONDS = 60.0
 
 SAFE_DRAIN_SHARE = 0.25
 """A host drains only while each of its tasks should end within this share of its `retire_seconds`. Run times vary."""
+
+SPARE_FACTOR = 1.25
+"""While tasks of a steady load wait, so many times the workers are wanted that it needs: the rest does the backlog."""
 
 _FAILURES = (Change.NEVER_CAME, Change.DIED_AT_BOOT, Change.LOST)
 
@@ -194,8 +197,9 @@ class AutoscalePolicy:
             if host.load is not None and host.load.kind:
                 self._states[host.pool.name].kind = host.load.kind
         decisions: list[Decision] = self._end_failed(now)
+        self._note_figures(demand, now)
         plans = self._plan(demand, now)
-        steady = self._steady_workers(demand, now)
+        steady = self._steady_workers()
         for pool in self.pools:
             if self.hosts.is_listed(pool):
                 decisions += self._decide_pool(pool, plans[pool.name], steady.get(pool.name, 0.0), demand, now)
@@ -270,7 +274,8 @@ class AutoscalePolicy:
         planner = Planner(self.pools, self._target_seconds, kinds)
         own = self.hosts.by_name
         others = [load for load in demand.agents if load.name not in own]
-        return planner.place(demand.needs, own.values(), others, lambda pool: self._room(pool, now))
+        needs = _with_arriving(demand, SPARE_FACTOR * self._arriving() * self._target_seconds)
+        return planner.place(needs, own.values(), others, lambda pool: self._room(pool, now))
 
     def _room(self, pool: Pool, now: float) -> int:
         """Return how many hosts of the pool may be requested now."""
@@ -284,12 +289,8 @@ class AutoscalePolicy:
             return min(room, int(not any(host.state is HostState.BOOTING for host in hosts)))
         return room
 
-    def _steady_workers(self, demand: Demand, now: float) -> dict[str, float]:
-        """Return by pool how many workers a steady load keeps busy: the mean of the last `idle_seconds`.
-
-        The backlog of a steady load is small, so it alone would end hosts that are busy all the time. A burst is not
-        steady: no tasks come, so nothing but the backlog counts.
-        """
+    def _note_figures(self, demand: Demand, now: float) -> None:
+        """Remember the counters of this snapshot for the last `idle_seconds`."""
         busy: dict[str, int] = {}
         for host in self.hosts.by_name.values():
             if host.load is not None and host.can_serve:
@@ -300,18 +301,38 @@ class AutoscalePolicy:
         figures.append(_Figures(now, demand.submitted, demand.done, demand.run_seconds, busy))
         while len(figures) > 2 and figures[1].at <= now - self._idle_seconds:
             figures.popleft()
+
+    def _arriving(self) -> float:
+        """Return the work in seconds that arrives in a second, for as long as `idle_seconds`: the number of workers that
+        a steady load needs. Of both halves of this time, the one with less counts: in a burst it is zero."""
+        figures = list(self._figures)
         first, last = figures[0], figures[-1]
-        passed = last.at - first.at
-        if passed <= 0 or last.done == first.done:
-            return {}
+        if last.at - first.at < 0.5 * self._idle_seconds or last.done == first.done:
+            return 0.0
+        middle = next(each for each in figures if each.at >= (first.at + last.at) / 2)
+        rates = [
+            (late.submitted - early.submitted) / (late.at - early.at)
+            for early, late in ((first, middle), (middle, last))
+            if late.at > early.at
+        ]
         mean = max(0.0, last.run_seconds - first.run_seconds) / (last.done - first.done)
-        arriving = (last.submitted - first.submitted) / passed * mean
+        return min(rates) * mean
+
+    def _steady_workers(self) -> dict[str, float]:
+        """Return by pool how many workers a steady load keeps busy: the mean of the last `idle_seconds`.
+
+        The backlog of a steady load is small, so it alone would end hosts that are busy all the time. A burst is not
+        steady: no tasks come, so nothing but the backlog counts.
+        """
+        figures = list(self._figures)
+        if len(figures) < 2:
+            return {}
         means: dict[str, float] = {}
-        for each in list(figures)[1:]:
+        for each in figures[1:]:
             for name, count in each.busy.items():
                 means[name] = means.get(name, 0.0) + count / (len(figures) - 1)
         total = sum(means.values())
-        share = min(1.0, arriving / total) if total else 0.0
+        share = min(1.0, self._arriving() / total) if total else 0.0
         return {name: count * share for name, count in means.items()}
 
     def _decide_pool(self, pool: Pool, plan: PoolPlan, steady: float, demand: Demand, now: float) -> list[Decision]:
@@ -370,6 +391,18 @@ class AutoscalePolicy:
             f"{self._target_seconds:.0f} s; {wanted} hosts of {pool.workers} workers wanted ({by_rate} by the steady "
             f"load), {len(serving) - booting} there, {booting} booting, most {pool.most}"
         )
+
+
+def _with_arriving(demand: Demand, seconds: float) -> list[Need]:
+    """Raise the work of all needs together to at least these seconds, by their number of tasks.
+
+    Without it, a steady load would keep a backlog for ever: the hosts that do the backlog also do what arrives.
+    """
+    waiting = demand.waiting
+    return [
+        replace(need, known_seconds=max(need.known_seconds, seconds * need.tasks / waiting)) if seconds else need
+        for need in demand.needs
+    ]
 
 
 def _cheapest_to_end(hosts: list[Host], count: int, has_waiting: bool) -> list[Host]:

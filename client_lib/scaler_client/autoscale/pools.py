@@ -38,7 +38,7 @@ class Pool:
     """The usual time from the request for a host to its agent's hello. After twice this time a host has failed."""
     time_limit_seconds: float = 0.0
     """The provider ends a host after this time. 0: there is no limit."""
-    retire_seconds: float = 3600.0
+    retire_seconds: float = 86400.0
     """How long running tasks may continue on a host that drains."""
 
     def __post_init__(self) -> None:

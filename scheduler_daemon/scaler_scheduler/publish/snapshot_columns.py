@@ -17,7 +17,7 @@ from ..core.state.clients import ClientTable
 from ..core.state.functions import KEPT_TASK_NAMES, Function, FunctionTable
 from ..core.state.records import Agent, Client, StoredObject, Worker
 from ..core.state.transitions import RUNNING
-from ..core.state.workers import AgentTable
+from ..core.state.workers import AgentTable, WorkerTable
 from ..wire.columns import UINT8, UINT32, WIDE, Column, compacted
 
 WORKER_ROWS = 10_000
@@ -163,14 +163,14 @@ def _capabilities(worker: Worker) -> str:
     return " ".join(f"{name}={amount}" for name, amount in sorted(worker.capabilities.items()))
 
 
-def host_agents(table: AgentTable) -> Iterator[Agent]:
-    """The agents of hosts, without autoscalers."""
-    return (agent for agent in table if not agent.pools)
+def host_agents(table: AgentTable, workers: WorkerTable) -> Iterator[Agent]:
+    """The agents of hosts, without autoscalers: these have pools and no workers."""
+    return (agent for agent in table if not agent.pools or workers.of_agent(agent.incarnation))
 
 
-def agent_columns(table: AgentTable, texts: TextTable, started: float) -> list[Column]:
+def agent_columns(table: AgentTable, workers: WorkerTable, texts: TextTable, started: float) -> list[Column]:
     """The table of host agents. `started` is the start of the scheduler in seconds of the monotonic clock."""
-    agents, number = list(islice(host_agents(table), WORKER_ROWS)), texts.number
+    agents, number = list(islice(host_agents(table, workers), WORKER_ROWS)), texts.number
     return [
         (WIDE, [agent.incarnation for agent in agents]),
         (UINT32, compacted([number(agent.name) for agent in agents])),

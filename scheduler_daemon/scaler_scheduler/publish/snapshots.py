@@ -105,7 +105,7 @@ class SnapshotWriter:
         tables, counts = self._core.tables, self._core.counts
         texts = TextTable()
         workers = worker_columns(self._core, texts, now)
-        agents = agent_columns(tables.agents, texts, self._started)
+        agents = agent_columns(tables.agents, tables.workers, texts, self._started)
         clients = client_columns(tables.clients, texts)
         functions = function_columns(tables.functions, texts)
         objects = object_columns(tables.clients, texts)
@@ -121,7 +121,7 @@ class SnapshotWriter:
                 resolved=counts.resolved,
                 clients=len(tables.clients),
                 workers=len(tables.workers),
-                agents=sum(1 for _ in host_agents(tables.agents)),
+                agents=sum(1 for _ in host_agents(tables.agents, tables.workers)),
                 received=_counters(KIND_NAMES, self.traffic.received),
                 sent=_counters(KIND_NAMES, self.traffic.sent),
                 dropped=_counters_with_times(self._dropped(), self._dropped_times),
