@@ -303,8 +303,10 @@ class AutoscalePolicy:
             figures.popleft()
 
     def _arriving(self) -> float:
-        """Return the work in seconds that arrives in a second, for as long as `idle_seconds`: the number of workers that
-        a steady load needs. Of both halves of this time, the one with less counts: in a burst it is zero."""
+        """Return the work in seconds that arrives in a second: the number of workers that a steady load needs.
+
+        Of both halves of the last `idle_seconds`, the one with fewer arrivals counts: in a burst it is zero.
+        """
         figures = list(self._figures)
         first, last = figures[0], figures[-1]
         if last.at - first.at < 0.5 * self._idle_seconds or last.done == first.done:

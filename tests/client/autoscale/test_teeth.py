@@ -11,6 +11,8 @@ from tests.simulation.mutations import Mutation
 
 from scaler_client.autoscale import Pool, backoff, capacity, hosts, policy
 
+pytestmark = pytest.mark.one_interpreter
+
 
 def check_burst() -> None:
     """A burst meets the bars, and no task runs again."""
