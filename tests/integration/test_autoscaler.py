@@ -22,6 +22,9 @@ from scaler_worker.autoscaler.local import find_hosts
 
 SECONDS = 60.0
 LOCAL = "name=here provider=local workers=1 boot_seconds=20 retire_seconds=60"
+LEASE = ("--worker-timeout-seconds", "10")
+"""So long do tasks of a killed host wait."""
+
 AUTOSCALER = [sys.executable, "-m", "scaler_worker.autoscaler"]
 
 
@@ -100,7 +103,7 @@ def test_burst_on_local_hosts(tmp_path: Path) -> None:
 
 
 def test_killed_host_is_replaced(tmp_path: Path) -> None:
-    with scheduler(tmp_path) as there, autoscaler(tmp_path, there, "--pool", f"{LOCAL} most=2"):
+    with scheduler(tmp_path, *LEASE) as there, autoscaler(tmp_path, there, "--pool", f"{LOCAL} most=2"):
         with Client(there.address) as client:
             futures = [client.options(retries=3).submit(time.sleep, 0.5) for _ in range(40)]
             wait_for_snapshot(there.monitor_address, lambda each: each.agents == 2, "two hosts")
@@ -199,19 +202,19 @@ def test_commands_of_the_operator(tmp_path: Path) -> None:
 @needs_sshd
 def test_hosts_by_ssh(tmp_path: Path) -> None:
     """Grows from none to four hosts and back under load, with a host killed and another one unreachable."""
-    with ssh_hosts(tmp_path, "h0", "h1", "h2", "h3", "h4") as hosts, scheduler(tmp_path) as there:
+    with ssh_hosts(tmp_path, "h0", "h1", "h2", "h3", "h4") as hosts, scheduler(tmp_path, *LEASE) as there:
         pool = (
             f"name=nodes provider=ssh hosts=h0+h1+h2+h3+h4 boot_seconds=20 retire_seconds=60 "
             f"program='{sys.executable} -m scaler_worker' options=-F+{hosts.configuration}"
         )
         hosts.by_name["h0"].end()
         with autoscaler(tmp_path, there, "--pool", pool) as command, Client(there.address) as client:
-            futures = [client.options(retries=3).submit(time.sleep, 0.5) for _ in range(150)]
+            futures = [client.options(retries=3).submit(time.sleep, 0.5) for _ in range(120)]
             wait_for_snapshot(there.monitor_address, lambda each: each.agents == 4, "four hosts")
             (pid,) = hosts.by_name["h1"].agents().values()
             for each in [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]:
                 each.kill()
-            assert [future.result(SECONDS) for future in futures] == [None] * 150
+            assert [future.result(SECONDS) for future in futures] == [None] * 120
             wait_for_snapshot(there.monitor_address, nothing_there, "no host")
             assert "could not be started: ssh ended with status 255" in command.log()
 

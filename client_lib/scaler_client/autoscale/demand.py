@@ -42,6 +42,8 @@ class AgentLoad:
     value_bytes: int = 0
     """Objects and kept results on this host."""
     is_retiring: bool = False
+    silent_seconds: float = 0.0
+    """Since its last heartbeat."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,14 @@ def _agent_loads(snapshot: Snapshot, means: Mapping[int, float]) -> tuple[AgentL
             kind=kinds.get(incarnation, ""),
             value_bytes=memory + disk,
             is_retiring=incarnation in retiring,
+            silent_seconds=max(0.0, snapshot.uptime_seconds - heartbeat / 1000),
         )
-        for incarnation, name, memory, disk in zip(
-            agents.incarnations, agents.names, agents.memory_bytes, agents.disk_bytes
+        for incarnation, name, memory, disk, heartbeat in zip(
+            agents.incarnations,
+            agents.names,
+            agents.memory_bytes,
+            agents.disk_bytes,
+            agents.last_heartbeat_milliseconds,
         )
     )
 

@@ -15,6 +15,9 @@ LATE_FACTOR = 2.0
 MISSING_LISTS = 2
 """A host is gone when so many lists of its provider in a row lack it: some providers list a new host late."""
 
+QUIET_SECONDS = 8.0
+"""A host that its provider does not list is gone although its lease lasts, if it sent no heartbeat for this time."""
+
 SILENT_SECONDS = 30.0
 """A host whose agent is not in the snapshots for this time is lost, even if its provider lists it."""
 
@@ -127,7 +130,8 @@ class HostTable:
                 host.missing = 0
             elif host.started_at is not None and host.started_at <= begun_at:
                 host.missing += 1
-                if host.missing >= MISSING_LISTS and host.load is None:
+                is_silent = host.load is None or host.load.silent_seconds > QUIET_SECONDS
+                if host.missing >= MISSING_LISTS and is_silent:
                     changes.append((host, self._gone(host, now)))
         return changes
 

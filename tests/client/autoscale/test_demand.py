@@ -48,8 +48,14 @@ def test_loads_of_agents() -> None:
         {"agents": 8, "incarnations": 6, "states": 16, "languages": texts("c++"), "capabilities": texts("")},
     ]
     agents = [
-        {"incarnations": 7, "names": texts("big-0-abc123"), "memoryBytes": 5, "diskBytes": 6},
-        {"incarnations": 8, "names": texts("other")},
+        {
+            "incarnations": 7,
+            "names": texts("big-0-abc123"),
+            "memoryBytes": 5,
+            "diskBytes": 6,
+            "lastHeartbeatMilliseconds": 59_000,
+        },
+        {"incarnations": 8, "names": texts("other"), "lastHeartbeatMilliseconds": 30_000},
     ]
     functions = [{"numbers": 1, "done": 4, "runNanoseconds": 40_000_000_000}, {"numbers": 2}]
     found = demand(
@@ -58,8 +64,8 @@ def test_loads_of_agents() -> None:
     )  # fmt: skip
     remaining = (7.0, math.inf, 0.0, math.inf)
     assert found.agents == (
-        AgentLoad("big-0-abc123", 5, remaining, {"gpu": 1}, "cloudpickle 3.11", value_bytes=11),
-        AgentLoad("other", 1, is_retiring=True),
+        AgentLoad("big-0-abc123", 5, remaining, {"gpu": 1}, "cloudpickle 3.11", value_bytes=11, silent_seconds=1.0),
+        AgentLoad("other", 1, is_retiring=True, silent_seconds=30.0),
     )
     assert (found.done, found.run_seconds) == (4, 40.0)
 

@@ -175,6 +175,17 @@ def test_lost_host_is_replaced() -> None:
     assert isinstance(again, Start) and driven.count().failed == 1
 
 
+def test_host_that_is_gone_is_lost_before_its_lease_ends() -> None:
+    driven = Driven(Pool("a", most=2))
+    (start,) = driven.decide(Need(1, unknown=1))
+    driven.hosts["a"].clear()
+    for silent, changes in ((2.0, 0), (20.0, 1)):
+        driven.decide(Need(1, unknown=1), agents=idle(start.names, silent_seconds=silent))
+        driven.list()
+        driven.list()
+        assert len(driven.lines) == changes
+
+
 def test_draining_host_that_stays_is_ended_by_force() -> None:
     driven = Driven(Pool("a", most=1, retire_seconds=50.0), idle=5.0)
     (start,) = driven.decide(Need(1, unknown=1))
