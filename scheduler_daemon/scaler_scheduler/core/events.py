@@ -238,8 +238,8 @@ class Heartbeat(Event):
     bytes and milliseconds of processor time, and `usages` those of each of these workers. `is_retiring`: the agent is
     about to end; its workers finish running tasks and get no new ones. `values` has the bytes of the agent's host in
     memory, on disk, and moved between them. `clock_ms` is the time of this host's clock, in milliseconds of Unix time;
-    0: not known. `wants_hosts`: a client wants to be told about the hosts. `pools` are
-    those of an autoscaler.
+    0: not known. `wants_hosts`: a client wants to be told about the hosts. `pools` are those of an
+    autoscaler.
     """
 
     __slots__ = (
