@@ -132,7 +132,7 @@ struct Heartbeat {
   movedBytes @8 :UInt64;            # of a host agent: written to disk and mapped from disk since it started
   unixMilliseconds @9 :UInt64;      # of a host agent: the time of its host's clock; 0: not known
   wantsHosts @10 :Bool;             # of a client: the echo tells about the hosts, at most once in a second
-  pools @11 :List(PoolState);        # of scaler_autoscaler, which says hello as a host agent without workers: its pools, at most 100
+  pools @11 :List(PoolState);       # of scaler_autoscaler, which says hello as a host agent without workers: its pools, at most 100
 }
 
 struct PoolState {                  # the hosts of one pool of an autoscaler
