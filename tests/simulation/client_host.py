@@ -64,6 +64,7 @@ class ClientHost:
         self._highest_sent = -1
         """The last task that was submitted since the welcome."""
         self._credit = 0
+        self._has_lost = False
         self._answered: set[int] = set()
         """The tasks that were answered at some time."""
         self.wake()
@@ -282,6 +283,8 @@ class ClientHost:
         inbox, self._inbox = self._inbox, []
         for message in inbox:
             self._heard_at = self.process.run_seconds
+            if self._loses(message):
+                continue
             self._note_credit(message)
             self.session.handle(message, now)
             self._send()
@@ -292,6 +295,18 @@ class ClientHost:
             self._wake_at = at
             # A moment at least: in the simulation no time passes by itself.
             self.process.later(max(0.0001, at - now), lambda: self._deadline(at))
+
+    def _loses(self, message: Message) -> bool:
+        """Whether the message is lost with the connection: the first request for a file, if the run has faults."""
+        files = self.session.objects.files
+        if not isinstance(message, messages.FetchObjects) or self._has_lost or self.world.oracle.is_calm:
+            return False
+        if not any(map(files.has, message.ids)):
+            return False
+        self._has_lost = True
+        self.world.trace.count("requests for files of clients that are lost")
+        self.link.cut()
+        return True
 
     def _deadline(self, at: float) -> None:
         if self._wake_at == at and not self._is_due:

@@ -85,11 +85,6 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "remove the file of a client's object that a task reads",
-        held_objects.HeldObjects, "_drop", "if self._refused and stored.id in self._refused:",
-        "if self.files.has(stored.id):",
-    ),
-    Mutation(
         "keep the file of a client's object that nobody needs",
         held_objects.HeldObjects, "dropped_by_scheduler", "self.files.remove(each)", "pass",
     ),
@@ -109,10 +104,6 @@ MUTATIONS = (
     Mutation(
         "take the bytes of a client's file for the file again",
         host_results.HostResults, "receive_from_client", "self._graphs.object_available(stored)", "pass",
-    ),
-    Mutation(
-        "keep the transfers from a client that has left",
-        peer_loss.PeerLoss, "client_left", "self._transfer_end.agent_lost(client.place, [])", "pass",
     ),
     Mutation(
         "send the orders of a client's old connection",
