@@ -7,7 +7,7 @@ import time
 
 import zmq
 
-from scaler_client.protocol.messages import Heartbeat, Role, WorkerHeartbeat
+from scaler_client.protocol.messages import Heartbeat, HostResource, Role, WorkerHeartbeat
 
 from .peers import Peer, echo
 from .processes import allow_many_files
@@ -20,11 +20,14 @@ def main() -> None:
     parser.add_argument("keys", nargs="?", default="")
     parser.add_argument("--heartbeats", action="store_true", help="send heartbeats, as idle workers and their agent do")
     parser.add_argument("--long-function", type=int, default=0, help="a function whose tasks pretend to take 100 ms")
+    parser.add_argument("--gpus", type=int, default=0, help="say that the host of the workers has so many GPUs")
     arguments = parser.parse_args()
     allow_many_files()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     context.set(zmq.MAX_SOCKETS, max(1000, 2 * arguments.count))
-    agent = Peer(context, arguments.address, Role.AGENT, arguments.keys) if arguments.heartbeats else None
+    gpus = [HostResource("gpu", 1000 * arguments.gpus, True)] if arguments.gpus else []
+    has_agent = arguments.heartbeats or arguments.gpus
+    agent = Peer(context, arguments.address, Role.AGENT, arguments.keys, resources=gpus) if has_agent else None
     workers = [
         Peer(
             context,
@@ -43,7 +46,7 @@ def main() -> None:
     heartbeats = None
     if agent is not None:
         poller.register(agent.socket, zmq.POLLIN)
-        heartbeats = Heartbeats(agent, workers)
+        heartbeats = Heartbeats(agent, workers) if arguments.heartbeats else None
     print("ready", flush=True)
     while True:
         for socket, _events in poller.poll(None if heartbeats is None else heartbeats.send()):

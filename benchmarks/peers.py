@@ -17,7 +17,9 @@ from scaler_client.protocol.messages import (
     Heartbeat,
     HeartbeatEcho,
     Hello,
+    HostResource,
     Message,
+    Options,
     Received,
     Role,
     Submit,
@@ -47,6 +49,7 @@ class Peer:
         keys: str = "",
         *,
         agent: int = 0,
+        resources: Sequence[HostResource] = (),
         waits: bool = True,
     ) -> None:
         """Connect and say hello.
@@ -54,6 +57,7 @@ class Peer:
         Args:
             keys: a folder of keys; empty means none.
             agent: the incarnation of a worker's host agent; 0: it has none.
+            resources: what the host of an agent has.
             waits: whether to wait for the welcome. Otherwise call `await_welcome` before all else.
         """
         self.socket = context.socket(zmq.DEALER)
@@ -64,7 +68,8 @@ class Peer:
         apply_keys(self.socket, load_keys(keys, role.name.lower()))
         self.socket.connect(address)
         self.incarnation = secrets.randbits(62) + 1
-        self.send(Hello(role, self.incarnation, platform.python_version(), "bench", "bench", os.getpid(), agent=agent))
+        who = self.incarnation, platform.python_version(), "bench", "bench", os.getpid()
+        self.send(Hello(role, *who, agent=agent, resources=tuple(resources)))
         if waits:
             self.await_welcome()
 
@@ -85,10 +90,10 @@ class Peer:
 class SubmitTemplate:
     """A Submit that is encoded once; later ones differ in the bytes of the ids alone."""
 
-    def __init__(self, rows: int, payload: bytes) -> None:
+    def __init__(self, rows: int, payload: bytes, options: Options | None = None) -> None:
         self.rows = rows
         ids = range(rows)
-        [frame] = encode(Submit(ids, [FUNCTION_NUMBER], [payload] * rows))
+        [frame] = encode(Submit(ids, [FUNCTION_NUMBER], [payload] * rows, options))
         self._head, found, self._tail = bytes(frame).partition(array("Q", ids).tobytes())
         if not found:
             raise RuntimeError("this Submit does not hold its ids as packed little-endian numbers")

@@ -11,8 +11,9 @@ import psutil
 import zmq
 
 from scaler_client.pickling import serializer
+from scaler_client.protocol.messages import Options
 
-from .figures import Figure, at_least, ratios
+from .figures import Figure, at_least, at_most, ratios
 from .interpreters import Interpreter, scheduler_pythons
 from .peers import FakeClient, SubmitTemplate
 from .processes import WORKERS, free_address, running_module, running_scheduler
@@ -46,7 +47,10 @@ class Subject:
     interpreter: Interpreter
     process: psutil.Process
     client: FakeClient
+    booking_client: FakeClient
+    """Each of its tasks asks for a GPU; there is one for each worker."""
     rates: list[float] = field(default_factory=list)
+    booking_cpu_microseconds: list[float] = field(default_factory=list)
     cpu_microseconds: list[float] = field(default_factory=list)
     busy_percent: list[float] = field(default_factory=list)
 
@@ -60,6 +64,8 @@ class Subject:
         self.rates.append(tasks / seconds)
         self.cpu_microseconds.append((cpu - cpu_before) / tasks * 1e6)
         self.busy_percent.append(100 * (loop - loop_before) / seconds)
+        self.booking_client.run(batches, WINDOW)
+        self.booking_cpu_microseconds.append((self._cpu_seconds()[0] - cpu) / tasks * 1e6)
 
     def _cpu_seconds(self) -> tuple[float, float]:
         """Return the processor seconds of the whole process, and of the loop's thread."""
@@ -76,6 +82,13 @@ class Subject:
             Figure(f"{prefix}_rate", title, "tasks/s", self.rates, bar),
             Figure(f"{prefix}_cpu", f"processor time, I/O thread included, {name}", "us/task", self.cpu_microseconds),
             Figure(f"{prefix}_busy", f"share of the time that its loop ran, {name}", "%", self.busy_percent),
+            Figure(
+                f"{prefix}_booking",
+                f"processor time of tasks that ask for a GPU each, to that of plain ones, {name}",
+                "x",
+                ratios(self.booking_cpu_microseconds, self.cpu_microseconds),
+                at_most(1.25) if name == "PyPy" else None,
+            ),
         ]
 
 
@@ -84,7 +97,8 @@ def measure(is_quick: bool) -> list[Figure]:
     with ExitStack() as stack:
         subjects = [stack.enter_context(_subject(interpreter)) for interpreter in scheduler_pythons()]
         for subject in subjects:
-            subject.client.run(sizes.warm_up_batches[subject.interpreter.implementation], WINDOW)
+            for client in (subject.client, subject.booking_client):
+                client.run(sizes.warm_up_batches[subject.interpreter.implementation], WINDOW)
         for _ in range(sizes.runs):
             for subject in subjects:
                 subject.run(sizes.batches[subject.interpreter.implementation])
@@ -99,18 +113,28 @@ def measure(is_quick: bool) -> list[Figure]:
 @contextmanager
 def _subject(interpreter: Interpreter) -> Iterator[Subject]:
     address = free_address()
-    with running_scheduler(address, *LEASES, python=interpreter.path) as scheduler, echoing_peers(address) as client:
-        yield Subject(interpreter, psutil.Process(scheduler.pid), client)
+    with running_scheduler(address, *LEASES, python=interpreter.path) as scheduler:
+        with echoing_peers(address, gpus=WORKERS) as client, zmq.Context() as context:
+            payload = serializer.dump_call((12_345,), {})
+            template = SubmitTemplate(ROWS, payload, Options(resources=(("gpu", 1000),)))
+            booking_client = FakeClient(context, address, template)
+            try:
+                yield Subject(interpreter, psutil.Process(scheduler.pid), client, booking_client)
+            finally:
+                booking_client.close()
 
 
 @contextmanager
-def echoing_peers(address: str, count: int = WORKERS, keys: str = "") -> Iterator[FakeClient]:
+def echoing_peers(address: str, count: int = WORKERS, keys: str = "", gpus: int = 0) -> Iterator[FakeClient]:
     """Run fake workers of the scheduler at this address; yield a fake client.
 
-    `keys` is a folder of keys; empty means none.
+    `keys` is a folder of keys; empty means none. `gpus` is what the host of the workers has.
     """
     template = SubmitTemplate(ROWS, serializer.dump_call((12_345,), {}))
-    with running_module("echo_workers", address, str(count), keys) as workers, zmq.Context() as context:
+    with (
+        running_module("echo_workers", address, str(count), keys, "--gpus", str(gpus)) as workers,
+        zmq.Context() as context,
+    ):
         assert workers.stdout is not None
         if workers.stdout.readline() != "ready\n":
             raise RuntimeError("the fake workers did not start")

@@ -40,7 +40,7 @@ ALLOWED_OUTSIDE = {
         "urwid",
         "msgpack",
     },
-    "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "scaler_client", "kubernetes", "urllib3", "yaml"},
+    "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "threadpoolctl", "scaler_client"},
 }
 
 # The layers of each package, the lowest first. A module imports its own room and rooms of lower layers, types included.
@@ -65,7 +65,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"protocol"},
         {"pickling", "net"},
         {"nested", "monitor"},
-        {"autoscale", "futures"},
+        {"futures"},
         {"session"},
         {"io"},
         {"graphs"},
@@ -74,12 +74,12 @@ LAYERS: dict[str, list[set[str]]] = {
         {"__main__"},
     ],
     "scaler_worker": [
-        {"task_rows"},
+        {"task_rows", "task_environment"},
         {"config", "objects", "output"},
         {"fork_server"},
         {"worker"},
         {"agent"},
-        {"autoscaler", "cli"},
+        {"cli"},
         {"__main__"},
     ],
 }

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .futures.future import TaskFuture
     from .futures.kept_results import KeptFuture
     from .futures.profiling import ProfilingInfo
+    from .nested.current_task import CurrentTask, current_task
     from .nested.task_host import TaskStoppedError
     from .pickling.custom_serializer import Serializer
     from .pickling.named_function import NamedFunction, named
@@ -49,6 +50,7 @@ __all__ = [
     "Client",
     "ClientClosedError",
     "ClusterExecutor",
+    "CurrentTask",
     "FunctionLoadError",
     "GraphCycleError",
     "KeptFuture",
@@ -73,6 +75,7 @@ __all__ = [
     "TaskTimeoutError",
     "UnauthorizedError",
     "WorkerDiedError",
+    "current_task",
     "named",
     "register_joblib",
 ]
@@ -86,6 +89,7 @@ _MODULES = {
     "Client": "api.client",
     "ClientClosedError": "errors",
     "ClusterExecutor": "api.executor",
+    "CurrentTask": "nested.current_task",
     "FunctionLoadError": "errors",
     "GraphCycleError": "errors",
     "KeptFuture": "futures.kept_results",
@@ -110,6 +114,7 @@ _MODULES = {
     "TaskTimeoutError": "errors",
     "UnauthorizedError": "errors",
     "WorkerDiedError": "errors",
+    "current_task": "nested.current_task",
     "named": "pickling.named_function",
     "register_joblib": "adapters.joblib_registration",
 }

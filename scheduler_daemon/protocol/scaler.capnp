@@ -84,6 +84,15 @@ struct Hello {
   takesFollowers @16 :Bool;   # of a worker: it takes rows that read results of rows before them (`inputSources` 3)
   account @17 :Text;          # of a client: the user on its host; without keys, the clients of one user and host share the workers as one
   packages @18 :Text;         # of an agent: what its interpreter has installed, a line "name version" for each; at most 32,768 characters
+  resources @19 :List(HostResource);   # of an agent: the counted resources of its host
+  slots @20 :UInt32;          # of an agent: the number of workers that it keeps; 0: it does not say
+  bookings @21 :List(Text);   # of a worker: the booking of each task in `running`, as in Dispatch; "": it has none. Empty: none has
+}
+
+struct HostResource {
+  name @0 :Text;              # "gpu", "memory"; "cpus": the cpus that its workers stand for, if these are not as many as workers
+  amount @1 :UInt64;          # thousandths of a unit
+  hasIds @2 :Bool;            # the units have the ids 0 to n - 1, and a task is told which it has
 }
 
 struct DataAddress {
@@ -132,19 +141,6 @@ struct Heartbeat {
   movedBytes @8 :UInt64;            # of a host agent: written to disk and mapped from disk since it started
   unixMilliseconds @9 :UInt64;      # of a host agent: the time of its host's clock; 0: not known
   wantsHosts @10 :Bool;             # of a client: the echo tells about the hosts, at most once in a second
-  pools @11 :List(PoolState);       # of scaler_autoscaler, which says hello as a host agent without workers: its pools, at most 100
-}
-
-struct PoolState {                  # the hosts of one pool of an autoscaler
-  name @0 :Text;
-  wanted @1 :UInt32;                # hosts that the work needs, as far as the pool may have them
-  booting @2 :UInt32;               # hosts that were requested and whose agent is not connected yet
-  there @3 :UInt32;                 # hosts whose agent is connected
-  draining @4 :UInt32;              # hosts that end
-  failed @5 :UInt64;                # since the autoscaler's start: hosts that never came, died at boot, or were lost
-  late @6 :UInt64;                  # likewise: hosts that came late
-  left @7 :UInt64;                  # likewise: hosts that left at their time limit
-  isResting @8 :Bool;               # no host is requested for now, because too many failed
 }
 
 struct WorkerHeartbeat {
@@ -273,6 +269,13 @@ struct Options {
   keys @9 :Text;                    # for display: the keys of the graph whose values are wanted; at most 200 characters are kept
   calls @10 :UInt32;                # number of calls that each row stands for, at most 65,536; 0: the row is a single, plain call
   limits @11 :List(Text);           # names of the scheduler's limits that the tasks need, each once
+  resources @12 :List(Resource);    # counted resources of its host that a task needs; "cpus": so many workers of the host
+  releaseResources @13 :Bool;       # a task gives its resources back for good when it waits for its own tasks for the first time
+}
+
+struct Resource {
+  name @0 :Text;                    # a letter or digit, then letters, digits, "_", "-" and "."; at most 64 characters
+  amount @1 :UInt64;                # thousandths of a unit, at least 1 and below 2^62
 }
 
 struct Dispatch {
@@ -285,7 +288,7 @@ struct Dispatch {
   payload @6 :Data;
   flags @7 :List(UInt8);            # bit 0: profile the task; 1: send `started` when it begins; 2: send its `output`; 3: its result is
                                     # kept, and a large one may be `stored`; 4: the row stands for several calls, as `calls` of its
-                                    # Options says. Empty: all 0
+                                    # Options says; 5: it releases its resources when it is suspended. Empty: all 0
   depths @8 :List(UInt32);          # depth and priority of its Options, for the tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # in two's complement
   inputs @10 :List(UInt64);         # as in Submit: ids of objects of the row's client
@@ -296,6 +299,9 @@ struct Dispatch {
   inlineSizes @13 :List(UInt32);    # one element per input. n > 0: its n - 1 bytes follow the arguments in the row's payload. Empty: all 0
   names @14 :Data;                  # UTF-8: names from the rows' Options, concatenated
   nameSizes @15 :List(UInt32);      # bytes of each; 0: the function's name. Empty: all 0
+  bookings @16 :Data;               # lines of UTF-8: the resources that rows have, as in "17 cpus=4 gpu=1.5:0+2": the booking's number,
+                                    # then names, amounts and ids of units. The last id is the one that a fraction is a part of
+  rowBookings @17 :List(UInt32);    # the line of each row, counted from 1; 0: it has no resources. Empty: all 0
 }
 
 enum Outcome {
@@ -451,17 +457,18 @@ struct Snapshot {
                                     # the first, as counted
   shares @38 :List(Share);          # who shares the workers: the 100 with the most open tasks
   limits @39 :List(TaskLimit);      # the limits of the scheduler's configuration
-  needs @40 :List(Need);            # the waiting tasks by what they require: the 1,000 groups with the most tasks
-  pools @41 :List(PoolState);       # the pools of connected autoscalers
+  resources @40 :List(HostPool);    # the counted resources of hosts: the first 1,000
+  resourcesWaiting @41 :UInt64;     # tasks that wait for a worker and ask for resources
+  reservationMilliseconds @42 :UInt64;   # for how long the oldest reservation has waited
 }
 
-struct Need {                       # waiting tasks with the same requirements
-  capabilities @0 :Text;            # "gpu=2 linux=1"
-  kind @1 :Text;                    # of their functions: which workers can run them
-  limits @2 :List(Text);            # names of the limits that they need
-  waiting @3 :UInt64;               # how many tasks wait
-  unknown @4 :UInt64;               # of these: tasks whose function has not returned yet
-  milliseconds @5 :UInt64;          # the mean run times of the functions of all others, summed up
+struct HostPool {                   # a counted resource of a host; "cpus": workers, of which those are booked that run such tasks
+  host @0 :Text;
+  name @1 :Text;
+  total @2 :UInt64;                 # this and the next three in thousandths of a unit
+  booked @3 :UInt64;                # what attempts have
+  reserved @4 :UInt64;              # what is kept for a task that waits, from what is free or becomes free
+  free @5 :UInt64;                  # total - booked, or 0
 }
 
 struct TaskLimit {
@@ -525,7 +532,6 @@ struct WorkerColumns {
   attempts @19 :List(UInt32);       # 0: it is not known to run a task
   tasks @20 :List(UInt32);          # texts
   runMilliseconds @21 :List(UInt64);
-  functions @22 :List(UInt32);      # the scheduler's number of its function; 0: it is not known to run a task
 }
 
 struct AgentColumns {

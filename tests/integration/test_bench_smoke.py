@@ -35,7 +35,9 @@ FIGURES = {
         "latency.ratio_to_raw", "latency.p99_ratio", "latency.single_ratio", "latency.single_p99_ratio",
         "latency.tcp_ratio", "latency.tcp_p99_ratio",
     },
-    "scheduler": {"scheduler.cpython_rate", "scheduler.cpython_cpu", "scheduler.cpython_busy"},
+    "scheduler": {
+        "scheduler.cpython_rate", "scheduler.cpython_cpu", "scheduler.cpython_busy", "scheduler.cpython_booking",
+    },  # fmt: skip
     "memory": {"memory.per_waiting_task", "memory.payload", "memory.growth"},
     "monitor": {
         "monitor.cost", "monitor.history_cost", "monitor.all_cost", "monitor.snapshot", "monitor.history",
@@ -99,7 +101,9 @@ FIGURES = {
         )
     },
 }  # fmt: skip
-UNDER_PYPY = {"scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.ratio"}
+UNDER_PYPY = {
+    "scheduler.pypy_rate", "scheduler.pypy_cpu", "scheduler.pypy_busy", "scheduler.pypy_booking", "scheduler.ratio",
+}  # fmt: skip
 WITH_GRAPHBLAS = {
     f"analysis.{shape}.{what}" for shape in ("tree.999", "levels.1000") for what in ("graphblas", "ratio")
 }
@@ -116,6 +120,7 @@ BARS = {
     "latency.single_ratio": ("at most", 1.5),
     "latency.single_p99_ratio": ("at most", 1.5),
     "scheduler.pypy_rate": ("at least", 500_000),
+    "scheduler.pypy_booking": ("at most", 1.25),
     "memory.per_waiting_task": ("at most", 200),
     "monitor.cost": ("at most", 1),
     "monitor.history_cost": ("at most", 1),

@@ -36,6 +36,7 @@ def sample(option: Option) -> Any:
         "preload": "module:function",
         "offer": ["name=module:function"],
         "capabilities": {"gpu": 2},
+        "resources": {"gpu": 2, "memory": "64G"},
         "limits": {"db": 10, "api": "50/s"},
         "worker_names": ["a", "b"],
         "batch_limit": 5000,

@@ -52,6 +52,7 @@ from .client_files import SimulatedFiles, chunk_of
 from .clock import Process
 from .host_files import HostFiles
 from .network import Frames
+from .plan import host_resources
 from .worker_host import WorkerHost
 
 if TYPE_CHECKING:
@@ -90,7 +91,10 @@ class AgentHost:
         self.data = DataAddress(address, "", str(self.incarnation))
         self._parts: dict[ObjectName, dict[int, WritePart]] = {}
         """Files that come from other hosts: their chunks by offset."""
-        hello = Hello(Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name, data=self.data)
+        hello = Hello(
+            Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name, data=self.data,
+            resources=host_resources(capabilities), slots=workers,
+        )  # fmt: skip
         self._fetched: deque[ObjectName] = deque()
         """Objects that the scheduler has asked for and that were not sent yet."""
         self.names = [f"{name}-{number}" for number in range(workers)]

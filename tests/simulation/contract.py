@@ -15,12 +15,13 @@ from typing import Any
 from scaler_client.pickling.call_rows import RowAnswer, has_row_form
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.core.state.records import Client
+from scaler_scheduler.core.state.records import Client, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
 
 from .held_tasks import HeldTasks, TaskId
 from .object_contract import ObjectContract, dispatched_inputs, inputs_of
 from .priority_check import check_priorities, serves
+from .resource_check import double_booking, read_claim
 from .restart_check import RestartCheck
 from .trace import SimulationError, Trace
 
@@ -41,6 +42,8 @@ class Contract:
         """Open submits of each task. A task has more than one if it was answered in between and the answer is not sent
         yet."""
         self._held = HeldTasks()
+        self._named: list[tuple[int, tuple[int, int, int], int]] = []
+        """Bookings that workers have named in this step when they joined again: worker, attempt, number."""
         self._followers: set[TaskId] = set()
         """Held tasks that read the result of a row before them in their dispatch."""
         self._objects = ObjectContract()
@@ -61,6 +64,8 @@ class Contract:
         self._names: dict[bytes, int] = {}
         """Incarnations of the clients that are or were here, by route."""
         self._agent_routes: set[bytes] = set()
+        self._resources: dict[int, events.HostResources] = {}
+        """What hosts have, by the incarnation of the agent."""
         self._worker_names: dict[bytes, int] = {}
         """Incarnations of the workers that are here, by route."""
         self._cancelled: set[TaskId] = set()
@@ -89,6 +94,10 @@ class Contract:
             self._retracted(event)
         elif isinstance(event, events.WorkerDied):
             self._worker_died(event)
+        elif isinstance(event, events.Suspended):
+            for name in zip(event.clients, event.ids):
+                if name in self._open and self._open[name][-1].release_resources:
+                    self._held.release(name)
         elif isinstance(event, events.Hello):
             self._hello(event)
         elif isinstance(event, events.Transferred):
@@ -217,6 +226,7 @@ class Contract:
     def _hello(self, event: events.Hello) -> None:
         if event.role == events.AGENT:
             self._agent_routes.add(event.route)
+            self._resources[event.incarnation] = event.resources
         elif event.role == events.CLIENT:
             known = self._core.tables.clients.find(event.incarnation)
             if known is None:
@@ -235,13 +245,18 @@ class Contract:
         for client, task_id, attempt in event.running:
             name = client, task_id
             if name not in self._held:
-                self._held.hold(name, event.route, attempt)
+                claim = event.bookings.get((client, task_id, attempt))
+                if claim is not None:
+                    self._trace.count("bookings named again")
+                    self._named.append((event.incarnation, (client, task_id, attempt), claim[0]))
+                self._held.hold(name, event.route, attempt, None if claim is None else (event.agent, claim))
 
     # ------------------------------------------------------------------------------------------------- what goes out
 
     def after(self, collected: list[effects.Effect]) -> None:
         """Check the effects of one step."""
         self._check_losses()
+        self._check_named()
         self._reported.clear()
         try:
             self._check_effects(collected)
@@ -252,6 +267,15 @@ class Contract:
             self._objects.step_over()
             self._lost.clear()
             self._kept.clear()
+
+    def _check_named(self) -> None:
+        """Check that the scheduler has booked what workers named."""
+        for worker, name, number in self._named:
+            holding = self._core.holdings.find(worker, name)
+            found = None if holding is None or holding.booking is None else holding.booking.number
+            is_here = self._core.tables.workers.find(worker) is not None and name[:2] in self._held
+            self._expect(not is_here or found == number, "a booking that a worker named was forgotten", name, found)
+        self._named.clear()
 
     def _check_limit(self, limit: str, name: TaskId) -> None:
         """Check that a dispatched task does not exceed a limit of tasks that run at once."""
@@ -387,12 +411,13 @@ class Contract:
             self._expect(serves(worker, options.capabilities), "dispatched to a worker that lacks something", name)
             for limit in options.limits:
                 self._check_limit(limit, name)
+            booking = self._check_booking(name, options.resources, effect.booking_of(row), worker)
             self._check_window(name)
             self._returning.check_dispatch(name, self._trace.now)
             if attempt > 1 or self._attempts.get(name, 0):
                 self._trace.count("dispatched again")
             self._attempts[name] = attempt
-            self._held.hold(name, effect.route, attempt)
+            self._held.hold(name, effect.route, attempt, booking)
         self._trace.count("dispatched", len(effect.ids))
         self._expect(
             worker.task_count <= self._core.limits.queue_size,
@@ -400,6 +425,24 @@ class Contract:
             effect.route,
             worker.task_count,
         )
+
+    def _check_booking(
+        self, name: TaskId, wanted: events.Resources, text: str, worker: Worker
+    ) -> tuple[int, events.Claim] | None:
+        """Check that a dispatched task has the resources that it asks for, and that no other task has them."""
+        self._expect(bool(wanted) == bool(text), "dispatched without its resources, or with others", name, text)
+        if not wanted:
+            return None
+        self._trace.count("dispatched with resources")
+        claim = read_claim(text)
+        self._expect(tuple((each, amount) for each, amount, _ in claim[1]) == wanted, "has other resources", name, text)
+        claims = self._held.bookings(worker.agent)
+        if (worker.route, claim[0]) in claims:
+            self._trace.count("dispatched with resources of another task")
+        elif worker.agent in self._resources:
+            fault = double_booking([claim, *claims.values()], self._resources[worker.agent])
+            self._expect(not fault, f"dispatched with resources that others have: {fault}", name, text)
+        return worker.agent, claim
 
     def _check_number(self, name: TaskId, attempt: int) -> None:
         """No attempt of a task has the number of an earlier attempt, even if the task has ended and is submitted

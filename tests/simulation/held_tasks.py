@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from scaler_scheduler.core import events
+
 TaskId = tuple[int, int]
 """Client and id."""
+
+
+Booking = tuple[int, events.Claim]
+"""The incarnation of the host agent, and what a task has of its host's resources."""
 
 
 class HeldTask:
     """A task on a worker."""
 
-    def __init__(self, route: bytes, attempt: int) -> None:
+    def __init__(self, route: bytes, attempt: int, booking: Booking | None) -> None:
         self.route = route
         self.attempt = attempt
+        self.booking = booking
 
 
 class HeldTasks:
@@ -40,9 +47,22 @@ class HeldTasks:
         held = self._held.get(name)
         return held is not None and held.route == route and held.attempt == attempt
 
-    def hold(self, name: TaskId, route: bytes, attempt: int) -> None:
+    def bookings(self, agent: int) -> dict[tuple[bytes, int], events.Claim]:
+        """What tasks have of a host's resources, by the worker's route and the number of the booking."""
+        found: dict[tuple[bytes, int], events.Claim] = {}
+        for held in self._held.values():
+            if held.booking is not None and held.booking[0] == agent:
+                found[held.route, held.booking[1][0]] = held.booking[1]
+        return found
+
+    def release(self, name: TaskId) -> None:
+        """Note that a task has released its resources."""
+        if name in self._held:
+            self._held[name].booking = None
+
+    def hold(self, name: TaskId, route: bytes, attempt: int, booking: Booking | None = None) -> None:
         self.drop(name)
-        self._held[name] = HeldTask(route, attempt)
+        self._held[name] = HeldTask(route, attempt, booking)
         self._by_route.setdefault(route, {})[name] = None
 
     def drop(self, name: TaskId) -> bool:

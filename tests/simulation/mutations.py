@@ -35,16 +35,18 @@ from scaler_scheduler.core.completion import (
     transfer_end,
 )
 from scaler_scheduler.core.dispatch import (
+    bookings,
     credit,
     dispatch_writer,
     dispatcher,
     followers,
+    holdings,
     near_data,
     task_limits,
     transfers,
 )
 from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
-from scaler_scheduler.core.state import functions, records
+from scaler_scheduler.core.state import functions, records, resource_pools
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import runner
 from scaler_worker.worker import session as worker_session
@@ -156,7 +158,7 @@ MUTATIONS = (
     ),
     Mutation(
         "do not free the slot of a suspended task",
-        scheduler.Scheduler, "_suspended", "suspend_named(event, client, worker, self.tables)", "pass",
+        scheduler.Scheduler, "_suspended", "suspend_named(event, client, worker, self.tables, self.holdings)", "pass",
     ),
     Mutation(
         "lose credit on cancel",
@@ -182,23 +184,63 @@ MUTATIONS = (
     ),
     Mutation(
         "dispatch tasks of lower priority first",
-        dispatcher.Dispatcher, "run", "queue.ranks[::-1], is_alone", "queue.ranks[:], is_alone",
+        dispatcher.Dispatcher, "_run_once", "queue.ranks[::-1], is_alone", "queue.ranks[:], is_alone",
     ),
     Mutation(
         "never ask a client again for a result when it has joined again",
         welcome.Welcomes, "welcome_client", "if stored.is_awaited:", "if False:",
     ),
     Mutation(
-        "keep the tokens of a lost worker's limits",
-        peer_loss.PeerLoss, "remove_worker", "self._task_limits.worker_lost(worker)", "pass",
+        "keep what the attempts of a lost worker hold",
+        peer_loss.PeerLoss, "remove_worker", "self._holdings.worker_lost(worker)", "pass",
     ),
     Mutation(
         "give a task that runs already no token of its limit",
-        dispatch_writer.DispatchWriter, "_count_reattached", "if task.options.limits:", "if False:",
+        dispatch_writer.DispatchWriter, "_count_reattached", "if task.options.limits or", "if",
     ),
     Mutation(
         "keep the tokens of limits when tasks have ended",
-        scheduler.Scheduler, "_results", "if self.task_limits.held:", "if False:",
+        scheduler.Scheduler, "_results", "if self.holdings.held:", "if False:",
+    ),
+    Mutation(
+        "give a unit of a resource to two tasks",
+        resource_pools.ResourcePool, "choose", "if unit not in units]", "]",
+    ),
+    Mutation(
+        "let fractions take more of a unit than there is",
+        resource_pools.ResourcePool, "choose", "if used + part <= UNIT", "if used <= UNIT",
+    ),
+    Mutation(
+        "book beyond what a host has",
+        bookings.Host, "has_amounts", "if pool is None or not", "if pool is not None and False and not",
+    ),
+    Mutation(
+        "let a row keep a booking that has ended",
+        holdings.Holdings, "take", "booking.attempts += len(ids)", "booking.attempts += 1",
+    ),
+    Mutation(
+        "lose the booking of a row that comes back",
+        scheduler.Scheduler, "_retracted", "self._give_back_returned(event, worker)", "pass",
+    ),
+    Mutation(
+        "forget what a worker names when it joins again",
+        welcome.Welcomes, "welcome_worker", "self._holdings.restore(worker, event.bookings)", "pass",
+    ),
+    Mutation(
+        "give no workers for further cpus",
+        bookings.Bookings, "_add", "host.further += booking.cpus", "pass",
+    ),
+    Mutation(
+        "keep the cpus of a task that waits for its own tasks",
+        suspension, "suspend", "if task.options.resources:", "if False:",
+    ),
+    Mutation(
+        "let rows join the booking of a task that waits for its own tasks",
+        worker_session.WorkerSession, "suspend", "self._return(returned)", "self.queue.extend(returned)",
+    ),
+    Mutation(
+        "let the workers that are set aside for a lost reservation wait",
+        bookings.Bookings, "cancel", "self.unsettled[reservation.host] = None", "pass",
     ),
     Mutation(
         "begin more tasks than a limit allows",
@@ -218,7 +260,7 @@ MUTATIONS = (
     ),
     Mutation(
         "order only the tasks of one share by priority although the operator wants all",
-        dispatcher.Dispatcher, "run", "elif self._has_common_ranks:", "elif False:",
+        dispatcher.Dispatcher, "_run_once", "elif self._has_common_ranks:", "elif False:",
     ),
     Mutation(
         "attach no task when a worker joins again",

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from scaler_client.protocol.messages import Options
+from scaler_client.protocol.messages import HostResource, Options
 from scaler_scheduler.core.limits import Limits, LimitSettings
 
 from .network import LinkFaults
@@ -36,6 +36,25 @@ LIMITS = {"db": LimitSettings(most=2), "api": LimitSettings(per_second=20.0)}
 
 _LIMITS = {1: ("db",), 3: ("api", "db")}
 """The limits of tasks with so many retries, which are drawn anyway."""
+
+_RESOURCES = {
+    (0, 0): (("gpu", 500),),
+    (0, 3): (("gpu", 1000),),
+    (1, -1): (("gpu", 1000), ("license", 1000)),
+    (5, -1): (("cpus", 2000),),
+    (5, 0): (("cpus", 2000), ("gpu", 1500)),
+    (-3, -1): (("license", 500),),
+    (-3, 0): (("gpu", 250), ("license", 250)),
+}
+"""The resources of tasks with this priority and so many retries, which are drawn anyway."""
+
+
+def host_resources(capabilities: dict[str, int]) -> tuple[HostResource, ...]:
+    """What a host has. The first one has everything that tasks ask for."""
+    if capabilities.get("linux") == 4 and "gpu" in capabilities:
+        return HostResource("gpu", 2000, True), HostResource("license", 1000)
+    return (HostResource("gpu", 1000, True),) if "gpu" in capabilities else ()
+
 
 _DURATIONS = (0.0002, 0.002, 0.015, 0.15, 1.2)
 _MAX_SECONDS = 40.0
@@ -136,7 +155,8 @@ def draw_plain_plan(seed: int) -> tuple[Plan, Writer]:
     chance = random.Random(f"plan {seed}")
     load_seconds = chance.choice((4.0, 10.0, 20.0))
     hosts = [(chance.randint(1, 3), _draw_capabilities(chance)) for _ in range(chance.choice((1, 1, 2, 2, 3)))]
-    hosts[0] = hosts[0][0], {"gpu": 1, "linux": 4}  # workers can serve every task, except tasks that nobody ever can
+    # workers can serve every task, except tasks that nobody ever can
+    hosts[0] = max(2, hosts[0][0]), {"gpu": 1, "linux": 4}
     writer = Writer(chance)
     clients = [writer.program(load_seconds) for _ in range(chance.choice((1, 2, 2, 3)))]
     faults = _draw_faults(chance, load_seconds)
@@ -234,10 +254,13 @@ class Writer:
         if chance.random() < 0.5:
             return Options()
         retries = chance.choice((-1, -1, 0, 1, 3))
+        priority = chance.choice((0, 0, 0, 1, 5, -3))
         return Options(
-            priority=chance.choice((0, 0, 0, 1, 5, -3)),
+            priority=priority,
             retries=retries,
             limits=_LIMITS.get(retries, ()),
+            resources=_RESOURCES.get((priority, retries), ()),
+            release_resources=priority == 1 and retries == -1,
             timeout_milliseconds=chance.choice((0, 0, 0, 100, 1000)),
             profiling=chance.random() < 0.3,
             name=chance.choice(("", "", "named")),
@@ -274,7 +297,9 @@ class Writer:
 
     def _child_options(self, options: Options) -> Options:
         """Mostly the parent's options."""
-        return Options(priority=options.priority) if self._chance.random() < 0.8 else Options(priority=1, retries=2)
+        if self._chance.random() < 0.8:
+            return Options(priority=options.priority)
+        return Options(priority=1, retries=2, resources=_RESOURCES[5, -1])
 
     def _trait(self) -> dict[str, Any]:
         chance = self._chance

@@ -44,15 +44,15 @@ def check_priorities(
     kinds = {
         (share_of(name[0]), rank(options), options.capabilities): name
         for name, options in waiting.items()
-        if not options.limits  # such a task may wait for its limit
+        if not (options.limits or options.resources)  # such a task may wait for its limit, or for room
     }
     for effect in collected if kinds else ():
         worker = workers.get(effect.route) if isinstance(effect, effects.Dispatch) else None
         if worker is None or not isinstance(effect, effects.Dispatch):
             continue
         least: dict[object, Rank] = {}
-        for name in zip(effect.clients, effect.ids):
-            if name in submitted:
+        for row, name in enumerate(zip(effect.clients, effect.ids)):
+            if name in submitted and not effect.booking_of(row):  # else its worker may have been reserved for it
                 share, given = share_of(name[0]), rank(submitted[name][-1])
                 least[share] = min(given, least.get(share, given))
         for (share, waiting_rank, capabilities), name in kinds.items():

@@ -176,8 +176,12 @@ class SchedulerHost:
         """The number of waiting tasks that no worker can run."""
         workers = list(self.core.tables.workers)
         lanes = list(self.core.dispatcher.queues.lanes())
+        choice = self.core.dispatcher.host_choice
         unschedulable = [
-            lane for lane in lanes if not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+            lane
+            for lane in lanes
+            if not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+            or (lane.resources and not any(choice.able_hosts(lane, 1)))
         ]
         return sum(lane.waiting for lane in unschedulable)
 

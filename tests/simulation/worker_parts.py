@@ -10,7 +10,7 @@ from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling.call_rows import ROW_LIMIT_NS, pack_answer, row_calls
 from scaler_client.protocol.messages import Hello, Message, Outcome, TaskAttempt
 from scaler_client.protocol.wire import encode
-from scaler_worker.task_rows import Row, attempt_of
+from scaler_worker.task_rows import Row, attempt_of, booking_number, booking_of
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.executor import ROW_LIMIT_BYTES
 from scaler_worker.worker.interruption import Interruption
@@ -296,6 +296,11 @@ class SimulatedExecution:
     ) -> tuple[int, bytes]:
         """Run a script. `earlier`: the keys of the scripts that have ended in the same row."""
         worker, world = self._worker, self._worker.world
+        booking = booking_number(booking_of(row))
+        if booking and any(
+            booking_number(booking_of(other)) == booking for other in self._worker.session.suspended.values()
+        ):
+            raise SimulationError(f"task {attempt_of(row)} begins with the resources of a suspended task")
         script = world.oracle.began(worker.name, attempt_of(row), bytes(payload))
         if world.is_worked_on(script.key):
             world.trace.count("executions beside another")

@@ -38,6 +38,8 @@ def batch(effect: Any, vector: Vector) -> Any:
         effect.profiles = {row: of_row for row, of_row in enumerate(zip(*profiles)) if any(of_row)}
     if "names" in vector.fields:
         effect.names = {row: name for row, name in enumerate(vector.names()) if name}
+    if "bookings" in vector.fields:
+        effect.bookings = [(row, row + 1, text) for row, text in enumerate(vector.bookings()) if text]
     inputs = vector.inputs()
     if inputs:
         effect.inputs, effect.input_sources = inputs["inputs"], inputs["inputSources"]

@@ -36,30 +36,6 @@ HELLO = {
     "name": "Zoë",
 }
 BODY = bytes(range(40))
-POOLS = [
-    {
-        "name": "large",
-        "wanted": 12,
-        "booting": 3,
-        "there": 8,
-        "draining": 1,
-        "failed": 5,
-        "late": 2,
-        "left": 1,
-        "isResting": True,
-    },
-    {
-        "name": "local",
-        "wanted": 0,
-        "booting": 0,
-        "there": 0,
-        "draining": 0,
-        "failed": 0,
-        "late": 0,
-        "left": 0,
-        "isResting": False,
-    },
-]
 OPTIONS = {
     "priority": -5,
     "depth": 2,
@@ -280,6 +256,32 @@ CASES: list[Any] = [
         "clients": [CLIENT], "ids": [40, 41, 42], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"xyz",
         "names": "Zoëfit".encode(), "nameSizes": [4, 0, 3],
     }, []),
+    ("dispatch-bookings", "dispatch", {
+        "clients": [CLIENT], "ids": [1, 2, 3], "attempts": [1], "functions": [4], "sizes": [1], "payload": b"abc",
+        "bookings": b"17 cpus=4 gpu=1.5:0+2\n18 license=0.001", "rowBookings": [1, 0, 2],
+    }, []),
+    ("dispatch-bookings-constant", "dispatch", {
+        "clients": [CLIENT], "ids": [1, 2], "attempts": [1], "functions": [4], "sizes": [1], "payload": b"ab",
+        "bookings": b"17 gpu=1:0", "rowBookings": [1],
+    }, []),
+    ("submit-resources", "submit", {
+        "ids": [41], "functions": [7], "sizes": [1], "payload": b"x",
+        "options": {**OPTIONS, "resources": [
+            {"name": "cpus", "amount": 4000}, {"name": "gpu", "amount": 250}, {"name": "memory", "amount": 1 << 42},
+        ], "releaseResources": True},
+    }, []),
+    ("hello-agent-resources", "hello", {
+        **HELLO, "role": "agent", "incarnation": AGENT,
+        "resources": [
+            {"name": "gpu", "amount": 4000, "hasIds": True}, {"name": "license", "amount": 2000, "hasIds": False},
+        ],
+        "slots": 8,
+    }, []),
+    ("hello-worker-bookings", "hello", {
+        **HELLO, "role": "worker", "incarnation": WORKER, "agent": AGENT,
+        "running": {"clients": [CLIENT, CLIENT], "ids": [3, 7], "attempts": [1, 2]},
+        "bookings": ["", "17 cpus=4 gpu=1.5:0+2"],
+    }, []),
     ("dispatch-names-constant", "dispatch", {
         "clients": [CLIENT], "ids": [40, 41], "attempts": [1], "functions": [1], "sizes": [1], "payload": b"xy",
         "flags": [1], "depths": [0], "priorities": [0], "names": b"fitfit", "nameSizes": [3],
@@ -391,9 +393,6 @@ CASES: list[Any] = [
         "lagMicroseconds": 350, "isRetiring": True,
         "memoryBytes": 1 << 34, "diskBytes": 1 << 41, "movedBytes": 1 << 42, "unixMilliseconds": 1_700_000_000_123,
     }, []),
-    ("heartbeat-pools", "heartbeat", {
-        "sequence": 4, "residentBytes": 1, "cpuMilliseconds": 2, "pools": POOLS,
-    }, []),
     ("shutdown", "shutdown", None, []),
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
     ("heartbeat-echo-drained", "heartbeatEcho", {"sequence": 4, "isDrained": True}, []),
@@ -443,7 +442,6 @@ CASES: list[Any] = [
             "residentBytes": [1 << 33, 0], "cpuMilliseconds": [9, 0], "free": [998, 1000], "held": [2, 0],
             "running": [1, 0], "suspended": [0], "sent": [1000, 0], "done": [998, 0], "clients": [CLIENT, 0],
             "ids": [10, 0], "attempts": [1, 0], "tasks": [8, 5], "runMilliseconds": [1500, 0],
-            "functions": [2, 0],
         },
         "agentColumns": {
             "incarnations": [AGENT], "names": [0], "hosts": [0], "pids": [814], "languages": [3], "versions": [4],
@@ -474,12 +472,11 @@ CASES: list[Any] = [
             {"name": "db", "most": 10, "perSecond": 0.0, "running": 10, "waiting": 5},
             {"name": "api", "most": 0, "perSecond": 0.5, "running": 0, "waiting": 0},
         ],
-        "needs": [
-            {"capabilities": "gpu=2", "kind": "cloudpickle 3.11", "limits": ["db"], "waiting": 4, "unknown": 1,
-             "milliseconds": 90000},
-            {"capabilities": "", "kind": "", "limits": [], "waiting": 1, "unknown": 0, "milliseconds": 0},
+        "resources": [
+            {"host": "node-7", "name": "gpu", "total": 4000, "booked": 1500, "reserved": 1000, "free": 2500},
+            {"host": "node-7", "name": "cpus", "total": 8000, "booked": 2000, "reserved": 0, "free": 3000},
         ],
-        "pools": POOLS,
+        "resourcesWaiting": 3, "reservationMilliseconds": 1500,
     }, []),
     ("history", "history", {
         "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],

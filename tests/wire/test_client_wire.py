@@ -79,6 +79,8 @@ def message_of(vector: Vector) -> messages.Message:
             full["tracebacks"] = vector.tracebacks()
         if full.pop("name_sizes", None):
             full["names"] = vector.names()
+        if full.pop("row_bookings", None):
+            full["bookings"] = vector.bookings()
         if "priorities" in full:
             full["priorities"] = list(map(signed, full["priorities"]))
         if "options" in fields:
@@ -96,6 +98,8 @@ def message_of(vector: Vector) -> messages.Message:
         fields["role"] = messages.Role[fields["role"].upper()]
         fields["capabilities"] = dict(_capabilities(fields))
         fields["running"] = names(fields["running"]) if "running" in fields else []
+        resources = fields.get("resources", ())
+        fields["resources"] = tuple(messages.HostResource(*resource.values()) for resource in resources)
     elif vector.message == "welcome":
         fields["lease_seconds"] = fields.pop("lease_milliseconds") / 1000
     elif vector.message == "objectChunk":
@@ -113,16 +117,9 @@ def message_of(vector: Vector) -> messages.Message:
             messages.WorkerHeartbeat(*(worker[name] for name in ("incarnation", "residentBytes", "cpuMilliseconds")))
             for worker in fields.get("workers", [])
         ]
-        fields["pools"] = pools_of(fields)
     elif vector.message == "heartbeatEcho":
         fields["hosts"] = [messages.Host(*host.values()) for host in fields.get("hosts", [])]
     return kind(**fields)  # type: ignore[no-any-return]
-
-
-def pools_of(fields: dict[str, Any]) -> list[snapshots.PoolState]:
-    return [
-        snapshots.PoolState(**{snake(name): value for name, value in pool.items()}) for pool in fields.get("pools", [])
-    ]
 
 
 def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
@@ -145,9 +142,8 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
     fields["limits"] = [
         snapshots.TaskLimit(**{snake(name): value for name, value in limit.items()}) for limit in fields["limits"]
     ]
-    needs = [{snake(name): value for name, value in need.items()} for need in fields["needs"]]
-    fields["needs"] = [snapshots.Need(known_seconds=need.pop("milliseconds") / 1000, **need) for need in needs]
-    fields["pools"] = pools_of(fields)
+    fields["resources"] = [snapshots.HostPool(*pool.values()) for pool in fields["resources"]]
+    fields["reservation_seconds"] = fields.pop("reservation_milliseconds") / 1000
     process = {snake(name): value for name, value in fields["process"].items()}
     fields["process"] = snapshots.SchedulerProcess(**process)
     for name in [name for name in fields if name.endswith("_columns")]:
@@ -213,7 +209,9 @@ def _capabilities(fields: dict[str, Any]) -> tuple[tuple[str, int], ...]:
 def _options(fields: dict[str, Any]) -> messages.Options:
     options = {snake(name): value for name, value in fields.items()}
     limits = tuple(fields.get("limits", ()))
-    return messages.Options(**{**options, "capabilities": _capabilities(fields), "limits": limits})
+    resources = tuple((entry["name"], entry["amount"]) for entry in fields.get("resources", ()))
+    options |= {"capabilities": _capabilities(fields), "limits": limits, "resources": resources}
+    return messages.Options(**options)
 
 
 def stated(fields: dict[str, Any]) -> dict[str, Any]:

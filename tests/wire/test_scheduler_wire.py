@@ -61,6 +61,13 @@ def _hello(event: events.Hello, vector: Vector) -> None:
     assert event.account == fields.get("account", "")
     assert event.packages == fields.get("packages", "")
     assert event.running == names(fields.get("running", {"clients": [], "ids": [], "attempts": []}))
+    assert list(event.resources) == [tuple(resource.values()) for resource in fields.get("resources", [])]
+    assert event.slots == fields.get("slots", 0)
+    if "bookings" in fields:
+        claim = (17, (("cpus", 4000, ()), ("gpu", 1500, (0, 2))))
+        assert (event.bookings, fields["bookings"]) == ({event.running[1]: claim}, ["", "17 cpus=4 gpu=1.5:0+2"])
+    else:
+        assert event.bookings == {}
 
 
 def _check_data_address(found: Any, vector: Vector) -> None:
@@ -96,7 +103,6 @@ def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
     assert event.lag_microseconds == vector.fields.get("lagMicroseconds", 0)
     assert event.is_retiring is vector.fields.get("isRetiring", False)
     assert event.values == tuple(vector.fields.get(name, 0) for name in ("memoryBytes", "diskBytes", "movedBytes"))
-    assert [tuple(pool) for pool in event.pools] == [tuple(pool.values()) for pool in vector.fields.get("pools", [])]
 
 
 def _function(event: events.Function, vector: Vector) -> None:
@@ -142,6 +148,8 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     assert event.options.stream_output is options.get("streamOutput", False)
     assert (event.options.graph, event.options.keys) == (options.get("graph", 0), options.get("keys", ""))
     assert event.options.limits == tuple(options.get("limits", ()))
+    assert event.options.release_resources is options.get("releaseResources", False)
+    assert event.options.resources == tuple(tuple(each.values()) for each in options.get("resources", ()))
     calls = options.get("calls", 0)
     assert (event.options.calls, event.options.weight) == (calls, max(1, calls))
 

@@ -31,6 +31,7 @@ DATA = {
     ("results", "errors"),
     ("results", "tracebacks"),
     ("dispatch", "names"),
+    ("dispatch", "bookings"),
 }
 """Fields of type Data, which are hex in JSON."""
 
@@ -88,6 +89,11 @@ class Vector:
             names = names[size:]
         assert not names
         return given
+
+    def bookings(self) -> list[str]:
+        """The booking of each row; empty: it has none."""
+        lines = ["", *self.fields.get("bookings", b"").decode().split("\n")]
+        return [lines[line] for line in self.column("rowBookings", len(self.fields["ids"]))]
 
     def lines(self) -> list[str]:
         """The error of each row of results."""

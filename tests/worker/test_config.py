@@ -71,7 +71,6 @@ def test_defaults():
     assert load(ADDRESS) == config.Config(
         address=addresses.Address("tcp", "127.0.0.1", 2345, ""),
         num_of_workers=17,
-        agent_name="",
         worker_names=(),
         heartbeat_interval_seconds=2.0,
         death_timeout_seconds=300.0,
@@ -82,6 +81,7 @@ def test_defaults():
         spill_directory="/var/tmp",
         spill_limit_bytes=0,
         capabilities={},
+        resources={},
         data_address="auto",
         keys="",
         preload="",
@@ -96,10 +96,10 @@ def test_defaults():
 
 def test_every_option():
     loaded = load(
-        *"-n 2 --agent-name n --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
+        *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
         *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0".split(),
         *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c --retire-seconds 25".split(),
-        *"--data-address tcp://10.0.0.7:* --keys /k".split(),
+        *"--data-address tcp://10.0.0.7:* --keys /k --resources gpu=4,memory=64G,license=0.5".split(),
         *"--offer a.b:c --offer total=d:e.sum,f:g".split(),
         *"--object-memory 20M --spill-directory /s --spill-limit 30M".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
@@ -107,7 +107,8 @@ def test_every_option():
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
-        *(2, "n", ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, 20 << 20, "/s", 30 << 20, {"gpu": 2, "linux": 1}),
+        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, 20 << 20, "/s", 30 << 20, {"gpu": 2, "linux": 1}),
+        {"gpu": 4000, "memory": 64_000 << 30, "license": 500},
         *(("tcp", "10.0.0.7", 0, ""), "/k", "a.b:c"),
         *({"c": "a.b:c", "total": "d:e.sum", "g": "f:g"}, 25.0),
         44,
@@ -199,6 +200,33 @@ def test_capabilities(toml, given, wanted):
     assert load(ADDRESS, SCALER_CLUSTER_CAPABILITIES=given).capabilities == wanted
     assert load(ADDRESS, "--config", toml(f"capabilities = '{given}'")).capabilities == wanted
     assert load(ADDRESS, "--config", toml(f"capabilities = {given.split(',')}")).capabilities == wanted
+
+
+def test_resources_as_a_table(toml):
+    wanted = {"gpu": 0, "memory": 1500 << 20, "cpus": 8000}
+    for table in ("resources = {gpu = 0, memory = '1.5G', cpus = 8}", "[resources]\ngpu=0\nmemory='1536M'\ncpus=8.0"):
+        assert load(ADDRESS, "--config", toml(table)).resources == {**wanted, "memory": 1536_000 << 20}
+    assert load(ADDRESS, SCALER_CLUSTER_RESOURCES="gpu=0,cpus=8").resources == {"gpu": 0, "cpus": 8000}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("gpu", "'gpu' is not NAME=AMOUNT, for example gpu=4 or memory=64G"),
+        ("gpu=0.5", "'gpu=0.5' is not a whole number of GPUs up to 1024"),
+        ("gpu=1025", "'gpu=1025' is not a whole number of GPUs up to 1024"),
+        ("license=-1", "'-1' is no amount of license: give a number, or one with K, M, G, T or P"),
+        ("license=0", f"the amount of license must be above 0 and at most {1 << 50}, not '0'"),
+        ("license=nan", "'nan' is no amount of license: give a number, or one with K, M, G, T or P"),
+        ("memory=64X", "'64X' is no amount of memory: give a number, or one with K, M, G, T or P"),
+        ("memory=2000P", f"the amount of memory must be above 0 and at most {1 << 50}, not '2000P'"),
+        ("m m=1", "'m m' is no name of a resource: 1 to 64 letters, digits, '_', '-' and '.'"),
+        ("a=1,a=2", "'a' is there more than once"),
+        (",".join(f"r{number}=1" for number in range(64)), "64 resources are more than 63"),
+    ],
+)
+def test_wrong_resources(given, wanted):
+    assert complaint(ADDRESS, "--resources", given) == f"--resources: {wanted}"
 
 
 def test_capabilities_given_several_times_and_as_a_table(toml):
@@ -315,7 +343,7 @@ def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
     for option in config.COMMAND.options:
         assert (option.kind.metavar if option.positional else option.label) in text
         assert f"{option.help} [default: {option.describe_default()}]" in text
-    for default in ("2 seconds", "300 seconds", "30 seconds", "1073741824 bytes (1 GiB)", "<agent name>-<number>"):
+    for default in ("2 seconds", "300 seconds", "30 seconds", "1073741824 bytes (1 GiB)", "<host>-<pid>-<number>"):
         assert f"[default: {default}]" in text
     for name in ("usable core", "SCALER_ADDRESS", "SCALER_CLUSTER_NUM_OF_WORKERS"):
         assert name in text

@@ -21,6 +21,7 @@ from scaler_client.commands.key_files import KEYS_VARIABLE
 from scaler_client.commands.logs import LOGGING_OPTIONS
 from scaler_client.commands.machine import usable_cores, usable_memory, usable_shared_memory
 from scaler_client.commands.options import Command, GivenValue, Kind, Option
+from scaler_client.commands.resource_amounts import UNIT, checked_resource_name, resource_amount
 
 PROGRAMS = ("scaler_cluster", "scaler_worker")
 MAX_WORKERS = 10_000
@@ -30,6 +31,10 @@ MAX_OFFERED_NAME_LENGTH = 200  # characters; a scheduler takes 256, with the cod
 MAX_OFFERS = 300
 """Each function is exported for three codecs, and a worker may name 1,024 kinds of functions."""
 GIBIBYTE = 1 << 30
+GPU = "gpu"
+MAX_GPUS = 1024
+MAX_RESOURCES = 63
+"""A scheduler takes 64, with the GPUs that were found."""
 DEFAULT_OBJECT_MEMORY_SHARE = 0.8
 
 
@@ -41,8 +46,6 @@ class Config:
     """The scheduler's address."""
     num_of_workers: int
     """The number of worker processes."""
-    agent_name: str
-    """The name of the agent; empty: the host's name and the process id."""
     worker_names: tuple[str, ...]
     """One name for each worker, all different; empty: the agent makes them."""
     heartbeat_interval_seconds: float
@@ -63,6 +66,8 @@ class Config:
     """The values of this host on disk may use so many bytes; 0: half of the free space."""
     capabilities: dict[str, int]
     """The capabilities of every worker, each with an amount of at least 1."""
+    resources: dict[str, int]
+    """The counted resources of this host, in thousandths by name. `gpu` 0: GPUs are not looked for."""
     data_address: Address | str
     """Where other agents get object files; empty: nowhere; `auto`: a free port of the interface to the scheduler."""
     keys: str
@@ -152,6 +157,29 @@ def _combine_offers(offers: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(offers)
 
 
+def _parse_resource(given: str) -> tuple[str, int]:
+    name, separator, amount = (part.strip() for part in given.partition("="))
+    if not separator:
+        raise ValueError(f"{options.quoted(given)} is not NAME=AMOUNT, for example gpu=4 or memory=64G")
+    checked_resource_name(name)
+    if name == GPU and amount == "0":
+        return name, 0
+    thousandths = resource_amount(name, amount)
+    if name == GPU and (thousandths % UNIT or thousandths > MAX_GPUS * UNIT):
+        raise ValueError(f"{options.quoted(given)} is not a whole number of GPUs up to {MAX_GPUS}")
+    return name, thousandths
+
+
+def _combine_resources(parts: tuple[tuple[str, int], ...]) -> dict[str, int]:
+    names = [name for name, _ in parts]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{options.quoted(name)} is there more than once")
+    if len(names) > MAX_RESOURCES:
+        raise ValueError(f"{len(names)} resources are more than {MAX_RESOURCES}")
+    return dict(parts)
+
+
 def _check(found: Mapping[str, GivenValue]) -> Iterator[str]:
     names = found.get("worker_names")
     number = found.get("num_of_workers")
@@ -191,18 +219,11 @@ COMMAND = Command(
             default_text="the number of --worker-names, else of usable cores within CPU affinity and cgroup limits",
         ),
         Option(
-            "agent-name",
-            Kind("NAME", _parse_worker_name, (str,)),
-            "",
-            "the name of the agent in logs and monitors, and the beginning of its workers' names",
-            default_text="<host>-<pid>",
-        ),
-        Option(
             "worker-names",
             Kind("NAMES", _parse_worker_name, (str,), is_list=True),
             (),
             "comma-separated names, one for each worker, all different",
-            default_text="<agent name>-<number>",
+            default_text="<host>-<pid>-<number>",
         ),
         Option(
             "heartbeat-interval-seconds",
@@ -268,6 +289,16 @@ COMMAND = Command(
             {},
             "the capabilities of the workers, for tasks that require them: comma-separated, for example gpu=2,linux "
             "(default amount: 1); in the file also a table",
+        ),
+        Option(
+            "resources",
+            Kind("NAME=AMOUNT", _parse_resource, (str, dict), is_list=True, combine=_combine_resources),
+            {},
+            "the counted resources of this host, which all its workers share: comma-separated, for example "
+            "gpu=4,memory=64G,license=2; in the file also a table. A task gets what it asks for by "
+            "client.options(resources=...) for itself alone. cpus: how many cpus the workers stand for (default: one "
+            "each). gpu=0: look for no GPUs",
+            default_text="gpu=N if there are N GPUs of NVIDIA or AMD",
         ),
         Option(
             "data-address",

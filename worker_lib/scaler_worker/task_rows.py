@@ -15,8 +15,8 @@ PlainRow = tuple[int, int, int, int, Payload]
 Input = int | Payload | list[Payload]
 """The id of an object, the bytes themselves, or a list that gets the result of a row before."""
 
-SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Input], str]
-"""A task with flags, depth, priority, inputs or a given name, which follow the five fields of a PlainRow."""
+SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Input], str, str]
+"""A task with flags, depth, priority, inputs, a given name or a booking, which follow the five fields of a PlainRow."""
 
 Row = PlainRow | SpecialRow
 
@@ -38,6 +38,21 @@ def flags_of(row: Row) -> int:
 def task_name_of(row: Row) -> str:
     """The name that the user has given to the task; empty if there is none."""
     return row[9] if len(row) != 5 else ""
+
+
+def booking_of(row: Row | None) -> str:
+    """The resources that the task has, as `17 cpus=4 gpu=1.5:0+2`; empty if there are none."""
+    return row[10] if row is not None and len(row) != 5 else ""
+
+
+def without_booking(row: Row) -> Row:
+    """The row without its resources."""
+    return row if len(row) == 5 else (*row[:10], "")
+
+
+def booking_number(booking: str) -> str:
+    """The first word of a booking: rows with the same number share it."""
+    return booking.partition(" ")[0]
 
 
 def reads_objects(row: Row | None) -> bool:

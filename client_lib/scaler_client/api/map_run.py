@@ -92,6 +92,7 @@ class MapPlan(Generic[T]):
                 or options.profiling
                 or options.stream_output
                 or options.limits
+                or options.release_resources  # else the first call would release those of the others
             )
         )
 

@@ -128,6 +128,9 @@ class Submitter:
         profiling: bool | None = None,
         keep: bool | None = None,
         limit: str | Iterable[str] | None = None,
+        resources: Mapping[str, float | str] | None = None,
+        cpus: float | None = None,
+        release_resources: bool | None = None,
     ) -> S:
         """Return a view of this client whose tasks have these options.
 
@@ -150,6 +153,12 @@ class Submitter:
                 the value.
             limit: names of limits of the scheduler's configuration, `[limits]`. A task waits until each of them lets it
                 begin.
+            resources: what a task needs of its host, such as `{"gpu": 0.5, "memory": "4G"}`. The host has it for this
+                task alone, until the task ends. `current_task().resources` says which GPUs these are.
+            cpus: how many cpus a task needs. It takes so many workers of one host. Libraries for linear algebra get so
+                many threads.
+            release_resources: whether a task gives all its resources back, for good, when it first waits for its own
+                tasks. By default it gives its cpus back while it waits, and keeps the rest.
 
         Returns:
             The view. It needs no `disconnect` of its own.
@@ -177,6 +186,9 @@ class Submitter:
                 profiling=profiling,
                 keep=keep,
                 limit=limit,
+                resources=resources,
+                cpus=cpus,
+                release_resources=release_resources,
             )
         )
         return view

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..commands.resource_amounts import CPUS, MAX_NAMES, checked_resource_name, resource_amount
 from ..graphs.order import PYTHON
 from ..pickling.retry_policy import RetryOn
 from ..protocol.messages import Options
@@ -50,13 +51,27 @@ class TaskOptions:
     keep: bool = False
     limits: tuple[str, ...] = ()
     """Sorted."""
+    resources: tuple[tuple[str, int], ...] = ()
+    """Names and thousandths, sorted by name, without `cpus`."""
+    cpus: int = 0
+    """Thousandths; 0: one worker."""
+    release_resources: bool = False
     _wire_cache: dict[tuple[int, int, bool, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __reduce__(self) -> Any:
         parts = (self.timeout, self.retries, self.retry_on, self.priority, self.name, self.capabilities, self.profiling)
-        return TaskOptions, (*parts, self.graph_backend, self.stream_output, self.keep, self.limits)
+        return TaskOptions, (
+            *parts,
+            self.graph_backend,
+            self.stream_output,
+            self.keep,
+            self.limits,
+            self.resources,
+            self.cpus,
+            self.release_resources,
+        )
 
     def replace_given(
         self,
@@ -70,6 +85,9 @@ class TaskOptions:
         profiling: Any = None,
         keep: Any = None,
         limit: Any = None,
+        resources: Any = None,
+        cpus: Any = None,
+        release_resources: Any = None,
     ) -> TaskOptions:
         """Check new options, and return a copy of these options with the new values. None keeps a value.
 
@@ -96,6 +114,15 @@ class TaskOptions:
             given["keep"] = checked_bool("keep", keep)
         if limit is not None:
             given["limits"] = _checked_limits(limit)
+        if resources is not None:
+            given |= _checked_resources(resources)
+        if cpus is not None:
+            amount = resource_amount(CPUS, cpus)
+            if given.get("cpus", amount) != amount:
+                raise ValueError(f"cpus is {number_text(cpus)}, and resources[{CPUS!r}] is another number")
+            given["cpus"] = amount
+        if release_resources is not None:
+            given["release_resources"] = checked_bool("release_resources", release_resources)
         return dataclasses.replace(self, **given)
 
     def to_wire(
@@ -135,6 +162,8 @@ class TaskOptions:
             capabilities=self.capabilities,
             stream_output=stream_output,
             limits=self.limits,
+            resources=tuple(sorted((*self.resources, (CPUS, self.cpus)))) if self.cpus else self.resources,
+            release_resources=self.release_resources and bool(self.resources or self.cpus),
         )
 
 
@@ -200,6 +229,21 @@ def _checked_limits(value: Any) -> tuple[str, ...]:
     if len(set(names)) > MAX_LIMITS:
         raise ValueError(f"a task can have {MAX_LIMITS} limits, not {len(set(names))}")
     return tuple(sorted(set(names)))
+
+
+def _checked_resources(value: Any) -> dict[str, Any]:
+    """Return the fields for these resources."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"resources must be a dict of names and amounts, not {value!r}")
+    amounts: dict[str, int] = {}
+    for name, amount in value.items():
+        if not isinstance(name, str):
+            raise TypeError(f"resources must be named by strings, not {name!r}")
+        amounts[checked_resource_name(name)] = resource_amount(name, amount)
+    if len(amounts) > MAX_NAMES:
+        raise ValueError(f"a task can ask for {MAX_NAMES} resources, not {len(amounts)}")
+    cpus = {"cpus": amounts.pop(CPUS)} if CPUS in amounts else {}
+    return {"resources": tuple(sorted(amounts.items())), **cpus}
 
 
 def _checked_capabilities(value: Any) -> tuple[tuple[str, int], ...]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..monitor.problems import problems
+from ..monitor.resource_text import UNIT, host_texts, waiting_text
 from ..monitor.snapshot_view import FunctionRow, SnapshotView
 from ..monitor.text_layout import (
     BAD,
@@ -24,7 +25,7 @@ from ..monitor.text_layout import (
     truncate,
 )
 from ..protocol.messages import Outcome
-from ..protocol.snapshots import PoolState, Share, TaskLimit
+from ..protocol.snapshots import HostPool, Share, Snapshot, TaskLimit
 from .workers import state_of
 
 MAX_FUNCTIONS = 5
@@ -48,7 +49,7 @@ def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[
         ("clients", _clients(view)),
         *_shares(view.snapshot.shares),
         *_limits(view.snapshot.limits),
-        *_pools(view.snapshot.pools),
+        *_resources(view.snapshot),
         ("memory", _memory(view)),
         *_functions(view.functions),
     ]
@@ -117,21 +118,16 @@ def _limits(limits: list[TaskLimit]) -> list[tuple[str, str]]:
     return [("limits" if not at else "", _limit(limit)) for at, limit in enumerate(shown)]
 
 
-def _pools(pools: list[PoolState]) -> list[tuple[str, str]]:
-    """The pools of autoscalers with the most hosts."""
-    shown = sorted(pools, key=lambda pool: -(pool.wanted + pool.booting + pool.there + pool.draining))[:MAX_SHARES]
-    return [("pools" if not at else "", _pool(pool)) for at, pool in enumerate(shown)]
-
-
-def _pool(pool: PoolState) -> str:
-    hosts = f"{count(pool.there)} hosts there, {count(pool.wanted)} wanted, {count(pool.booting)} booting"
-    failed = f", {count(pool.failed)} failed" if pool.failed else ""
-    return f"{clean(pool.name)}: {hosts}, {count(pool.draining)} draining{failed}{', resting' * pool.is_resting}"
-
-
 def _limit(limit: TaskLimit) -> str:
     text = f"{clean(limit.name)}: {count(limit.waiting)} waiting, {count(limit.running)} running"
     return f"{text} (at most {count(limit.most)})" if limit.most else f"{text}, {limit.per_second:g} begin in a second"
+
+
+def _resources(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """What is booked of the hosts' resources, and what waits for them."""
+    lines = [f"{clean(host)}: {text}" for host, text in host_texts(snapshot.resources).items()][:MAX_SHARES]
+    waiting = waiting_text(snapshot)
+    return [("resources" if not at else "", line) for at, line in enumerate([*lines, *([waiting] if waiting else [])])]
 
 
 def _share(share: Share, total_seconds: float) -> str:
@@ -228,6 +224,9 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
         "agents": snapshot.agents,
         "clients": snapshot.clients,
         "limits": [asdict(limit) for limit in snapshot.limits],
+        "resources": [_pool_json(pool) for pool in snapshot.resources],
+        "resources_waiting": snapshot.resources_waiting,
+        "reservation_seconds": snapshot.reservation_seconds,
         "shares": [asdict(share) for share in snapshot.shares],
         "functions": snapshot.functions,
         "objects": snapshot.objects,
@@ -239,3 +238,9 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
         "messages": {"received": snapshot.received, "sent": snapshot.sent, "dropped": snapshot.dropped},
         "problems": problems(view),
     }
+
+
+def _pool_json(pool: HostPool) -> dict[str, Any]:
+    """A resource with its amounts in units."""
+    amounts = {name: getattr(pool, name) / UNIT for name in ("total", "booked", "reserved", "free")}
+    return {"host": pool.host, "name": pool.name, **amounts}

@@ -16,8 +16,7 @@ ANSWER_SECONDS = 2.0
 FRESH_SECONDS = 10.0
 """How long an answer, or the lack of one, is used again."""
 
-HostAnswer = Callable[["HeartbeatEcho | None"], None]
-"""Takes the answer; None: there will be none."""
+HostAnswer = Callable[[HeartbeatEcho], None]
 
 
 @dataclass(frozen=True)
@@ -78,10 +77,10 @@ class HostQuestions:
 
     def _request(self, seconds: float) -> list[HostVersions] | None:
         answered = threading.Event()
-        answers: list[list[HostVersions] | None] = []
+        answers: list[list[HostVersions]] = []
 
-        def take(echo: HeartbeatEcho | None) -> None:
-            answers.append(None if echo is None else _hosts(echo, time.time()))
+        def take(echo: HeartbeatEcho) -> None:
+            answers.append(_hosts(echo, time.time()))
             answered.set()
 
         if not self._ask(take) or not answered.wait(seconds):

@@ -39,6 +39,11 @@ class RunningTask(Protocol):
     def stream_output(self) -> bool:
         """Whether the client shows the output of the task."""
 
+    @property
+    def booking(self) -> str:
+        """The resources that the task has, as `17 cpus=4 gpu=1.5:0+2`: the booking's number, then names, amounts and
+        ids. Empty: none."""
+
     def suspend(self) -> None:
         """Give up the slot, so that another task may begin.
 

@@ -72,9 +72,6 @@ SPARE_WORDS = 1024
 MAX_REASON_CHARACTERS = 200
 """Most characters of a capnp library's own text in an error."""
 
-MAX_VERSION_CHARACTERS = 40
-"""Most characters of another scheduler's version in an error."""
-
 
 class OtherVersionError(WireError):
     """The scheduler that publishes has a different protocol version.
@@ -85,9 +82,9 @@ class OtherVersionError(WireError):
     """
 
     def __init__(self, protocol_version: int, version: str) -> None:
-        shown = on_one_line(version[:MAX_VERSION_CHARACTERS])
         super().__init__(
-            f"the scheduler, version {shown}, has protocol version {protocol_version}: this is {PROTOCOL_VERSION}"
+            f"the scheduler, version {on_one_line(version)}, has protocol version {protocol_version}: "
+            f"this is {PROTOCOL_VERSION}"
         )
         self.protocol_version = protocol_version
         self.version = version
@@ -201,6 +198,7 @@ def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
         inline_sizes = expand_column(inline_sizes, len(inputs), "inlineSizes")
         _check_inline_sizes(inline_sizes, counts, payloads)
     name_sizes, names = batch.numbers(15, "I"), batch.data(14)
+    bookings, row_bookings = batch.data(16), batch.numbers(17, "I")
     return Dispatch(
         expand_column(batch.numbers(0, "Q"), rows, "clients"),
         ids,
@@ -215,6 +213,7 @@ def _decode_dispatch(batch: BatchReader, frames: Sequence[Payload]) -> Message:
         input_sources,
         inline_sizes,
         _unpack_names(names, expand_column(name_sizes, rows, "nameSizes")) if name_sizes or names else [],
+        _unpack_bookings(bookings, expand_column(row_bookings, rows, "rowBookings")) if row_bookings else [],
     )
 
 
@@ -223,6 +222,14 @@ def _unpack_names(names: bytes, sizes: Sequence[int]) -> list[str]:
         raise WireError(f"names of {len(names)} bytes, but {sum(sizes)} are announced")
     ends = accumulate(sizes)
     return [names[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes)]
+
+
+def _unpack_bookings(text: bytes, lines: Sequence[int]) -> list[str]:
+    """The line of each row."""
+    bookings = ["", *text.decode("utf-8", "replace").split("\n")]
+    if max(lines, default=0) >= len(bookings):
+        raise WireError(f"a row has booking {max(lines)}, but there are {len(bookings) - 1}")
+    return [bookings[line] for line in lines]
 
 
 def _check_inline_sizes(inline_sizes: list[int], counts: Sequence[int], payloads: Sequence[Payload]) -> None:

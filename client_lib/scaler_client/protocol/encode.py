@@ -108,7 +108,13 @@ def _set_data_address(struct: Any, address: DataAddress) -> None:
 
 
 def _encode_hello(message: Hello) -> Frames:
-    root = _new(256 + 8 * len(message.capabilities) + 3 * len(message.running) + 32 * len(message.kinds))
+    root = _new(
+        256
+        + 8 * len(message.capabilities)
+        + 3 * len(message.running)
+        + 32 * len(message.kinds)
+        + 8 * len(message.resources)
+    )
     hello = root.init("hello")
     hello.protocolVersion = message.protocol_version
     hello.role = int(message.role)
@@ -133,6 +139,12 @@ def _encode_hello(message: Hello) -> Frames:
     hello.takesFollowers = message.takes_followers
     hello.account = message.account
     hello.packages = escaped(message.packages)
+    if message.resources:
+        for each, resource in zip(hello.init("resources", len(message.resources)), message.resources):
+            each.name, each.amount, each.hasIds = resource
+    hello.slots = message.slots
+    if any(message.bookings):
+        hello.bookings = message.bookings
     return [root.to_bytes()]
 
 
@@ -143,7 +155,7 @@ def _encode_goodbye(message: Goodbye) -> Frames:
 
 
 def _encode_heartbeat(message: Heartbeat) -> Frames:
-    root = _new(64 + 4 * len(message.workers) + 12 * len(message.pools))
+    root = _new(64 + 4 * len(message.workers))
     heartbeat = root.init("heartbeat")
     heartbeat.sequence = message.sequence
     heartbeat.residentBytes = message.resident_bytes
@@ -160,17 +172,6 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
         entry.incarnation = worker.incarnation
         entry.residentBytes = worker.resident_bytes
         entry.cpuMilliseconds = worker.cpu_milliseconds
-    if message.pools:
-        for pool_entry, pool in zip(heartbeat.init("pools", len(message.pools)), message.pools):
-            pool_entry.name = escaped(pool.name)
-            pool_entry.wanted = pool.wanted
-            pool_entry.booting = pool.booting
-            pool_entry.there = pool.there
-            pool_entry.draining = pool.draining
-            pool_entry.failed = pool.failed
-            pool_entry.late = pool.late
-            pool_entry.left = pool.left
-            pool_entry.isResting = pool.is_resting
     return [root.to_bytes()]
 
 
@@ -203,7 +204,8 @@ def _encode_forget_functions(message: ForgetFunctions) -> Frames:
 @lru_cache(maxsize=64)
 def _options_body(options: Options) -> StructBody:
     # pycapnp makes it once; then it is copied into every batch with the same options.
-    texts = [options.name, options.keys, *options.limits, *(name for name, _ in options.capabilities)]
+    texts = [options.name, options.keys, *options.limits]
+    texts += [name for name, _ in (*options.capabilities, *options.resources)]
     root = SCHEMA.Options.new_message(num_first_segment_words=64 + sum(len(text) + 4 for text in texts))
     root.priority = options.priority
     root.depth = options.depth
@@ -218,6 +220,10 @@ def _options_body(options: Options) -> StructBody:
     _set_capabilities(root, options.capabilities)
     if options.limits:
         root.limits = [escaped(name) for name in options.limits]
+    if options.resources:
+        for each, (name, amount) in zip(root.init("resources", len(options.resources)), options.resources):
+            each.name, each.amount = name, amount
+    root.releaseResources = options.release_resources
     return body_of(root.to_bytes())
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Union
+from typing import NamedTuple, Union
 
-from .snapshots import Graphs, History, PoolState, Snapshot
+from .snapshots import Graphs, History, Snapshot
 
 PROTOCOL_VERSION = 1
 """The `protocolVersion` of the schema."""
@@ -67,6 +67,16 @@ class DataAddress:
     """A secret: only agents that know it get files."""
 
 
+class HostResource(NamedTuple):
+    """A counted resource of a host."""
+
+    name: str
+    amount: int
+    """Thousandths of a unit."""
+    has_ids: bool = False
+    """Whether the units have ids."""
+
+
 @dataclass
 class Hello:
     role: Role
@@ -88,6 +98,10 @@ class Hello:
     takes_followers: bool = False
     account: str = ""
     packages: str = ""
+    resources: tuple[HostResource, ...] = ()
+    slots: int = 0
+    bookings: list[str] = field(default_factory=list)
+    """Of a worker: the bookings of the tasks in `running`, as in Dispatch. Empty or of the same length."""
 
 
 @dataclass
@@ -148,8 +162,6 @@ class Heartbeat:
     moved_bytes: int = 0
     unix_milliseconds: int = 0
     wants_hosts: bool = False
-    pools: list[PoolState] = field(default_factory=list)
-    """Those of an autoscaler."""
 
 
 @dataclass
@@ -212,6 +224,9 @@ class Options:
     """The number of calls that each row stands for (`pickling.call_rows`); 0: a row is one plain call."""
     limits: tuple[str, ...] = ()
     """Names of the scheduler's limits, sorted."""
+    resources: tuple[tuple[str, int], ...] = ()
+    """Counted resources of a host: names and thousandths, sorted."""
+    release_resources: bool = False
 
 
 @dataclass
@@ -252,6 +267,8 @@ class Dispatch:
     """One per input: its size + 1 if it is at the end of the row's payload, else 0. Empty: all 0."""
     names: list[str] = field(default_factory=list)
     """The rows' own names, in place of those of their functions. Empty or of full length."""
+    bookings: list[str] = field(default_factory=list)
+    """The resources that the rows have, as `17 cpus=4 gpu=1.5:0+2`. Empty or of full length."""
 
 
 FLAG_PROFILE = 1
@@ -259,6 +276,8 @@ FLAG_REPORT_START = 2
 FLAG_STREAM_OUTPUT = 4
 FLAG_MAY_STORE = 8
 FLAG_CALLS = 16
+FLAG_RELEASE = 32
+"""The row releases its resources when it is suspended."""
 
 INPUT_IN_WORKER_FILE = 2
 """In Dispatch.input_sources: a file that a worker of the host has made."""

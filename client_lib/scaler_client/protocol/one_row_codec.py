@@ -57,7 +57,7 @@ def _layout(tag: int, columns: str) -> tuple[Struct, bytes, bytes]:
 
 _SUBMIT, _SUBMIT_FIXED, _SUBMIT_NULLS = _layout(SUBMIT, "QII-P")
 _RESULTS, _RESULTS_FIXED, _RESULTS_NULLS = _layout(RESULTS, "QQIBQI-P------")
-_DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(DISPATCH, "QQIII-P---------")
+_DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(DISPATCH, "QQIII-P-----------")
 _RESOLVED, _RESOLVED_FIXED, _RESOLVED_NULLS = _layout(RESOLVED, "QBI-P---")
 
 

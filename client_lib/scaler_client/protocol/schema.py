@@ -30,13 +30,17 @@ _PAYLOAD_COLUMNS = (("sizes", "I"), ("large", "I"), ("payload", "B"))
 _SPECIAL_COLUMNS = (("flags", "B"), ("depths", "I"), ("priorities", "I"))
 _INPUT_COLUMNS = (("inputs", "Q"), ("inputCounts", "I"), ("inputSources", "B"), ("inlineSizes", "I"))
 _NAME_COLUMNS = (("names", "B"), ("nameSizes", "I"))
+_BOOKING_COLUMNS = (("bookings", "B"), ("rowBookings", "I"))
 _PROFILE_COLUMNS = (("durations", "Q"), ("cpuTimes", "Q"), ("peaks", "Q"))
 
 BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
     "forgetFunctions": (FORGET_FUNCTIONS, (("numbers", "I"),)),
     "dispatch": (
         DISPATCH,
-        (*_TASK_COLUMNS, ("functions", "I"), *_PAYLOAD_COLUMNS, *_SPECIAL_COLUMNS, *_INPUT_COLUMNS, *_NAME_COLUMNS),
+        (
+            *(*_TASK_COLUMNS, ("functions", "I"), *_PAYLOAD_COLUMNS, *_SPECIAL_COLUMNS, *_INPUT_COLUMNS),
+            *(*_NAME_COLUMNS, *_BOOKING_COLUMNS),
+        ),
     ),
     "resolved": (RESOLVED, (("ids", "Q"), ("outcomes", "B"), *_PAYLOAD_COLUMNS, *_PROFILE_COLUMNS)),
     "started": (STARTED, _TASK_COLUMNS),

@@ -17,9 +17,8 @@ from .snapshots import (
     AgentColumns,
     ClientColumns,
     FunctionColumns,
-    Need,
+    HostPool,
     ObjectColumns,
-    PoolState,
     SchedulerProcess,
     Share,
     Snapshot,
@@ -139,24 +138,11 @@ def read_snapshot(snapshot: Any) -> Snapshot:
             for row in snapshot.shares
         ],
         limits=[TaskLimit(row.name, row.most, row.perSecond, row.running, row.waiting) for row in snapshot.limits],
-        needs=[
-            Need(row.capabilities, row.kind, list(row.limits), row.waiting, row.unknown, row.milliseconds / 1000)
-            for row in snapshot.needs
+        resources=[
+            HostPool(row.host, row.name, row.total, row.booked, row.reserved, row.free) for row in snapshot.resources
         ],
-        pools=[
-            PoolState(
-                row.name,
-                row.wanted,
-                row.booting,
-                row.there,
-                row.draining,
-                row.failed,
-                row.late,
-                row.left,
-                row.isResting,
-            )
-            for row in snapshot.pools
-        ],
+        resources_waiting=snapshot.resourcesWaiting,
+        reservation_seconds=snapshot.reservationMilliseconds / 1000,
     )
 
 

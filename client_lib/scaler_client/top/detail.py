@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..monitor.resource_text import pool_text
 from ..monitor.snapshot_view import AgentRow, SnapshotView, WorkerRow
+from ..protocol.snapshots import HostPool
 from .number_format import count, duration, percent, rate, size
 from .text_width import Line, align_right
 from .worker_table import STATE_LETTERS, state_letters
@@ -53,7 +55,7 @@ def worker_entries(view: SnapshotView, incarnation: int) -> Entries | None:
                 ("done", total_with_rate(row.done, row.done_rate)),
             ],
         ),
-        ("Host agent", _agent(agent, row)),
+        ("Host agent", _agent(agent, row, view.snapshot.resources)),
     ]
 
 
@@ -69,7 +71,7 @@ def _running(view: SnapshotView, row: WorkerRow) -> list[tuple[str, str]]:
     ]
 
 
-def _agent(agent: AgentRow | None, row: WorkerRow) -> list[tuple[str, str]]:
+def _agent(agent: AgentRow | None, row: WorkerRow, pools: list[HostPool]) -> list[tuple[str, str]]:
     if agent is None:
         return [("agent", "no host agent is connected" if row.agent else "the worker has no host agent")]
     return [
@@ -84,6 +86,7 @@ def _agent(agent: AgentRow | None, row: WorkerRow) -> list[tuple[str, str]]:
         ("workers", str(agent.workers)),
         ("values", f"{size(agent.memory_bytes)} in memory, {size(agent.disk_bytes)} on disk"),
         ("moved", f"{size(agent.moved_bytes)} to and from disk"),
+        *[("resource", pool_text(pool)) for pool in pools if pool.host == agent.host],
     ]
 
 

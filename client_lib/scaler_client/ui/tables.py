@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..monitor.problems import problems
+from ..monitor.resource_text import host_texts
 from ..monitor.snapshot_view import SnapshotView
 from ..protocol.snapshots import Graphs, GraphState, History, HistoryKind, ObjectState
 from .contract import OUTCOMES
@@ -69,10 +70,6 @@ def snapshot_message(view: SnapshotView) -> Message:
         "retries": snapshot.retries,
         "dispatch_latencies": snapshot.dispatch_latencies,
         "problems": problems(view),
-        "pools": [
-            [pool.name, pool.wanted, pool.booting, pool.there, pool.draining, pool.failed, pool.is_resting]
-            for pool in snapshot.pools
-        ],
         "messages": {
             "received": _counters(snapshot.received, view.received_rates),
             "sent": _counters(snapshot.sent, view.sent_rates),
@@ -89,6 +86,7 @@ def queued_tasks(view: SnapshotView) -> int:
 
 def workers_message(view: SnapshotView) -> Message:
     rows = view.workers
+    resources = host_texts(view.snapshot.resources)
     return _table(
         "workers",
         view,
@@ -100,6 +98,7 @@ def workers_message(view: SnapshotView) -> Message:
             "language": [row.language for row in rows],
             "version": [row.version for row in rows],
             "capabilities": [row.capabilities for row in rows],
+            "resources": [resources.get(row.host, "") for row in rows],
             "agent": [str(row.agent) for row in rows],
             "flags": [int(row.state) for row in rows],
             "agent_cpu": [_rounded(row.agent_cpu_percent) for row in rows],

@@ -213,6 +213,7 @@ FLAG_REPORT_START = 2
 FLAG_STREAM_OUTPUT = 4
 FLAG_MAY_STORE = 8
 FLAG_CALLS = 16
+FLAG_RELEASE = 32
 
 INPUT_IN_MESSAGE = 0
 INPUT_IN_AGENT_FILE = 1
@@ -226,11 +227,13 @@ class Dispatch(Effect):
 
     `row_options` maps a row to its flags, depth and priority, for rows that have any. `inputs`, `input_sources` and
     `inline_sizes` have one element for each object that a row reads; `input_counts` maps a row to its number of inputs.
-    `names` maps a row to the name that the user gave the task.
+    `names` maps a row to the name that the user gave the task. `bookings` has runs of
+    rows: the first, the row after the last, and the text of their booking.
     """
 
     __slots__ = (
         "attempts",
+        "bookings",
         "clients",
         "functions",
         "ids",
@@ -253,10 +256,19 @@ class Dispatch(Effect):
         self.rows = Rows()
         self.row_options: dict[int, tuple[int, int, int]] = {}
         self.names: dict[int, str] = {}
+        self.bookings: list[tuple[int, int, str]] = []
         self.inputs: list[int] = []
         self.input_sources: list[int] = []
         self.inline_sizes: list[int] = []
         self.input_counts: dict[int, int] = {}
+
+    def add_bookings(self, count: int, text: str) -> None:
+        """Give the last rows a booking."""
+        self.bookings.append((len(self.ids) - count, len(self.ids), text))
+
+    def booking_of(self, row: int) -> str:
+        """The text of a row's booking. Empty: it has none."""
+        return next((text for begin, end, text in self.bookings if begin <= row < end), "")
 
 
 class Resolved(Effect):

@@ -6,8 +6,7 @@ compiles only one shape. All classes are in one module, so that a reader finds e
 """
 
 from array import array
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from scaler_scheduler.core.ids import DataAddress
 
@@ -57,6 +56,27 @@ class Event:
 Capabilities = frozenset[tuple[str, int]]
 """Names with amounts: what a worker has, or what a task needs."""
 
+Resources = tuple[tuple[str, int], ...]
+"""Names and thousandths, sorted by name: the counted resources that a task asks for. `cpus` are workers of a host."""
+
+CPUS = "cpus"
+"""The resource that stands for workers of a host."""
+
+UNIT = 1000
+"""The thousandths of one unit."""
+
+MAX_UNITS = 1024
+"""The most units of a resource with identities."""
+
+MAX_AMOUNT = 1 << 62
+"""Amounts are lower: sums of some must fit into the protocol's numbers."""
+
+HostResources = Sequence[tuple[str, int, bool]]
+"""What a host has: names, thousandths, and whether the units have the ids 0 to n - 1."""
+
+Claim = tuple[int, tuple[tuple[str, int, tuple[int, ...]], ...]]
+"""A booking as a worker names it: its number; and names, thousandths and ids of units."""
+
 Kinds = frozenset[str]
 """The kinds of functions that a worker can run. Empty: it can run all."""
 
@@ -68,6 +88,8 @@ class Options:
     -1: the scheduler's default. `timeout_seconds` 0: no limit. `graph` 0: the rows belong to no graph. `keys` are the
     wanted keys of the graph, for people. `calls` is the number of calls that each row stands for; 0: the row is a
     single call, whose payload and answer have the plain form. `limits` are names of limits, sorted.
+    `resources` are counted resources of the host. `release_resources`: a task gives them back for good when it first
+    waits for its own tasks.
     """
 
     __slots__ = (
@@ -81,6 +103,8 @@ class Options:
         "priority",
         "profiling",
         "rank",
+        "release_resources",
+        "resources",
         "retries",
         "stream_output",
         "timeout_seconds",
@@ -101,8 +125,12 @@ class Options:
         keys: str = "",
         calls: int = 0,
         limits: "tuple[str, ...]" = (),
+        resources: Resources = (),
+        release_resources: bool = False,
     ) -> None:
         self.limits = limits
+        self.resources = resources
+        self.release_resources = release_resources
         self.priority = priority
         self.depth = depth
         self.retries = retries
@@ -135,11 +163,14 @@ class Hello(Event):
     `takes_followers`: this worker takes rows that read results of rows before them in the same Dispatch. `account` is
     for a client: the user on its host, as it says. `packages` is for an agent: the packages that its interpreter has, a
     line for each.
+    `resources` and `slots` are for an agent: what its host has, and the number of its workers. `bookings` are for a
+    worker: the resources of the tasks that it names in `running`.
     """
 
     __slots__ = (
         "account",
         "agent",
+        "bookings",
         "capabilities",
         "data",
         "host",
@@ -150,9 +181,11 @@ class Hello(Event):
         "packages",
         "pid",
         "protocol_version",
+        "resources",
         "role",
         "running",
         "scheduler",
+        "slots",
         "takes_followers",
         "user",
         "version",
@@ -181,9 +214,15 @@ class Hello(Event):
         takes_followers: bool = False,
         account: str = "",
         packages: str = "",
+        resources: HostResources = (),
+        slots: int = 0,
+        bookings: "Mapping[tuple[int, int, int], Claim] | None" = None,
     ) -> None:
         self.route = route
         self.account = account
+        self.resources = resources
+        self.slots = slots
+        self.bookings = bookings or {}
         self.protocol_version = protocol_version
         self.role = role
         self.incarnation = incarnation
@@ -217,20 +256,6 @@ class Goodbye(Event):
         self.reason = reason
 
 
-class PoolState(NamedTuple):
-    """The hosts of one pool of an autoscaler, as it reports them."""
-
-    name: str
-    wanted: int
-    booting: int
-    there: int
-    draining: int
-    failed: int
-    late: int
-    left: int
-    is_resting: bool
-
-
 class Heartbeat(Event):
     """A peer is alive.
 
@@ -238,14 +263,13 @@ class Heartbeat(Event):
     bytes and milliseconds of processor time, and `usages` those of each of these workers. `is_retiring`: the agent is
     about to end; its workers finish running tasks and get no new ones. `values` has the bytes of the agent's host in
     memory, on disk, and moved between them. `clock_ms` is the time of this host's clock, in milliseconds of Unix time;
-    0: not known. `wants_hosts`: a client wants to be told about the hosts. `pools` are those of an autoscaler.
+    0: not known. `wants_hosts`: a client wants to be told about the hosts.
     """
 
     __slots__ = (
         "clock_ms",
         "is_retiring",
         "lag_microseconds",
-        "pools",
         "sequence",
         "usage",
         "usages",
@@ -267,12 +291,10 @@ class Heartbeat(Event):
         values: tuple[int, int, int] = (0, 0, 0),
         clock_ms: int = 0,
         wants_hosts: bool = False,
-        pools: Sequence[PoolState] = (),
     ) -> None:
         self.route = route
         self.sequence = sequence
         self.workers = workers
-        self.pools = pools
         self.usage = usage
         self.lag_microseconds = lag_microseconds
         self.usages = usages

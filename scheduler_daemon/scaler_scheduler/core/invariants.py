@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
+from scaler_scheduler.core.dispatch.bookings import Booking, Host
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
 from scaler_scheduler.core.errors import InvariantError
+from scaler_scheduler.core.events import CPUS
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client, StoredObject, Task, Worker
@@ -32,7 +34,7 @@ def check(scheduler: Scheduler) -> None:
     _check_queue(scheduler)
     _check_held(tables)
     _check_shares(tables)
-    _check_task_limits(scheduler)
+    _check_holdings(scheduler)
     _check_tasks(tables)
     _check_functions(tables)
     _check_unclaimed(tables)
@@ -94,7 +96,8 @@ def _check_queue(scheduler: Scheduler) -> None:
         if worker not in known:
             raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
     known = {worker for worker in known if not (worker.is_retiring or worker.is_unreachable)}
-    idle = {worker for worker in known if not worker.task_count}
+    aside = scheduler.bookings.aside_of
+    idle = {worker for worker in known if not worker.task_count and worker not in aside}
     _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
     ready = {worker for worker in known - idle if worker.is_ready}
     _expect("workers with room", _incarnations(ready), _incarnations(dispatcher.partial))
@@ -121,6 +124,9 @@ def check_collected(scheduler: Scheduler) -> None:
             if lane.client.share.room <= 0 or (lane.limits and limits.ready_at(lane.limits) > now):
                 continue
             able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities, lane.kind)]
+            if lane.resources:
+                found = None if limits.hold_until > now else dispatcher.host_choice.find(lane)
+                able = [found] if found is not None else []
             if not able:
                 continue
             hosts = {worker.agent for worker in [*able, *dispatcher.partial]}
@@ -176,22 +182,80 @@ def _check_shares(tables: Tables) -> None:
         _expect(f"expected time of share {share.name}", held_ns, share.held_ns)
 
 
-def _check_task_limits(scheduler: Scheduler) -> None:
-    limits, tables = scheduler.task_limits, scheduler.tables
+def _check_holdings(scheduler: Scheduler) -> None:
+    """Every attempt at a worker has the tokens and resources that it needs, and nothing else is counted."""
+    limits, tables, bookings = scheduler.task_limits, scheduler.tables, scheduler.bookings
     used = dict.fromkeys(limits.by_name.values(), 0)
-    for incarnation, attempts in limits.held.items():
-        if tables.workers.find(incarnation) is None or not attempts:
-            raise InvariantError(f"worker {incarnation} is gone and holds tokens of limits")
-        for of_attempt in attempts.values():
-            for limit in of_attempt:
-                used[limit] += 1
+    held: dict[Booking, int] = {}
+    for incarnation, holdings in scheduler.holdings.held.items():
+        worker = tables.workers.find(incarnation)
+        if worker is None or not holdings or not all(holding.ids for holding in holdings):
+            raise InvariantError(f"worker {incarnation} is gone and holds tokens of limits or resources")
+        names = [(holding.client, task_id, holding.attempt) for holding in holdings for task_id in holding.ids]
+        if len(set(names)) < len(names):
+            raise InvariantError(f"an attempt holds twice at worker {incarnation}")
+        for holding in holdings:
+            for limit in holding.limits:
+                used[limit] += len(holding.ids)
+            if holding.booking is not None:
+                held[holding.booking] = held.get(holding.booking, 0) + len(holding.ids)
+                if holding.booking.host is not bookings.hosts.get(worker.agent):
+                    raise InvariantError(f"worker {incarnation} holds resources of another host")
     for limit, count in used.items():
         _expect(f"tokens of limit {limit.name}", count, limit.used)
+    for host in bookings.hosts.values():
+        for booking in host.bookings:
+            _expect(f"attempts of booking {booking.number}", held.pop(booking, 0), booking.attempts)
+        _check_host(host, scheduler)
+    if held:
+        raise InvariantError(f"attempts hold booking {next(iter(held)).number}, which no host has")
     for worker in tables.workers:
         for task in worker.tasks.values():
             name = task.client.incarnation, task.id, task.attempt
-            if task.options.limits and name not in limits.held.get(worker.incarnation, {}):
+            found = scheduler.holdings.find(worker.incarnation, name)
+            if task.options.limits and (found is None or len(found.limits) < len(task.options.limits)):
                 raise InvariantError(f"task {name} is at a worker without the tokens of its limits")
+            is_released = task.options.release_resources and task.state != DISPATCHED
+            if task.options.resources and not is_released and (found is None or found.booking is None):
+                raise InvariantError(f"task {name} is at a worker without the resources that it asks for")
+
+
+def _check_host(host: Host, scheduler: Scheduler) -> None:
+    """Nothing of the host is booked twice or lost."""
+    dispatcher, bookings = scheduler.dispatcher, scheduler.bookings
+    name = f"host of agent {host.agent}"
+    used: dict[str, int] = dict.fromkeys(host.pools, 0)
+    units: dict[str, dict[int, int]] = {each: {} for each in host.pools}
+    further = 0
+    for booking in host.bookings:
+        further += 0 if booking.is_suspended else booking.cpus
+        if not booking.attempts:
+            raise InvariantError(f"{name} has booking {booking.number}, which no attempt holds")
+        for resource, amount in booking.resources:
+            if resource != CPUS:
+                used[resource] += amount
+                parts = booking.parts.get(resource, ())
+                for unit, part in parts:
+                    units[resource][unit] = units[resource].get(unit, 0) + part
+                if host.pools[resource].has_ids and not booking.is_restored:
+                    _expect(f"parts of {resource} of booking {booking.number}", sum(part for _, part in parts), amount)
+    _expect(f"further workers of {name}", further, host.further)
+    for resource, pool in host.pools.items():
+        _expect(f"{resource} of {name}", used[resource], pool.used)
+        _expect(f"units of {resource} of {name}", units[resource], pool.units)
+        if pool.is_exceeded and not host.may_exceed:
+            raise InvariantError(f"{resource} of {name} is booked twice: {pool.used} of {pool.total}, {pool.units}")
+    for worker in host.aside:
+        if worker.task_count or worker.is_ready or bookings.aside_of.get(worker) is not host:
+            raise InvariantError(f"worker {worker.incarnation} is set aside, and is not idle")
+    if host not in bookings.unsettled and not bookings.reservations:
+        if len(host.aside) > host.further:
+            raise InvariantError(f"{name} has {len(host.aside)} workers aside for {host.further}")
+        idle = list(dispatcher.idle.of_agent(host.agent))
+        if len(host.aside) < host.further and idle:
+            raise InvariantError(f"{name} lacks workers to set aside, and worker {idle[0].incarnation} is idle")
+    if host.reservation is not None and bookings.reservations.get(host.reservation.lane) is not host.reservation:
+        raise InvariantError(f"{name} has a reservation that is not in the table")
 
 
 def _check_holder(task: Task, worker: Worker) -> None:

@@ -80,6 +80,8 @@ class Scheduler:
         self.dispatcher = core.dispatcher
         self.operator_log = core.operator_log
         self.task_limits = core.task_limits
+        self.holdings = core.holdings
+        self.bookings = core.bookings
         self._clock = tables.clock
         evacuation = Evacuation(core)
         self._graphs = graphs = Graphs(core, evacuation)
@@ -147,6 +149,8 @@ class Scheduler:
         self._handlers[events.SHUTDOWN] = self._shutdown
         self._handlers[events.OUTPUT] = self._output
         self._handlers[events.TRANSFERRED] = self._transferred
+        self.core_state = core
+        """For reports (`core/report/resource_wait.py`)."""
 
     @property
     def counts(self) -> Counts:
@@ -228,6 +232,8 @@ class Scheduler:
         dispatcher = self.dispatcher
         if self._graphs.unneeded:
             self._cancellation.cancel_unneeded()
+        if self.bookings.unsettled or self.bookings.reservations:
+            dispatcher.settle()
         if dispatcher.queues:
             dispatcher.run()
         if dispatcher.long_running and dispatcher.idle:  # the idle workers cannot run the tasks that still wait
@@ -255,7 +261,7 @@ class Scheduler:
         worker.is_unreachable = True
         self.dispatcher.remove_worker(worker)
         if isinstance(effect, effects.Dispatch):
-            self.task_limits.give_back(worker, zip(effect.clients, effect.ids, effect.attempts))
+            self.holdings.give_back(worker, effect.clients, effect.ids, effect.attempts)
             self._cancellation.return_undelivered(effect, worker)
 
     def goodbyes(self, reason: str) -> list[effects.Effect]:
@@ -406,8 +412,9 @@ class Scheduler:
         worker.heard_at = now
         self._quotas.check_rows(len(event.ids))
         late = self.counts.late_results
-        if self.task_limits.held:
-            self.task_limits.give_back(worker, zip(event.clients, event.ids, event.attempts))
+        if self.holdings.held:
+            clients, attempts, _ = event.short
+            self.holdings.give_back(worker, clients, event.ids, attempts)
         self._results_handler.handle(event, worker)
         self.counts.wasted_us += WASTED_ROW_US * (self.counts.late_results - late)
         self._submissions.match_ready(now)
@@ -457,16 +464,16 @@ class Scheduler:
         if worker is not None:
             worker.message_count += 1
             self._cancellation.process_retracted(event, worker, now)
-            if self.task_limits.held:
+            if self.holdings.held:
                 self._give_back_returned(event, worker)
             self._add_if_ready(worker)
 
     def _give_back_returned(self, event: events.Retracted, worker: Worker) -> None:
-        """Take the tokens of tasks back that a worker has given back, asked or not."""
+        """Take back what tasks hold that a worker has given back, asked or not."""
         for row, returned in enumerate(event.returned):
             name = event.clients[row], event.ids[row], event.attempts[row]
             if returned and self.tables.find_held(worker, *name) is None:
-                self.task_limits.give_back(worker, [name])
+                self.holdings.give_back(worker, (name[0],), (name[1],), (name[2],))
 
     def _output(self, event: events.Output, now: float) -> None:
         if self._peers.worker(event.route) is not None:
@@ -517,7 +524,7 @@ class Scheduler:
         nested = self._nested(event.route)
         if nested is not None:
             client, worker = nested
-            suspend_named(event, client, worker, self.tables)
+            suspend_named(event, client, worker, self.tables, self.holdings)
             if worker is not None:
                 self._add_if_ready(worker)
 
@@ -525,7 +532,7 @@ class Scheduler:
         nested = self._nested(event.route)
         if nested is not None:
             client, worker = nested
-            resume_named(event, client, worker, self.tables, now)
+            resume_named(event, client, worker, self.tables, self.holdings, now)
             if worker is not None:
                 self.dispatcher.mark_busy(worker)
 

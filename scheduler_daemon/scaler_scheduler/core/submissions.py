@@ -15,6 +15,9 @@ from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client
 
+MAX_RESOURCE_KINDS = 1000
+"""The most different sets of resources that open tasks of one client ask for: each is a lane to look at."""
+
 
 class Submissions:
     """Accepts submitted tasks."""
@@ -31,11 +34,17 @@ class Submissions:
         """Accept new tasks of a client, or tasks that it submits again because it has no answer for them.
 
         Raises:
+            ProtocolError: the tasks need a limit that is not defined, or ask for too many kinds of resources.
             ProtocolError: some rows name an unknown function. The other rows are accepted, except in a graph.
         """
         if event.keep_earlier:
             self._graphs.keep_results(client, event.keep_earlier)
         undefined = event.options.limits and self._task_limits.undefined(event.options.limits)
+        if event.options.resources and not client.add_resource_kind(event.options.resources, MAX_RESOURCE_KINDS):
+            undefined = (
+                f"the client's open tasks ask for {MAX_RESOURCE_KINDS} different sets of resources: let some end "
+                "before others are submitted, or round the amounts"
+            )
         if undefined:
             client.returned_bytes += sum(_size(event, row) + TASK_OVERHEAD for row in range(len(event.ids)))
             raise ProtocolError(undefined, list(event.ids))

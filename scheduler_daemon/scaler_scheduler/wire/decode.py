@@ -1,6 +1,7 @@
 """Frames to events. Decoding raises only WireError, for any bytes."""
 
 import hashlib
+import re
 import sys
 from array import array
 from itertools import accumulate
@@ -10,6 +11,7 @@ from typing import Any, Callable
 from scaler_scheduler.commands.object_files import SHARED_BYTES
 from scaler_scheduler.core import events
 from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_STORED, WORKER_OUTCOMES
+from scaler_scheduler.core.events import CPUS, MAX_AMOUNT, MAX_UNITS, UNIT
 from scaler_scheduler.core.ids import NAME_LIMIT, DataAddress
 from scaler_scheduler.wire import one_row_codec
 from scaler_scheduler.wire.batch_columns import (
@@ -24,19 +26,19 @@ from scaler_scheduler.wire.batch_columns import (
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, expanded, read_bytes, read_column
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.message_kinds import KIND_NAMES
-from scaler_scheduler.wire.schema import Message, PoolState, WorkerHeartbeat
+from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
 
 MAX_ROW_CALLS = 1 << 16
 """The most calls that a row may stand for."""
-
-MAX_POOLS = 100
-"""The most pools of an autoscaler."""
 
 CAPABILITIES_LIMIT = 64
 """The most capabilities of a worker or of a task."""
 
 LIMITS_LIMIT = 16
 """The most limits of a task."""
+
+RESOURCES_LIMIT = 16
+"""The most counted resources of a task."""
 
 KINDS_LIMIT = 1024
 """The most kinds of functions of a worker."""
@@ -176,6 +178,7 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     if not events.CLIENT <= role <= events.AGENT:
         raise WireError(f"role {role} does not exist")
     language = " ".join(part for part in (_text(hello.language), _text(hello.language_version)) if part)
+    running = [] if hello.running is None else list(zip(*task_columns(hello.running)))
     return events.Hello(
         route,
         hello.protocol_version,
@@ -189,14 +192,101 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         _text(hello.name),
         hello.worker,
         _capabilities(hello.capabilities, frames[0]),
-        [] if hello.running is None else list(zip(*task_columns(hello.running))),
+        running,
         _kinds(hello.kinds, frames[0]),
         hello.scheduler,
         _data_address(hello.data),
         hello.takes_followers,
         _text(hello.account),
         _packages(hello.packages),
+        _host_resources(hello.resources, hello.slots),
+        hello.slots,
+        _claims(hello.bookings, running),
     )
+
+
+RESOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+def _resource_name(entry: Any) -> str:
+    name = "" if entry.name is None else str(entry.name)
+    if not RESOURCE_NAME.fullmatch(name):
+        raise WireError(f"the resource {name[:40]!r}: a name is letters, digits, '_', '-' and '.', at most 64")
+    return name
+
+
+def _host_resources(entries: Any, slots: int) -> events.HostResources:
+    if not entries:
+        return ()
+    if len(entries) > CAPABILITIES_LIMIT:
+        raise WireError(f"{len(entries)} resources, more than {CAPABILITIES_LIMIT}")
+    found: dict[str, tuple[str, int, bool]] = {}
+    for entry in entries:
+        name, amount, has_ids = _resource_name(entry), entry.amount, entry.has_ids
+        if name in found:
+            raise WireError(f"the resource {name} is named twice")
+        if not 0 < amount < MAX_AMOUNT or (has_ids and (amount % UNIT or amount > MAX_UNITS * UNIT)):
+            raise WireError(f"{amount} thousandths of the resource {name}")
+        if name == CPUS and (not slots or has_ids):
+            raise WireError("cpus with ids, or without a number of workers")
+        found[name] = (name, amount, has_ids)
+    return tuple(found.values())
+
+
+def _resources(entries: Any) -> events.Resources:
+    if not entries:
+        return ()
+    if len(entries) > RESOURCES_LIMIT:
+        raise WireError(f"{len(entries)} resources, more than {RESOURCES_LIMIT}")
+    amounts: dict[str, int] = {}
+    for entry in entries:
+        name, amount = _resource_name(entry), entry.amount
+        if name in amounts:
+            raise WireError(f"the resource {name} is named twice")
+        if not 0 < amount < MAX_AMOUNT:
+            raise WireError(f"{amount} thousandths of the resource {name}")
+        amounts[name] = amount
+    return tuple(sorted(amounts.items()))
+
+
+_CLAIMED = re.compile(
+    r"([A-Za-z0-9][A-Za-z0-9_.-]{0,63})=([0-9]{1,18})(?:\.([0-9]{1,3}))?(?::([0-9]{1,4}(?:\+[0-9]{1,4})*))?"
+)
+
+
+def _claims(entries: Any, running: list[tuple[int, int, int]]) -> "dict[tuple[int, int, int], events.Claim]":
+    """The bookings of a worker's running tasks."""
+    if not entries:
+        return {}
+    if len(entries) > len(running):
+        raise WireError("more bookings than running tasks")
+    claims = {}
+    names: set[str] = set()
+    for name, entry in zip(running, entries):
+        text = "" if entry is None else str(entry)
+        if text:
+            claims[name] = _claim(text)
+            names.update(each for each, _, _ in claims[name][1])
+            if len(names) > CAPABILITIES_LIMIT:
+                raise WireError(f"bookings of more than {CAPABILITIES_LIMIT} resources")
+    return claims
+
+
+def _claim(text: str) -> events.Claim:
+    number, *parts = text.split(" ")
+    if len(parts) > RESOURCES_LIMIT or not re.fullmatch("[0-9]{1,19}", number):
+        raise WireError(f"the booking {text[:40]!r}")
+    amounts: dict[str, tuple[str, int, tuple[int, ...]]] = {}
+    for part in parts:
+        found = _CLAIMED.fullmatch(part)
+        if found is None or found[1] in amounts:
+            raise WireError(f"the booking {text[:40]!r}")
+        amount = int(found[2]) * UNIT + int((found[3] or "0").ljust(3, "0"))
+        ids = tuple([int(each) for each in found[4].split("+")]) if found[4] else ()
+        if not 0 < amount < MAX_AMOUNT or len(ids) > MAX_UNITS or len(set(ids)) < len(ids):
+            raise WireError(f"the booking {text[:40]!r}")
+        amounts[found[1]] = (found[1], amount, ids)
+    return int(number), tuple(sorted(amounts.values()))
 
 
 def _goodbye(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
@@ -217,7 +307,6 @@ def _heartbeat(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     usage = heartbeat.resident_bytes, heartbeat.cpu_milliseconds
     lag_microseconds, is_retiring = heartbeat.lag_microseconds, heartbeat.is_retiring
     values = heartbeat.memory_bytes, heartbeat.disk_bytes, heartbeat.moved_bytes
-    pools = _pool_states(heartbeat.pools, frames) if heartbeat.pools is not None else ()
     return events.Heartbeat(
         route,
         heartbeat.sequence,
@@ -229,29 +318,7 @@ def _heartbeat(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         values,
         heartbeat.unix_milliseconds,
         heartbeat.wants_hosts,
-        pools,
     )
-
-
-def _pool_states(pools: Any, frames: list[bytes]) -> list[events.PoolState]:
-    if len(pools) > MAX_POOLS:
-        raise WireError(f"{len(pools)} pools are more than {MAX_POOLS}")
-    if len(pools) * PoolState.__static_data_size__ * 8 > len(frames[0]):
-        raise WireError("column pools reaches beyond the message")
-    return [
-        events.PoolState(
-            _text(pool.name),
-            pool.wanted,
-            pool.booting,
-            pool.there,
-            pool.draining,
-            pool.failed,
-            pool.late,
-            pool.left,
-            pool.is_resting,
-        )
-        for pool in pools
-    ]
 
 
 def _function(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
@@ -296,6 +363,8 @@ def _options(options: Any, frame: bytes) -> events.Options:
         _text(options.keys),
         calls,
         _limits(options.limits, frame),
+        _resources(options.resources),
+        options.release_resources,
     )
 
 

@@ -182,6 +182,19 @@ def _name_columns(names: dict[int, str], rows: int) -> tuple[Column, Column]:
     return (UINT8, b"".join(given)), (UINT32, compacted(sizes))
 
 
+def _booking_columns(bookings: list[tuple[int, int, str]], rows: int) -> tuple[Column, Column]:
+    """The bookings of a Dispatch, and the number of each row's line."""
+    if not bookings:
+        return (UINT8, b""), (UINT32, ())
+    numbers: dict[str, int] = {}
+    if len(bookings) == 1 and bookings[0][:2] == (0, rows):
+        return (UINT8, bookings[0][2].encode()), (UINT32, (1,))
+    column = [0] * rows
+    for begin, end, text in bookings:
+        column[begin:end] = [numbers.setdefault(text, len(numbers) + 1)] * (end - begin)
+    return (UINT8, "\n".join(numbers).encode()), (UINT32, compacted(column))
+
+
 def _dispatch(effect: Any, identity: Identity) -> list[bytes]:
     frame = one_row_codec.dispatch(effect)
     if frame is not None:
@@ -200,6 +213,7 @@ def _dispatch(effect: Any, identity: Identity) -> list[bytes]:
             *_row_option_columns(effect.row_options, len(effect.ids)),
             *_input_columns(effect),
             *_name_columns(effect.names, len(effect.ids)),
+            *_booking_columns(effect.bookings, len(effect.ids)),
         ),
     )
     return [frame, *rows.large_frames]

@@ -57,7 +57,7 @@ def _layout(kind: int, columns: str) -> tuple[Struct, bytes, bytes]:
 
 _SUBMIT, _SUBMIT_FIXED, _ = _layout(events.SUBMIT, "qII-P")
 _RESULTS, _RESULTS_FIXED, _RESULTS_NULLS = _layout(events.RESULTS, "qqIBqI-P------")
-_DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(effects.DISPATCH, "qqIII-P---------")
+_DISPATCH, _DISPATCH_FIXED, _DISPATCH_NULLS = _layout(effects.DISPATCH, "qqIII-P-----------")
 _RESOLVED, _RESOLVED_FIXED, _RESOLVED_NULLS = _layout(effects.RESOLVED, "qBI-P---")
 
 
@@ -137,7 +137,7 @@ def _payload(rows: effects.Rows) -> bytes:
 def dispatch(effect: effects.Dispatch) -> bytes | None:
     """Frame 0 of a Dispatch of one row, or None."""
     payload = _payload(effect.rows)
-    if not payload or effect.row_options or effect.input_counts or effect.names:
+    if not payload or effect.row_options or effect.input_counts or effect.names or effect.bookings:
         return None
     size = len(payload)
     head = _DISPATCH.pack(

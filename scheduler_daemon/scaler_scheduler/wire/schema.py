@@ -171,6 +171,9 @@ Capability.__name__ = 'Capability'
 class DataAddress(_Struct): pass
 DataAddress.__name__ = 'DataAddress'
 
+class HostResource(_Struct): pass
+HostResource.__name__ = 'HostResource'
+
 class RefusedReason(_BaseEnum):
     __capnpy_id__ = 12360189996397848982
     __members__ = ('protocol_version', 'malformed_hello', 'not_authorized',)
@@ -183,14 +186,14 @@ _RefusedReason_list_item_type = _EnumItemType(RefusedReason)
 class WorkerHeartbeat(_Struct): pass
 WorkerHeartbeat.__name__ = 'WorkerHeartbeat'
 
-class PoolState(_Struct): pass
-PoolState.__name__ = 'PoolState'
-
 class Host(_Struct): pass
 Host.__name__ = 'Host'
 
 class Options(_Struct): pass
 Options.__name__ = 'Options'
+
+class Resource(_Struct): pass
+Resource.__name__ = 'Resource'
 
 class Counter(_Struct): pass
 Counter.__name__ = 'Counter'
@@ -222,8 +225,8 @@ Share.__name__ = 'Share'
 class TaskLimit(_Struct): pass
 TaskLimit.__name__ = 'TaskLimit'
 
-class Need(_Struct): pass
-Need.__name__ = 'Need'
+class HostPool(_Struct): pass
+HostPool.__name__ = 'HostPool'
 
 class Keep(_BaseEnum):
     __capnpy_id__ = 13982740344355429788
@@ -268,7 +271,7 @@ _GraphState_list_item_type = _EnumItemType(GraphState)
 class Hello(_Struct):
     __capnpy_id__ = 0x9adc95c87c0ca0d7
     __static_data_size__ = 6
-    __static_ptrs_size__ = 11
+    __static_ptrs_size__ = 13
     
     
     @property
@@ -499,10 +502,48 @@ class Hello(_Struct):
         ptr = self._read_fast_ptr(80)
         return ptr != 0
     
+    @property
+    def resources(self):
+        # no union check
+        return self._read_list(88, _HostResource_list_item_type)
+    
+    def get_resources(self):
+        res = self.resources
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _HostResource_list_item_type)
+        return res
+    
+    def has_resources(self):
+        ptr = self._read_fast_ptr(88)
+        return ptr != 0
+    
+    @property
+    def slots(self):
+        # no union check
+        value = self._read_primitive(28, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def bookings(self):
+        # no union check
+        return self._read_list(96, _TextUnicodeItemType(_Types.text))
+    
+    def get_bookings(self):
+        res = self.bookings
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _TextUnicodeItemType(_Types.text))
+        return res
+    
+    def has_bookings(self):
+        ptr = self._read_fast_ptr(96)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(136)
+        pos = builder.allocate(152)
         builder.write_uint32(pos + 0, protocol_version)
         builder.write_int16(pos + 4, role)
         builder.write_uint64(pos + 8, incarnation)
@@ -522,11 +563,14 @@ class Hello(_Struct):
         builder.write_bool(6, 0, takes_followers)
         builder.alloc_text(pos + 120, _encode_maybe(account))
         builder.alloc_text(pos + 128, _encode_maybe(packages))
+        builder.copy_from_list(pos + 136, _HostResource_list_item_type, resources)
+        builder.write_uint32(pos + 28, slots)
+        builder.copy_from_list(pos + 144, _TextUnicodeItemType(_Types.text), bookings)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account, packages)
-        self._init_from_buffer(_buf, 0, 6, 11)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account, packages, resources, slots, bookings)
+        self._init_from_buffer(_buf, 0, 6, 13)
     
     def shortrepr(self):
         parts = []
@@ -549,6 +593,9 @@ class Hello(_Struct):
         parts.append("takesFollowers = %s" % str(self.takes_followers).lower())
         if self.has_account(): parts.append("account = %s" % _text_unicode_repr(self.get_account()))
         if self.has_packages(): parts.append("packages = %s" % _text_unicode_repr(self.get_packages()))
+        if self.has_resources(): parts.append("resources = %s" % self.get_resources().shortrepr())
+        parts.append("slots = %s" % self.slots)
+        if self.has_bookings(): parts.append("bookings = %s" % self.get_bookings().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)
@@ -782,7 +829,7 @@ _Goodbye_list_item_type = _StructItemType(Goodbye)
 class Heartbeat(_Struct):
     __capnpy_id__ = 0xeba354bb328ef745
     __static_data_size__ = 9
-    __static_ptrs_size__ = 2
+    __static_ptrs_size__ = 1
     
     
     @property
@@ -880,25 +927,10 @@ class Heartbeat(_Struct):
             value = value ^ False
         return value
     
-    @property
-    def pools(self):
-        # no union check
-        return self._read_list(8, _PoolState_list_item_type)
-    
-    def get_pools(self):
-        res = self.pools
-        if res is None:
-            return _List.from_buffer(b'', 0, 0, 0, _PoolState_list_item_type)
-        return res
-    
-    def has_pools(self):
-        ptr = self._read_fast_ptr(8)
-        return ptr != 0
-    
     @staticmethod
-    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False, pools=None):
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False):
         builder = _SegmentBuilder()
-        pos = builder.allocate(88)
+        pos = builder.allocate(80)
         builder.write_uint64(pos + 0, sequence)
         builder.write_uint64(pos + 8, resident_bytes)
         builder.write_uint64(pos + 16, cpu_milliseconds)
@@ -910,12 +942,11 @@ class Heartbeat(_Struct):
         builder.write_uint64(pos + 56, moved_bytes)
         builder.write_uint64(pos + 64, unix_milliseconds)
         builder.write_bool(32, 1, wants_hosts)
-        builder.copy_from_list(pos + 80, _PoolState_list_item_type, pools)
         return builder.as_string()
     
-    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False, pools=None):
-        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes, unix_milliseconds, wants_hosts, pools)
-        self._init_from_buffer(_buf, 0, 9, 2)
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes, unix_milliseconds, wants_hosts)
+        self._init_from_buffer(_buf, 0, 9, 1)
     
     def shortrepr(self):
         parts = []
@@ -930,7 +961,6 @@ class Heartbeat(_Struct):
         parts.append("movedBytes = %s" % self.moved_bytes)
         parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
         parts.append("wantsHosts = %s" % str(self.wants_hosts).lower())
-        if self.has_pools(): parts.append("pools = %s" % self.get_pools().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Heartbeat_list_item_type = _StructItemType(Heartbeat)
@@ -1337,7 +1367,7 @@ _Submit_list_item_type = _StructItemType(Submit)
 class Dispatch(_Struct):
     __capnpy_id__ = 0xea6133e22b0caef7
     __static_data_size__ = 0
-    __static_ptrs_size__ = 16
+    __static_ptrs_size__ = 18
     
     
     @property
@@ -1574,10 +1604,37 @@ class Dispatch(_Struct):
         ptr = self._read_fast_ptr(120)
         return ptr != 0
     
+    @property
+    def bookings(self):
+        # no union check
+        return self._read_data(128)
+    
+    def get_bookings(self):
+        return self._read_data(128, default_=b"")
+    
+    def has_bookings(self):
+        ptr = self._read_fast_ptr(128)
+        return ptr != 0
+    
+    @property
+    def row_bookings(self):
+        # no union check
+        return self._read_list(136, _PrimitiveItemType(_Types.uint32))
+    
+    def get_row_bookings(self):
+        res = self.row_bookings
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_row_bookings(self):
+        ptr = self._read_fast_ptr(136)
+        return ptr != 0
+    
     @staticmethod
-    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, input_sources=None, inline_sizes=None, names=None, name_sizes=None):
+    def __new(clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, input_sources=None, inline_sizes=None, names=None, name_sizes=None, bookings=None, row_bookings=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(128)
+        pos = builder.allocate(144)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), clients)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), ids)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), attempts)
@@ -1594,11 +1651,13 @@ class Dispatch(_Struct):
         builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), inline_sizes)
         builder.alloc_data(pos + 112, names)
         builder.copy_from_list(pos + 120, _PrimitiveItemType(_Types.uint32), name_sizes)
+        builder.alloc_data(pos + 128, bookings)
+        builder.copy_from_list(pos + 136, _PrimitiveItemType(_Types.uint32), row_bookings)
         return builder.as_string()
     
-    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, input_sources=None, inline_sizes=None, names=None, name_sizes=None):
-        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, input_sources, inline_sizes, names, name_sizes)
-        self._init_from_buffer(_buf, 0, 0, 16)
+    def __init__(self, clients=None, ids=None, attempts=None, functions=None, sizes=None, large=None, payload=None, flags=None, depths=None, priorities=None, inputs=None, input_counts=None, input_sources=None, inline_sizes=None, names=None, name_sizes=None, bookings=None, row_bookings=None):
+        _buf = Dispatch.__new(clients, ids, attempts, functions, sizes, large, payload, flags, depths, priorities, inputs, input_counts, input_sources, inline_sizes, names, name_sizes, bookings, row_bookings)
+        self._init_from_buffer(_buf, 0, 0, 18)
     
     def shortrepr(self):
         parts = []
@@ -1618,6 +1677,8 @@ class Dispatch(_Struct):
         if self.has_inline_sizes(): parts.append("inlineSizes = %s" % self.get_inline_sizes().shortrepr())
         if self.has_names(): parts.append("names = %s" % _data_repr(self.get_names()))
         if self.has_name_sizes(): parts.append("nameSizes = %s" % self.get_name_sizes().shortrepr())
+        if self.has_bookings(): parts.append("bookings = %s" % _data_repr(self.get_bookings()))
+        if self.has_row_bookings(): parts.append("rowBookings = %s" % self.get_row_bookings().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Dispatch_list_item_type = _StructItemType(Dispatch)
@@ -2372,8 +2433,8 @@ _Error_list_item_type = _StructItemType(Error)
 @Snapshot.__extend__
 class Snapshot(_Struct):
     __capnpy_id__ = 0xc687910d18d52488
-    __static_data_size__ = 20
-    __static_ptrs_size__ = 20
+    __static_data_size__ = 22
+    __static_ptrs_size__ = 19
     
     
     @property
@@ -2887,86 +2948,88 @@ class Snapshot(_Struct):
         return ptr != 0
     
     @property
-    def needs(self):
+    def resources(self):
         # no union check
-        return self._read_list(144, _Need_list_item_type)
+        return self._read_list(144, _HostPool_list_item_type)
     
-    def get_needs(self):
-        res = self.needs
+    def get_resources(self):
+        res = self.resources
         if res is None:
-            return _List.from_buffer(b'', 0, 0, 0, _Need_list_item_type)
+            return _List.from_buffer(b'', 0, 0, 0, _HostPool_list_item_type)
         return res
     
-    def has_needs(self):
+    def has_resources(self):
         ptr = self._read_fast_ptr(144)
         return ptr != 0
     
     @property
-    def pools(self):
+    def resources_waiting(self):
         # no union check
-        return self._read_list(152, _PoolState_list_item_type)
+        value = self._read_primitive(160, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
     
-    def get_pools(self):
-        res = self.pools
-        if res is None:
-            return _List.from_buffer(b'', 0, 0, 0, _PoolState_list_item_type)
-        return res
-    
-    def has_pools(self):
-        ptr = self._read_fast_ptr(152)
-        return ptr != 0
+    @property
+    def reservation_milliseconds(self):
+        # no union check
+        value = self._read_primitive(168, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
     
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None, needs=None, pools=None):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None, resources=None, resources_waiting=0, reservation_milliseconds=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(320)
+        pos = builder.allocate(328)
         builder.write_uint32(pos + 0, protocol_version)
-        builder.alloc_text(pos + 160, _encode_maybe(version))
+        builder.alloc_text(pos + 176, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
         builder.write_uint64(pos + 16, uptime_milliseconds)
-        builder.alloc_text(pos + 168, _encode_maybe(address))
+        builder.alloc_text(pos + 184, _encode_maybe(address))
         builder.write_uint64(pos + 24, waiting)
         builder.write_uint64(pos + 32, dispatched)
         builder.write_uint64(pos + 40, resolved)
         builder.write_uint32(pos + 4, clients)
         builder.write_uint32(pos + 48, workers)
         builder.write_uint32(pos + 52, agents)
-        builder.copy_from_list(pos + 176, _Counter_list_item_type, received)
-        builder.copy_from_list(pos + 184, _Counter_list_item_type, sent)
-        builder.copy_from_list(pos + 192, _Counter_list_item_type, dropped)
+        builder.copy_from_list(pos + 192, _Counter_list_item_type, received)
+        builder.copy_from_list(pos + 200, _Counter_list_item_type, sent)
+        builder.copy_from_list(pos + 208, _Counter_list_item_type, dropped)
         builder.write_uint64(pos + 56, sequence)
         builder.write_uint64(pos + 64, unix_milliseconds)
         builder.write_uint64(pos + 72, blocked)
         builder.write_uint64(pos + 80, running)
         builder.write_uint64(pos + 88, suspended)
-        builder.copy_from_list(pos + 200, _PrimitiveItemType(_Types.uint64), outcomes)
+        builder.copy_from_list(pos + 216, _PrimitiveItemType(_Types.uint64), outcomes)
         builder.write_uint32(pos + 96, functions)
         builder.write_uint64(pos + 104, objects)
-        builder.copy_from_struct(pos + 208, SchedulerProcess, process)
-        builder.copy_from_struct(pos + 216, Texts, texts)
-        builder.copy_from_struct(pos + 224, WorkerColumns, worker_columns)
-        builder.copy_from_struct(pos + 232, AgentColumns, agent_columns)
-        builder.copy_from_struct(pos + 240, ClientColumns, client_columns)
-        builder.copy_from_struct(pos + 248, FunctionColumns, function_columns)
-        builder.copy_from_struct(pos + 256, ObjectColumns, object_columns)
-        builder.copy_from_list(pos + 264, _Counter_list_item_type, deaths)
+        builder.copy_from_struct(pos + 224, SchedulerProcess, process)
+        builder.copy_from_struct(pos + 232, Texts, texts)
+        builder.copy_from_struct(pos + 240, WorkerColumns, worker_columns)
+        builder.copy_from_struct(pos + 248, AgentColumns, agent_columns)
+        builder.copy_from_struct(pos + 256, ClientColumns, client_columns)
+        builder.copy_from_struct(pos + 264, FunctionColumns, function_columns)
+        builder.copy_from_struct(pos + 272, ObjectColumns, object_columns)
+        builder.copy_from_list(pos + 280, _Counter_list_item_type, deaths)
         builder.write_uint64(pos + 112, retries)
-        builder.copy_from_list(pos + 272, _PrimitiveItemType(_Types.uint64), dispatch_latencies)
+        builder.copy_from_list(pos + 288, _PrimitiveItemType(_Types.uint64), dispatch_latencies)
         builder.write_uint64(pos + 120, dispatch_latency_microseconds)
         builder.write_uint64(pos + 128, waiting_bytes)
         builder.write_uint64(pos + 136, object_bytes)
         builder.write_uint64(pos + 144, memory_limit_bytes)
         builder.write_uint64(pos + 152, unschedulable)
-        builder.copy_from_list(pos + 280, _Counter_list_item_type, unreachable_hosts)
-        builder.copy_from_list(pos + 288, _Share_list_item_type, shares)
-        builder.copy_from_list(pos + 296, _TaskLimit_list_item_type, limits)
-        builder.copy_from_list(pos + 304, _Need_list_item_type, needs)
-        builder.copy_from_list(pos + 312, _PoolState_list_item_type, pools)
+        builder.copy_from_list(pos + 296, _Counter_list_item_type, unreachable_hosts)
+        builder.copy_from_list(pos + 304, _Share_list_item_type, shares)
+        builder.copy_from_list(pos + 312, _TaskLimit_list_item_type, limits)
+        builder.copy_from_list(pos + 320, _HostPool_list_item_type, resources)
+        builder.write_uint64(pos + 160, resources_waiting)
+        builder.write_uint64(pos + 168, reservation_milliseconds)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None, needs=None, pools=None):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts, shares, limits, needs, pools)
-        self._init_from_buffer(_buf, 0, 20, 20)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None, resources=None, resources_waiting=0, reservation_milliseconds=0):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts, shares, limits, resources, resources_waiting, reservation_milliseconds)
+        self._init_from_buffer(_buf, 0, 22, 19)
     
     def shortrepr(self):
         parts = []
@@ -3010,8 +3073,9 @@ class Snapshot(_Struct):
         if self.has_unreachable_hosts(): parts.append("unreachableHosts = %s" % self.get_unreachable_hosts().shortrepr())
         if self.has_shares(): parts.append("shares = %s" % self.get_shares().shortrepr())
         if self.has_limits(): parts.append("limits = %s" % self.get_limits().shortrepr())
-        if self.has_needs(): parts.append("needs = %s" % self.get_needs().shortrepr())
-        if self.has_pools(): parts.append("pools = %s" % self.get_pools().shortrepr())
+        if self.has_resources(): parts.append("resources = %s" % self.get_resources().shortrepr())
+        parts.append("resourcesWaiting = %s" % self.resources_waiting)
+        parts.append("reservationMilliseconds = %s" % self.reservation_milliseconds)
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
@@ -6386,6 +6450,63 @@ class DataAddress(_Struct):
 
 _DataAddress_list_item_type = _StructItemType(DataAddress)
 
+@HostResource.__extend__
+class HostResource(_Struct):
+    __capnpy_id__ = 0x82fdec9084e3b1cd
+    __static_data_size__ = 2
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def amount(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def has_ids(self):
+        # no union check
+        value = self._read_bit(8, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
+    @staticmethod
+    def __new(name=None, amount=0, has_ids=False):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(24)
+        builder.alloc_text(pos + 16, _encode_maybe(name))
+        builder.write_uint64(pos + 0, amount)
+        builder.write_bool(8, 0, has_ids)
+        return builder.as_string()
+    
+    def __init__(self, name=None, amount=0, has_ids=False):
+        _buf = HostResource.__new(name, amount, has_ids)
+        self._init_from_buffer(_buf, 0, 2, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("amount = %s" % self.amount)
+        parts.append("hasIds = %s" % str(self.has_ids).lower())
+        return "(%s)" % ", ".join(parts)
+
+_HostResource_list_item_type = _StructItemType(HostResource)
+
 @WorkerHeartbeat.__extend__
 class WorkerHeartbeat(_Struct):
     __capnpy_id__ = 0x9bad7d3d4ed5d7bd
@@ -6438,123 +6559,6 @@ class WorkerHeartbeat(_Struct):
         return "(%s)" % ", ".join(parts)
 
 _WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
-
-@PoolState.__extend__
-class PoolState(_Struct):
-    __capnpy_id__ = 0xb5b47eecc83f3c4d
-    __static_data_size__ = 6
-    __static_ptrs_size__ = 1
-    
-    
-    @property
-    def name(self):
-        # no union check
-        return self._read_text_unicode(0)
-    
-    def get_name(self):
-        return self._read_text_unicode(0, default_=b"")
-    
-    def has_name(self):
-        ptr = self._read_fast_ptr(0)
-        return ptr != 0
-    
-    @property
-    def wanted(self):
-        # no union check
-        value = self._read_primitive(0, ord(b'I'))
-        if 0 != 0:
-            value = value ^ 0
-        return value
-    
-    @property
-    def booting(self):
-        # no union check
-        value = self._read_primitive(4, ord(b'I'))
-        if 0 != 0:
-            value = value ^ 0
-        return value
-    
-    @property
-    def there(self):
-        # no union check
-        value = self._read_primitive(8, ord(b'I'))
-        if 0 != 0:
-            value = value ^ 0
-        return value
-    
-    @property
-    def draining(self):
-        # no union check
-        value = self._read_primitive(12, ord(b'I'))
-        if 0 != 0:
-            value = value ^ 0
-        return value
-    
-    @property
-    def failed(self):
-        # no union check
-        value = self._read_primitive(16, ord(b'Q'))
-        if 0 != 0:
-            value = value ^ 0
-        return value
-    
-    @property
-    def late(self):
-        # no union check
-        value = self._read_primitive(24, ord(b'Q'))
-        if 0 != 0:
-            value = value ^ 0
-        return value
-    
-    @property
-    def left(self):
-        # no union check
-        value = self._read_primitive(32, ord(b'Q'))
-        if 0 != 0:
-            value = value ^ 0
-        return value
-    
-    @property
-    def is_resting(self):
-        # no union check
-        value = self._read_bit(40, 1)
-        if False != 0:
-            value = value ^ False
-        return value
-    
-    @staticmethod
-    def __new(name=None, wanted=0, booting=0, there=0, draining=0, failed=0, late=0, left=0, is_resting=False):
-        builder = _SegmentBuilder()
-        pos = builder.allocate(56)
-        builder.alloc_text(pos + 48, _encode_maybe(name))
-        builder.write_uint32(pos + 0, wanted)
-        builder.write_uint32(pos + 4, booting)
-        builder.write_uint32(pos + 8, there)
-        builder.write_uint32(pos + 12, draining)
-        builder.write_uint64(pos + 16, failed)
-        builder.write_uint64(pos + 24, late)
-        builder.write_uint64(pos + 32, left)
-        builder.write_bool(40, 0, is_resting)
-        return builder.as_string()
-    
-    def __init__(self, name=None, wanted=0, booting=0, there=0, draining=0, failed=0, late=0, left=0, is_resting=False):
-        _buf = PoolState.__new(name, wanted, booting, there, draining, failed, late, left, is_resting)
-        self._init_from_buffer(_buf, 0, 6, 1)
-    
-    def shortrepr(self):
-        parts = []
-        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
-        parts.append("wanted = %s" % self.wanted)
-        parts.append("booting = %s" % self.booting)
-        parts.append("there = %s" % self.there)
-        parts.append("draining = %s" % self.draining)
-        parts.append("failed = %s" % self.failed)
-        parts.append("late = %s" % self.late)
-        parts.append("left = %s" % self.left)
-        parts.append("isResting = %s" % str(self.is_resting).lower())
-        return "(%s)" % ", ".join(parts)
-
-_PoolState_list_item_type = _StructItemType(PoolState)
 
 @Host.__extend__
 class Host(_Struct):
@@ -6645,7 +6649,7 @@ _Host_list_item_type = _StructItemType(Host)
 class Options(_Struct):
     __capnpy_id__ = 0xd07e5958881ef616
     __static_data_size__ = 5
-    __static_ptrs_size__ = 4
+    __static_ptrs_size__ = 5
     
     
     @property
@@ -6766,10 +6770,33 @@ class Options(_Struct):
         ptr = self._read_fast_ptr(24)
         return ptr != 0
     
+    @property
+    def resources(self):
+        # no union check
+        return self._read_list(32, _Resource_list_item_type)
+    
+    def get_resources(self):
+        res = self.resources
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Resource_list_item_type)
+        return res
+    
+    def has_resources(self):
+        ptr = self._read_fast_ptr(32)
+        return ptr != 0
+    
+    @property
+    def release_resources(self):
+        # no union check
+        value = self._read_bit(12, 4)
+        if False != 0:
+            value = value ^ False
+        return value
+    
     @staticmethod
-    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None):
+    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None, resources=None, release_resources=False):
         builder = _SegmentBuilder()
-        pos = builder.allocate(72)
+        pos = builder.allocate(80)
         builder.write_int32(pos + 0, priority)
         builder.write_uint32(pos + 4, depth)
         retries ^= -1
@@ -6783,11 +6810,13 @@ class Options(_Struct):
         builder.alloc_text(pos + 56, _encode_maybe(keys))
         builder.write_uint32(pos + 32, calls)
         builder.copy_from_list(pos + 64, _TextUnicodeItemType(_Types.text), limits)
+        builder.copy_from_list(pos + 72, _Resource_list_item_type, resources)
+        builder.write_bool(12, 2, release_resources)
         return builder.as_string()
     
-    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None):
-        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys, calls, limits)
-        self._init_from_buffer(_buf, 0, 5, 4)
+    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None, resources=None, release_resources=False):
+        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys, calls, limits, resources, release_resources)
+        self._init_from_buffer(_buf, 0, 5, 5)
     
     def shortrepr(self):
         parts = []
@@ -6803,9 +6832,58 @@ class Options(_Struct):
         if self.has_keys(): parts.append("keys = %s" % _text_unicode_repr(self.get_keys()))
         parts.append("calls = %s" % self.calls)
         if self.has_limits(): parts.append("limits = %s" % self.get_limits().shortrepr())
+        if self.has_resources(): parts.append("resources = %s" % self.get_resources().shortrepr())
+        parts.append("releaseResources = %s" % str(self.release_resources).lower())
         return "(%s)" % ", ".join(parts)
 
 _Options_list_item_type = _StructItemType(Options)
+
+@Resource.__extend__
+class Resource(_Struct):
+    __capnpy_id__ = 0x8d053718cf89047f
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def amount(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(name=None, amount=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(16)
+        builder.alloc_text(pos + 8, _encode_maybe(name))
+        builder.write_uint64(pos + 0, amount)
+        return builder.as_string()
+    
+    def __init__(self, name=None, amount=0):
+        _buf = Resource.__new(name, amount)
+        self._init_from_buffer(_buf, 0, 1, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("amount = %s" % self.amount)
+        return "(%s)" % ", ".join(parts)
+
+_Resource_list_item_type = _StructItemType(Resource)
 
 @Counter.__extend__
 class Counter(_Struct):
@@ -7050,7 +7128,7 @@ _Texts_list_item_type = _StructItemType(Texts)
 class WorkerColumns(_Struct):
     __capnpy_id__ = 0xe7cb1d0d3b1c02c5
     __static_data_size__ = 0
-    __static_ptrs_size__ = 23
+    __static_ptrs_size__ = 22
     
     
     @property
@@ -7383,25 +7461,10 @@ class WorkerColumns(_Struct):
         ptr = self._read_fast_ptr(168)
         return ptr != 0
     
-    @property
-    def functions(self):
-        # no union check
-        return self._read_list(176, _PrimitiveItemType(_Types.uint32))
-    
-    def get_functions(self):
-        res = self.functions
-        if res is None:
-            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
-        return res
-    
-    def has_functions(self):
-        ptr = self._read_fast_ptr(176)
-        return ptr != 0
-    
     @staticmethod
-    def __new(incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None, functions=None):
+    def __new(incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(184)
+        pos = builder.allocate(176)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), agents)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), names)
@@ -7424,12 +7487,11 @@ class WorkerColumns(_Struct):
         builder.copy_from_list(pos + 152, _PrimitiveItemType(_Types.uint32), attempts)
         builder.copy_from_list(pos + 160, _PrimitiveItemType(_Types.uint32), tasks)
         builder.copy_from_list(pos + 168, _PrimitiveItemType(_Types.uint64), run_milliseconds)
-        builder.copy_from_list(pos + 176, _PrimitiveItemType(_Types.uint32), functions)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None, functions=None):
-        _buf = WorkerColumns.__new(incarnations, agents, names, hosts, pids, languages, versions, capabilities, states, resident_bytes, cpu_milliseconds, free, held, running, suspended, sent, done, clients, ids, attempts, tasks, run_milliseconds, functions)
-        self._init_from_buffer(_buf, 0, 0, 23)
+    def __init__(self, incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None):
+        _buf = WorkerColumns.__new(incarnations, agents, names, hosts, pids, languages, versions, capabilities, states, resident_bytes, cpu_milliseconds, free, held, running, suspended, sent, done, clients, ids, attempts, tasks, run_milliseconds)
+        self._init_from_buffer(_buf, 0, 0, 22)
     
     def shortrepr(self):
         parts = []
@@ -7455,7 +7517,6 @@ class WorkerColumns(_Struct):
         if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
         if self.has_tasks(): parts.append("tasks = %s" % self.get_tasks().shortrepr())
         if self.has_run_milliseconds(): parts.append("runMilliseconds = %s" % self.get_run_milliseconds().shortrepr())
-        if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _WorkerColumns_list_item_type = _StructItemType(WorkerColumns)
@@ -8365,54 +8426,39 @@ class TaskLimit(_Struct):
 
 _TaskLimit_list_item_type = _StructItemType(TaskLimit)
 
-@Need.__extend__
-class Need(_Struct):
-    __capnpy_id__ = 0xb71add18ddf915ac
-    __static_data_size__ = 3
-    __static_ptrs_size__ = 3
+@HostPool.__extend__
+class HostPool(_Struct):
+    __capnpy_id__ = 0xb69d8d5de34c5c3b
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 2
     
     
     @property
-    def capabilities(self):
+    def host(self):
         # no union check
         return self._read_text_unicode(0)
     
-    def get_capabilities(self):
+    def get_host(self):
         return self._read_text_unicode(0, default_=b"")
     
-    def has_capabilities(self):
+    def has_host(self):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
     @property
-    def kind(self):
+    def name(self):
         # no union check
         return self._read_text_unicode(8)
     
-    def get_kind(self):
+    def get_name(self):
         return self._read_text_unicode(8, default_=b"")
     
-    def has_kind(self):
+    def has_name(self):
         ptr = self._read_fast_ptr(8)
         return ptr != 0
     
     @property
-    def limits(self):
-        # no union check
-        return self._read_list(16, _TextUnicodeItemType(_Types.text))
-    
-    def get_limits(self):
-        res = self.limits
-        if res is None:
-            return _List.from_buffer(b'', 0, 0, 0, _TextUnicodeItemType(_Types.text))
-        return res
-    
-    def has_limits(self):
-        ptr = self._read_fast_ptr(16)
-        return ptr != 0
-    
-    @property
-    def waiting(self):
+    def total(self):
         # no union check
         value = self._read_primitive(0, ord(b'Q'))
         if 0 != 0:
@@ -8420,7 +8466,7 @@ class Need(_Struct):
         return value
     
     @property
-    def unknown(self):
+    def booked(self):
         # no union check
         value = self._read_primitive(8, ord(b'Q'))
         if 0 != 0:
@@ -8428,40 +8474,48 @@ class Need(_Struct):
         return value
     
     @property
-    def milliseconds(self):
+    def reserved(self):
         # no union check
         value = self._read_primitive(16, ord(b'Q'))
         if 0 != 0:
             value = value ^ 0
         return value
     
+    @property
+    def free(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(capabilities=None, kind=None, limits=None, waiting=0, unknown=0, milliseconds=0):
+    def __new(host=None, name=None, total=0, booked=0, reserved=0, free=0):
         builder = _SegmentBuilder()
         pos = builder.allocate(48)
-        builder.alloc_text(pos + 24, _encode_maybe(capabilities))
-        builder.alloc_text(pos + 32, _encode_maybe(kind))
-        builder.copy_from_list(pos + 40, _TextUnicodeItemType(_Types.text), limits)
-        builder.write_uint64(pos + 0, waiting)
-        builder.write_uint64(pos + 8, unknown)
-        builder.write_uint64(pos + 16, milliseconds)
+        builder.alloc_text(pos + 32, _encode_maybe(host))
+        builder.alloc_text(pos + 40, _encode_maybe(name))
+        builder.write_uint64(pos + 0, total)
+        builder.write_uint64(pos + 8, booked)
+        builder.write_uint64(pos + 16, reserved)
+        builder.write_uint64(pos + 24, free)
         return builder.as_string()
     
-    def __init__(self, capabilities=None, kind=None, limits=None, waiting=0, unknown=0, milliseconds=0):
-        _buf = Need.__new(capabilities, kind, limits, waiting, unknown, milliseconds)
-        self._init_from_buffer(_buf, 0, 3, 3)
+    def __init__(self, host=None, name=None, total=0, booked=0, reserved=0, free=0):
+        _buf = HostPool.__new(host, name, total, booked, reserved, free)
+        self._init_from_buffer(_buf, 0, 4, 2)
     
     def shortrepr(self):
         parts = []
-        if self.has_capabilities(): parts.append("capabilities = %s" % _text_unicode_repr(self.get_capabilities()))
-        if self.has_kind(): parts.append("kind = %s" % _text_unicode_repr(self.get_kind()))
-        if self.has_limits(): parts.append("limits = %s" % self.get_limits().shortrepr())
-        parts.append("waiting = %s" % self.waiting)
-        parts.append("unknown = %s" % self.unknown)
-        parts.append("milliseconds = %s" % self.milliseconds)
+        if self.has_host(): parts.append("host = %s" % _text_unicode_repr(self.get_host()))
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("total = %s" % self.total)
+        parts.append("booked = %s" % self.booked)
+        parts.append("reserved = %s" % self.reserved)
+        parts.append("free = %s" % self.free)
         return "(%s)" % ", ".join(parts)
 
-_Need_list_item_type = _StructItemType(Need)
+_HostPool_list_item_type = _StructItemType(HostPool)
 
 protocolVersion = 1
 

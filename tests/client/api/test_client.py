@@ -94,6 +94,7 @@ def test_options_are_sent_with_tasks(scheduler: FakeScheduler, client: Client) -
         "graph": 0,
         "keys": "",
         "calls": 0,
+        "releaseResources": False,
     }
     scheduler.resolve(submitted["ids"], dumps(9))
     assert future.result(WAIT_SECONDS) == 9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from typing import Any
 
@@ -113,3 +114,45 @@ def test_options_can_be_pickled() -> None:
     options = given(timeout=2, retry_on=(OSError,), capabilities={"gpu": 1})
     options.to_wire()
     assert pickle.loads(pickle.dumps(options)) == options
+
+
+def test_resources_on_the_wire() -> None:
+    options = TaskOptions().replace_given(resources={"memory": "1.5G", "gpu": 0.25}).replace_given(cpus=4)
+    wire = options.to_wire()
+    assert wire is not None
+    assert wire.resources == (("cpus", 4000), ("gpu", 250), ("memory", 1536_000 << 20))
+    assert options.replace_given(resources={"cpus": 2}).to_wire().resources == (("cpus", 2000),)  # type: ignore[union-attr]
+    assert pickle.loads(pickle.dumps(options)) == options
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"gpu": -1}, ValueError, f"the amount of gpu must be above 0 and at most {1 << 50}, not -1"),
+        ({"gpu": 0}, ValueError, f"the amount of gpu must be above 0 and at most {1 << 50}, not 0"),
+        ({"gpu": math.nan}, ValueError, "nan is no amount of gpu"),
+        ({"gpu": math.inf}, ValueError, "inf is no amount of gpu"),
+        ({"gpu": 10**5000}, ValueError, "a number of thousands of digits"),
+        ({"gpu": 1e300}, ValueError, "the amount of gpu must be above 0"),
+        ({"gpu": 0.0001}, ValueError, "the amount of gpu must be at least 0.001, not 0.0001"),
+        ({"gpu": 0.33333}, ValueError, "amounts of gpu are multiples of 0.001, and 0.33333 is not"),
+        ({"memory": "4 gallons"}, ValueError, "'4 gallons' is no amount of memory: give a number, or one with K, M, G"),
+        ({"gpu": True}, TypeError, "the amount of gpu must be a number or a text such as '4G', not True"),
+        ({"g p u": 1}, ValueError, "'g p u' is no name of a resource"),
+        ({1: 1}, TypeError, "resources must be named by strings, not 1"),
+        ("gpu", TypeError, "resources must be a dict of names and amounts, not 'gpu'"),
+        ({f"r{number}": 1 for number in range(17)}, ValueError, "a task can ask for 16 resources, not 17"),
+    ],
+)
+def test_wrong_resources(given: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as raised:
+        TaskOptions().replace_given(resources=given)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("cpus", [0, -2, math.nan, "many", 2**60])
+def test_wrong_cpus(cpus: Any) -> None:
+    with pytest.raises(ValueError, match="cpus"):
+        TaskOptions().replace_given(cpus=cpus)
+    with pytest.raises(ValueError, match="cpus is 2, and resources\\['cpus'\\] is another number"):
+        TaskOptions().replace_given(cpus=2, resources={"cpus": 3})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.monitor.published_frames import POOLS, Texts, busy, history_frame, snapshot_frame, table
+from tests.client.monitor.published_frames import Texts, busy, history_frame, snapshot_frame, table
 
 from scaler_client.commands.options import OptionError
 from scaler_client.inspect import cli
@@ -66,6 +66,8 @@ ended      115: 100 value, 10 exception, 5 worker died; 4 retries
 rates      0 tasks/s; loop busy 0%, cpu 0% of a core
 workers    4 on 2 hosts: 2 busy, 1 idle, 1 silent
 clients    2, 1 of them in tasks; 3 functions, 7 objects
+resources  node-7: gpu 1.5 of 4 booked, 1 reserved; gpu 0 of 1 booked
+           3 waiting, 2.5 s since the oldest reservation
 memory     scheduler 9.0 MiB; tasks and objects 3.0 MiB of 1.0 GiB (0%); workers
            3.0 MiB
 functions  fit: 5 open, 15 done, mean 167 ms, 1 failed
@@ -77,18 +79,6 @@ problems   1 worker does not answer while a task holds them: node-7-\\x1b[31m
 
 def test_status(view: SnapshotView) -> None:
     assert "\n".join(status_text(OutputFormat(), view, MONITOR)) == STATUS
-
-
-def test_status_has_the_pools_of_an_autoscaler() -> None:
-    lines = status_text(OutputFormat(100), build_view(busy(pools=POOLS)), MONITOR)
-    assert "pools      large: 8 hosts there, 12 wanted, 3 booting, 1 draining, 5 failed, resting" in lines
-    assert "           here: 1 hosts there, 1 wanted, 0 booting, 0 draining" in lines
-    assert any("pool large starts no hosts for now: 5 hosts have failed" in line for line in lines)
-
-
-def test_waiting_tasks_wait_for_hosts_that_boot() -> None:
-    lines = status_text(OutputFormat(100), build_view(snapshot_frame(1, 0.5, waiting=2, pools=POOLS[:1])), MONITOR)
-    assert "problems   2 tasks wait and there is no worker: 3 hosts boot" in lines
 
 
 def test_status_without_rates() -> None:

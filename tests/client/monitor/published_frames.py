@@ -34,7 +34,7 @@ class Texts:
 COLUMNS = {
     "workerColumns": (
         "incarnations agents names hosts pids languages versions capabilities states residentBytes cpuMilliseconds "
-        "free held running suspended sent done clients ids attempts tasks runMilliseconds functions"
+        "free held running suspended sent done clients ids attempts tasks runMilliseconds"
     ).split(),
     "agentColumns": (
         "incarnations names hosts pids languages versions residentBytes cpuMilliseconds lagMicroseconds "
@@ -64,14 +64,6 @@ def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INC
     columns |= {"incarnation": [incarnation], "first": [first]}
     field = texts.field()
     return (topic or b"history\0") + message_of("history", text=field["text"], sizes=field["sizes"], **columns)
-
-
-POOLS = [
-    {"name": "large", "wanted": 12, "booting": 3, "there": 8, "draining": 1, "failed": 5, "late": 2, "left": 1,
-     "isResting": True},
-    {"name": "here", "wanted": 1, "there": 1},
-]  # fmt: skip
-"""Pools of an autoscaler, for the field `pools`."""
 
 
 def busy(sequence: int = 1, seconds: float = 60.0, **fields: Any) -> bytes:
@@ -115,6 +107,11 @@ def busy(sequence: int = 1, seconds: float = 60.0, **fields: Any) -> bytes:
         received=[{"name": "results", "count": 10}], sent=[{"name": "dispatch", "count": 8}],
         dropped=[{"name": "late", "count": 2}],
         deaths=[{"name": "signal 9", "count": 2}, {"name": "lease", "count": 1}], retries=4,
+        resources=[
+            {"host": "node-7", "name": "gpu", "total": 4000, "booked": 1500, "reserved": 1000, "free": 2500},
+            {"host": "node-7", "name": "gpu", "total": 1000, "booked": 0, "reserved": 0, "free": 1000},
+        ],
+        resourcesWaiting=3, reservationMilliseconds=2500,
         waitingBytes=1 << 20, objectBytes=1 << 21, memoryLimitBytes=1 << 30,
         dispatchLatencies=[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 1], dispatchLatencyMicroseconds=4000,
         process={

@@ -133,6 +133,7 @@ def test_a_submit_with_options(rows: int) -> None:
         "graph": 9,
         "keys": "a, b",
         "calls": 7,
+        "releaseResources": False,
     }
     assert (fields["ids"], fields["payload"]) == (list(range(rows)), b"".join(payloads))
 

@@ -224,9 +224,12 @@ class Core:
         kinds: Iterable[str] = (),
         scheduler: int = 0,
         name: str = "name",
+        host: str = "host",
+        **more: Any,
     ) -> None:
-        who = (incarnation, agent, "python 3", "1", "host", 4711, name, worker, frozenset(capabilities), running)
-        event = events.Hello(route, version, role, *who, frozenset(kinds), scheduler)
+        """`more` are further arguments of `events.Hello`."""
+        who = (incarnation, agent, "python 3", "1", host, 4711, name, worker, frozenset(capabilities), running)
+        event = events.Hello(route, version, role, *who, frozenset(kinds), scheduler, **more)
         event.user = user
         self.feed(event)
 
@@ -243,13 +246,15 @@ class Core:
         capabilities: Iterable[tuple[str, int]] = (),
         running: Sequence[Row] = (),
         kinds: Iterable[str] = (),
+        **more: Any,
     ) -> int:
         """A worker joins. Returns its incarnation. The effects that follow are left to be taken."""
-        self.hello(route, events.WORKER, incarnation, agent, capabilities=capabilities, running=running, kinds=kinds)
+        who = {"capabilities": capabilities, "running": running, "kinds": kinds}
+        self.hello(route, events.WORKER, incarnation, agent, **who, **more)
         return self._welcomed(route, incarnation)
 
-    def agent(self, route: bytes, incarnation: int) -> int:
-        self.hello(route, events.AGENT, incarnation)
+    def agent(self, route: bytes, incarnation: int, **more: Any) -> int:
+        self.hello(route, events.AGENT, incarnation, **more)
         return self._welcomed(route, incarnation)
 
     def _welcomed(self, route: bytes, incarnation: int) -> int:

@@ -65,10 +65,26 @@ def test_only_rows_with_special_fields_are_longer(session: WorkerSession) -> Non
     session.handle(replace(dispatch(10, 11, 12), flags=[0, FLAG_PROFILE, 0]))
     session.handle(replace(dispatch(13, 14, 15), depths=[0, 3, 0], priorities=[0, 0, -2]))
     session.handle(replace(dispatch(16, 17), names=["", "fit"]))
+    session.handle(replace(dispatch(18, 19), bookings=["", "7 gpu=1:0"]))
     assert [row[5:] for row in session.queue] == [
-        (), (FLAG_PROFILE, 0, 0, (), ""), (), (), (0, 3, 0, (), ""), (0, 0, -2, (), ""), (), (0, 0, 0, (), "fit"),
+        (), (FLAG_PROFILE, 0, 0, (), "", ""), (), (), (0, 3, 0, (), "", ""), (0, 0, -2, (), "", ""), (),
+        (0, 0, 0, (), "fit", ""), (), (0, 0, 0, (), "", "7 gpu=1:0"),
     ]  # fmt: skip
-    assert [attempt_of(row) for row in session.queue] == [task(number) for number in range(10, 18)]
+    assert [attempt_of(row) for row in session.queue] == [task(number) for number in range(10, 20)]
+
+
+def test_rows_of_a_suspended_tasks_booking_go_back(session: WorkerSession) -> None:
+    """They would have the resources that the suspended task keeps."""
+    session.handle(replace(dispatch(10, 11, 12, 13), bookings=["7 gpu=1:0", "7 gpu=1:0", "", "8 gpu=1:1"]))
+    session.take()
+    session.suspend()
+    session.handle(replace(dispatch(14, 15), bookings=["7 gpu=1:0", ""]))
+    assert [row[1] for row in session.queue] == [12, 13, 15]
+    assert session.pop_outgoing()[-2:] == [messages.Retracted([task(11)], [1]), messages.Retracted([task(14)], [1])]
+    session.handle(messages.HelloWanted())
+    (hello,) = session.pop_outgoing()
+    assert isinstance(hello, messages.Hello)
+    assert (hello.running, hello.bookings) == ([task(10)], ["7 gpu=1:0"])
 
 
 def test_a_task_from_queue_to_answer(session: WorkerSession) -> None:

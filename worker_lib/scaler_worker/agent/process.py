@@ -75,6 +75,7 @@ from .effects import (
     WriteObject,
     WritePart,
 )
+from .host_resources import found_gpus, host_resources, warnings
 from .object_sender import ObjectSender
 from .service_report import ServiceReport
 from .session import AgentSession, AgentSettings, HostAccess
@@ -277,7 +278,6 @@ class _Agent:
         self._is_orphan = False
         self._remove_stale_at = time.monotonic() + STALE_SECONDS
         host, pid = socket.gethostname(), os.getpid()
-        name = config.agent_name or f"{host}-{pid}"
         self._hello = Hello(
             Role.AGENT,
             incarnation,
@@ -285,13 +285,17 @@ class _Agent:
             __version__,
             host,
             pid,
-            name,
+            f"{host}-{pid}",
             data=data.address,
             packages=installed_packages(),
+            resources=host_resources(config.resources, found_gpus(os.environ)),
+            slots=config.num_of_workers,
         )
+        for text in warnings(config.resources):
+            _log.warning(text)
         settings = AgentSettings(
             str(config.address),
-            config.worker_names or [f"{name}-{number}" for number in range(config.num_of_workers)],
+            config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)],
             config.heartbeat_interval_seconds,
             config.death_timeout_seconds,
             config.worker_memory_limit_bytes,

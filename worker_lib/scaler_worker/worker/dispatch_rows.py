@@ -29,10 +29,13 @@ def rows_of(
     if handed is not None and INPUT_OF_ROW_BEFORE in message.input_sources:
         inputs = _followed(message, inputs, handed)
     plain = zip(message.clients, message.ids, message.attempts, message.functions, payloads)
-    if message.flags or message.depths or message.priorities or message.input_counts or message.names:
+    is_special = message.flags or message.depths or message.priorities or message.input_counts or message.names
+    if is_special or message.bookings:
         zeros = [0] * len(message.ids)
-        names = message.names or repeat("")
-        more = zip(message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs, names)
+        names, bookings = message.names or repeat(""), message.bookings or repeat("")
+        more = zip(
+            message.flags or zeros, message.depths or zeros, message.priorities or zeros, inputs, names, bookings
+        )
         return [(*row, *special) if any(special) else row for row, special in zip(plain, more)]
     return plain
 

@@ -38,6 +38,7 @@ from scaler_worker.objects.kept_results import KeptResults
 from scaler_worker.output.log import OutputLog
 from scaler_worker.output.streams import Capture
 from scaler_worker.output.task_output import TaskOutput
+from scaler_worker.task_environment import TaskEnvironment
 from scaler_worker.task_rows import reads_objects
 from scaler_worker.worker.connection import SocketConnection
 from scaler_worker.worker.executor import Executor
@@ -93,7 +94,7 @@ class Worker:
         token = RunToken(wakeup, threads)
         self.interruption = ThreadInterruption(self.session, token, wakeup)
         connection = SocketConnection(settings.address, self.session, self.interruption, wakeup, settings.keys)
-        task = RunningTask(page, threads)
+        task = RunningTask(page, threads, TaskEnvironment())
         self.watcher = LongTaskWatcher(self.session, connection, self.interruption, task)
         self.slot = TaskSlot(self.session, connection, wakeup, threads, token, self.interruption, task, self.watcher)
         self.exported = ExportedFunctions(settings.offers, self._inputs_of_running, self.session.report_failure)

@@ -6,6 +6,7 @@ a sixth of a round trip.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,7 @@ from scaler_client.protocol.messages import (
 )
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
-from scaler_worker.task_rows import Row, attempt_of
+from scaler_worker.task_rows import Row, attempt_of, booking_of
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.dispatch_rows import with_results
 from scaler_worker.worker.executor import Executor
@@ -231,7 +232,7 @@ class Runner:
                 client, task_id, attempt, function, payload = row
                 run_special = None
             else:
-                client, task_id, attempt, function, payload, flags, _, _, read, _ = row
+                client, task_id, attempt, function, payload, flags, _, _, read, _, booking = row
                 inputs = with_results(read)
                 if inputs is None:
                     with self._connection.lock:
@@ -253,6 +254,8 @@ class Runner:
                     is_reading = True
                     if not flags & FLAG_CALLS:
                         run_special = partial(run_special or run, load=values.arguments)
+                if booking:
+                    run_special = partial(self._run_booked, row, queue, run_special or run)
             page[1] = task_id
             if client != known_client or attempt != known_attempt:
                 # Written only when they change: each write costs a tenth of a no-op task.
@@ -301,6 +304,22 @@ class Runner:
         outcome, payload, ended = self._execution.run_calls(function, payload, self._slot.threads.now_ns)
         self._session.calls[attempt_of(row)] = ended
         return outcome, payload
+
+    def _run_booked(
+        self, row: Row, queue: deque[Row], run: Callable[[int, Payload], tuple[int, Payload]], *task: Any
+    ) -> tuple[int, Payload]:
+        """Run a row that has resources. They are shown to it for its time, and to rows behind it that share them."""
+        booking = booking_of(row)
+        self._task.environment.enter(booking)
+        try:
+            return run(*task)
+        finally:
+            try:
+                is_shared = booking_of(queue[0]) == booking
+            except IndexError:
+                is_shared = False
+            if not is_shared:
+                self._task.environment.leave()
 
     def _begin_special(self, row: Row, flags: int) -> int:
         """Do the work that the flags request before the task begins. Returns the time when the task begins."""

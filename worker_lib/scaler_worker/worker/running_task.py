@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from scaler_worker.fork_server.process_usage import resident_bytes
 from scaler_worker.fork_server.state_page import ATTEMPT, CLIENT, ID, RUNNING
-from scaler_worker.task_rows import Cost, Row
+from scaler_worker.task_rows import Cost, Row, booking_of
 from scaler_worker.worker.run_token import Threads
 
 
@@ -60,14 +60,33 @@ class Suspension(NamedTuple):
     profile: Profile | None
 
 
+class Environment(Protocol):
+    """What a task finds in its process for its time (`task_environment.TaskEnvironment`)."""
+
+    def enter(self, booking: str) -> None: ...
+
+    def leave(self) -> None: ...
+
+
+class _NoEnvironment:
+    """Leaves the process as it is."""
+
+    def enter(self, booking: str) -> None:
+        """Do nothing."""
+
+    def leave(self) -> None:
+        """Do nothing."""
+
+
 class RunningTask:
     """The session's `running` is the task itself. The run loop writes `page` and `begun_ns` inline.
 
     Times are nanoseconds of `Threads.now_ns`.
     """
 
-    def __init__(self, page: Any, threads: Threads) -> None:
+    def __init__(self, page: Any, threads: Threads, environment: Environment | None = None) -> None:
         self.page = page
+        self.environment: Environment = environment or _NoEnvironment()
         self.begun_ns = 0
         """When the task began, or was resumed last."""
         self.suspended_ns = 0
@@ -85,6 +104,7 @@ class RunningTask:
     def end(self) -> tuple[int, Profile | None]:
         """Forget the task, which is over. Returns its `suspended_ns` and its `profile`."""
         self.suspended_rows.pop(threading.get_ident(), None)
+        self.environment.leave()
         suspended_ns, profile = self.suspended_ns, self.profile
         self.suspended_ns, self.profile = 0, None
         return suspended_ns, profile
@@ -107,6 +127,7 @@ class RunningTask:
         self.profile = suspension.profile
         if self.profile is not None:
             self.profile.resume()
+        self.environment.enter(booking_of(row))
         page = self.page
         page[CLIENT], page[ID], page[ATTEMPT] = row[0], row[1], row[2]
         page[RUNNING] = 1

@@ -26,7 +26,7 @@ from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
-from scaler_worker.task_rows import Answer, Cost, Row, attempt_of
+from scaler_worker.task_rows import Answer, Cost, Row, attempt_of, booking_number, booking_of, flags_of, without_booking
 from scaler_worker.worker.dispatch_rows import rows_of
 from scaler_worker.worker.processor_wait import without_waits
 
@@ -132,8 +132,17 @@ class WorkerSession:
         assert self.running is not None
         name = attempt_of(self.running)
         # For a moment the task is in both places. It can't be interrupted then (interruption.py).
-        self.suspended[name] = self.running
+        row = self.running
+        if flags_of(row) & messages.FLAG_RELEASE:
+            row = without_booking(row)  # rows that share the booking keep it
+        self.suspended[name] = row
+        booking = booking_of(row)
         self.running = None
+        if booking:
+            # Rows of the same booking would run beside it, and have its resources as well.
+            number = booking_number(booking)
+            returned = self._take_out(lambda row: booking_number(booking_of(row)) == number)
+            self._return(returned)
         return name
 
     def resume(self, name: TaskAttempt) -> None:
@@ -278,7 +287,24 @@ class WorkerSession:
     # -------------------------------------------------------------------------------------- messages of the scheduler
 
     def _on_dispatch(self, message: messages.Dispatch) -> None:
-        self.queue.extend(rows_of(message, self.objects, self.handed))
+        rows = rows_of(message, self.objects, self.handed)
+        if message.bookings and self.suspended:
+            rows = self._without_shared(list(rows))
+        self.queue.extend(rows)
+
+    def _without_shared(self, rows: list[Row]) -> list[Row]:
+        """Give back rows of a booking that a suspended task has: the scheduler did not know that it is suspended."""
+        numbers = {booking_number(booking_of(row)) for row in self.suspended.values()} - {""}
+        shared = [row for row in rows if booking_number(booking_of(row)) in numbers]
+        self._return(shared)
+        return [row for row in rows if row not in shared] if shared else rows
+
+    def _return(self, rows: Sequence[Row]) -> None:
+        """Give rows back unasked."""
+        if rows:
+            for row in rows:
+                self.handed.pop(attempt_of(row), None)
+            self._outgoing.append(messages.Retracted(list(map(attempt_of, rows)), [1] * len(rows)))
 
     def give_back(self, row: Row) -> None:
         """Give back a row from the queue: a row before it, whose result it reads, had no value."""
@@ -299,9 +325,17 @@ class WorkerSession:
             self.forgotten.append(number)
 
     def _on_retract(self, message: messages.Retract) -> None:
-        """Take these tasks out of the queue. The running thread may take tasks from its left end at the same time."""
+        """Give these tasks back, unless they have begun."""
         wanted = set(message.tasks)
-        returned: set[TaskAttempt] = set()
+        returned = {attempt_of(row) for row in self._take_out(lambda row: attempt_of(row) in wanted)}
+        for name in returned:
+            self.handed.pop(name, None)
+        tasks = list(message.tasks)
+        self._outgoing.append(messages.Retracted(tasks, [int(name in returned) for name in tasks]))
+
+    def _take_out(self, is_wanted: Callable[[Row], bool]) -> list[Row]:
+        """Take rows out of the queue. The running thread may take rows from its left end at the same time."""
+        taken: list[Row] = []
         kept: list[Row] = []
         queue = self.queue
         while True:
@@ -311,14 +345,9 @@ class WorkerSession:
                 row = queue.pop()
             except IndexError:
                 break
-            if attempt_of(row) in wanted:
-                returned.add(attempt_of(row))
-                self.handed.pop(attempt_of(row), None)
-            else:
-                kept.append(row)
+            (taken if is_wanted(row) else kept).append(row)
         queue.extend(reversed(kept))
-        tasks = list(message.tasks)
-        self._outgoing.append(messages.Retracted(tasks, [int(name in returned) for name in tasks]))
+        return taken
 
     def _pop_stored(self) -> list[ObjectName]:
         return [self.stored.popleft() for _ in range(len(self.stored))]  # the running thread may append meanwhile
@@ -400,7 +429,10 @@ class WorkerSession:
         self._stale_stops = self._stopped.intersection(names)
         self.answers = deque()
         self.queue = deque()
-        self._outgoing = [replace(self._hello, running=names)]
+        rows = [*self.suspended.values()] if running is None else [*self.suspended.values(), running]
+        bookings = {attempt_of(row): booking_of(row) for row in rows}
+        named = [bookings.get(name, "") for name in names] if any(bookings.values()) else []
+        self._outgoing = [replace(self._hello, running=names, bookings=named)]
 
     def _on_refused(self, message: messages.Refused) -> None:
         self.refused = message

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scaler_client.protocol.messages import FLAG_STREAM_OUTPUT, Output, TaskAttempt
 from scaler_worker.output.task_output import TaskOutput
-from scaler_worker.task_rows import Row, attempt_of, depth_of, flags_of, priority_of
+from scaler_worker.task_rows import Row, attempt_of, booking_of, depth_of, flags_of, priority_of
 from scaler_worker.worker.runner import Runner, TaskSlot
 from scaler_worker.worker.running_task import Suspension
 
@@ -96,7 +96,8 @@ class WorkerTaskHost:
                 return
 
     def _continue(self, task: SuspendableTask, suspension: Suspension) -> None:
-        self._slot.task.resume(task.row, suspension)
+        row = self._session.suspended.get(task.name, task.row)  # it may have released its resources
+        self._slot.task.resume(row, suspension)
         self._current = task
         # The wakeup makes the run loop see, at the task's end, how long the task was suspended, and yield to the first
         # thread.
@@ -116,6 +117,7 @@ class SuspendableTask:
         self.depth = depth_of(row)
         self.priority = priority_of(row)
         self.stream_output = bool(flags_of(row) & FLAG_STREAM_OUTPUT)
+        self.booking = booking_of(row)
         self._host = host
         self._suspension: Suspension | None = None
 

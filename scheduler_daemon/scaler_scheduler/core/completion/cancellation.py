@@ -318,8 +318,9 @@ class Cancellation:
 
 
 def _may_come_back(task: Task) -> bool:
-    """Whether a worker may give the task back unasked: a row before it, whose result it reads, had no value."""
-    return task.state == DISPATCHED and len(task.inputs) > 0
+    """Whether a worker may give the task back unasked: a row before it, whose result it reads, had no value; or a
+    suspended task keeps the booking of the row."""
+    return task.state == DISPATCHED and (len(task.inputs) > 0 or len(task.options.resources) > 0)
 
 
 def mark_started(task: Task, now: float) -> None:

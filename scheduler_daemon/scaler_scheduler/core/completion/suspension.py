@@ -6,6 +6,7 @@ the children before it fills the slot.
 
 from __future__ import annotations
 
+from scaler_scheduler.core.dispatch.holdings import Holdings
 from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import Resumed, Suspended, Tasks
 from scaler_scheduler.core.state.records import Client, Task, Worker
@@ -16,10 +17,13 @@ TaskAttempt = tuple[int, int, int]
 """The name of a dispatched task: client, id, attempt."""
 
 
-def suspend(task: Task) -> None:
-    """Free the task's slot."""
+def suspend(task: Task, holdings: Holdings) -> None:
+    """Free the task's slot, and the other cpus that it has."""
     worker = task.worker
     assert worker is not None
+    if task.options.resources:
+        name = task.client.incarnation, task.id, task.attempt
+        (holdings.release if task.options.release_resources else holdings.suspend)(worker, name)
     if task.state != SUSPENDED:
         if task.state == RUNNING:
             worker.running -= 1
@@ -31,11 +35,13 @@ def suspend(task: Task) -> None:
     task.transition(SUSPEND)
 
 
-def resume(task: Task, now: float) -> None:
-    """Give the task its slot again."""
+def resume(task: Task, holdings: Holdings, now: float) -> None:
+    """Give the task its slot again, and its other cpus as soon as workers of its host are idle."""
     worker = task.worker
     if worker is None or task.state != SUSPENDED:
         return
+    if task.options.resources:
+        holdings.resume(worker, (task.client.incarnation, task.id, task.attempt))
     task.cost = cost_ns(task.function, task.options)
     worker.suspended -= 1
     worker.running += 1
@@ -47,7 +53,7 @@ def resume(task: Task, now: float) -> None:
     task.transition(RESUME)
 
 
-def suspend_named(event: Suspended, client: Client, worker: Worker | None, tables: Tables) -> None:
+def suspend_named(event: Suspended, client: Client, worker: Worker | None, tables: Tables, holdings: Holdings) -> None:
     """Suspend the named tasks. The client keeps the names, for a worker that joins later."""
     for name in _names(event):
         client.suspended.add(name)
@@ -56,18 +62,23 @@ def suspend_named(event: Suspended, client: Client, worker: Worker | None, table
         task = tables.find_held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
-            suspend(task)
+            suspend(task, holdings)
         elif unclaimed is not None and unclaimed.worker is worker and not unclaimed.is_suspended:
             unclaimed.is_suspended = True
             worker.unclaimed -= 1
+            holdings.suspend(worker, name)
 
 
-def resume_named(event: Resumed, client: Client, worker: Worker | None, tables: Tables, now: float) -> None:
+def resume_named(
+    event: Resumed, client: Client, worker: Worker | None, tables: Tables, holdings: Holdings, now: float
+) -> None:
     """Resume the named tasks."""
-    resume_all(_names(event), client, worker, tables, now)
+    resume_all(_names(event), client, worker, tables, holdings, now)
 
 
-def resume_all(names: list[TaskAttempt], client: Client, worker: Worker | None, tables: Tables, now: float) -> None:
+def resume_all(
+    names: list[TaskAttempt], client: Client, worker: Worker | None, tables: Tables, holdings: Holdings, now: float
+) -> None:
     """Resume the named tasks on the client's worker, if it has joined."""
     for name in names:
         client.suspended.discard(name)
@@ -76,10 +87,11 @@ def resume_all(names: list[TaskAttempt], client: Client, worker: Worker | None, 
         task = tables.find_held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
-            resume(task, now)
+            resume(task, holdings, now)
         elif unclaimed is not None and unclaimed.worker is worker and unclaimed.is_suspended:
             unclaimed.is_suspended = False
             worker.unclaimed += 1
+            holdings.resume(worker, name)
 
 
 def is_suspended(tables: Tables, worker: Worker, name: TaskAttempt) -> bool:

@@ -3,8 +3,10 @@
 The constructor of a part takes a `CoreState` and the few other parts that it calls.
 """
 
+from scaler_scheduler.core.dispatch.bookings import Bookings
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
+from scaler_scheduler.core.dispatch.holdings import Holdings
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.dispatch.transfers import Transfers
@@ -14,10 +16,21 @@ from scaler_scheduler.core.state.tables import Tables
 
 
 class CoreState:
-    """The tables, the outbox, the dispatcher, its writer, the transfers between hosts, the limits and the operator log
-    of one scheduler."""
+    """The tables, the outbox, the dispatcher, its writer, the transfers between hosts, the limits, what attempts hold,
+    and the operator log of one scheduler."""
 
-    __slots__ = ("dispatcher", "limits", "operator_log", "outbox", "tables", "task_limits", "transfers", "writer")
+    __slots__ = (
+        "bookings",
+        "dispatcher",
+        "holdings",
+        "limits",
+        "operator_log",
+        "outbox",
+        "tables",
+        "task_limits",
+        "transfers",
+        "writer",
+    )
 
     def __init__(self, limits: Limits, now: float, incarnation: int) -> None:
         """Make the tables, the outbox and the dispatcher of one scheduler.
@@ -31,7 +44,9 @@ class CoreState:
         self.tables = tables = Tables(now)
         self.outbox = outbox = Outbox()
         self.task_limits = TaskLimits(tables, incarnation)
-        self.writer = DispatchWriter(outbox, tables, self.task_limits)
+        self.bookings = Bookings(tables, incarnation)
+        self.holdings = Holdings(self.task_limits, self.bookings, tables.clock)
+        self.writer = DispatchWriter(outbox, tables, self.holdings)
         self.operator_log = OperatorLog()
         self.transfers = Transfers(outbox, self.operator_log, tables.clock)
         self.dispatcher = Dispatcher(
@@ -39,6 +54,8 @@ class CoreState:
             tables,
             self.writer,
             task_limits=self.task_limits,
+            bookings=self.bookings,
+            holdings=self.holdings,
             transfers=self.transfers,
             queue_size=limits.queue_size,
             has_common_ranks=limits.has_common_ranks,

@@ -1,10 +1,10 @@
 """Assigns tasks to workers: writes rows into a Dispatch, or records that a worker already runs a task."""
 
 from scaler_scheduler.core import effects
+from scaler_scheduler.core.dispatch.holdings import Holdings
 from scaler_scheduler.core.dispatch.input_delivery import deliver_inputs
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns
-from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
 from scaler_scheduler.core.state.functions import SMALL, Function
@@ -16,13 +16,13 @@ from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, READY, RE
 class DispatchWriter:
     """Writes tasks into the Dispatch of a worker, and makes their records."""
 
-    def __init__(self, outbox: Outbox, tables: Tables, task_limits: TaskLimits) -> None:
+    def __init__(self, outbox: Outbox, tables: Tables, holdings: Holdings) -> None:
         self._clock = tables.clock
         self._history = tables.history
         self._outbox = outbox
         self._counts = tables.counts
         self._agents = tables.agents
-        self._task_limits = task_limits
+        self._holdings = holdings
         self.kept: list[Task] = []
         """The tasks of the last `dispatch` whose results are kept, until their followers are dispatched."""
         self._next_serial = 1
@@ -274,8 +274,8 @@ class DispatchWriter:
 
     def _count_reattached(self, worker: Worker, task: Task, lane: Lane) -> None:
         worker.hold(task)
-        if task.options.limits:
-            self._task_limits.take(task, worker)
+        if task.options.limits or task.options.resources:
+            self._holdings.take_running(task, worker)
         task.client.newest_attempt = max(task.client.newest_attempt, task.attempt)
         weight = task.options.weight
         self._counts.add_waiting(lane, -1, weight)
@@ -299,4 +299,6 @@ def _row_options(options: Options, flags: int = 0) -> tuple[int, int, int]:
         flags |= effects.FLAG_STREAM_OUTPUT
     if options.calls:
         flags |= effects.FLAG_CALLS
+    if options.release_resources:
+        flags |= effects.FLAG_RELEASE
     return flags, options.depth, options.priority

@@ -12,9 +12,12 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 
+from scaler_scheduler.core.dispatch.bookings import Bookings, Host
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter, has_copies
 from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
+from scaler_scheduler.core.dispatch.holdings import Holdings
+from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS, HostChoice
 from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
@@ -34,6 +37,9 @@ rows of many calls, lets turns pass. So clients of one rank share workers by tim
 MAX_TURN_NS = 32_000_000
 """A longer turn counts as this: twice what prefetch aims at."""
 
+MAX_RUNS = 4
+"""How often the dispatcher looks at all lanes if reservations end meanwhile."""
+
 MAX_PASSED = 64
 """At most so many tasks are passed over in one run: it bounds the work of a run."""
 
@@ -48,6 +54,8 @@ class Dispatcher:
         writer: DispatchWriter,
         *,
         task_limits: TaskLimits,
+        bookings: Bookings,
+        holdings: Holdings,
         transfers: Transfers,
         queue_size: int,
         has_common_ranks: bool,
@@ -75,6 +83,9 @@ class Dispatcher:
         self._agents = tables.agents
         self._writer = writer
         self._task_limits = task_limits
+        self._bookings = bookings
+        self._holdings = holdings
+        self.host_choice = HostChoice(tables, bookings, task_limits, self.idle)
         self.next_limit_at = INFINITY
         """When the first of the tasks that wait for a limit may begin, in seconds of the monotonic clock."""
         self._transfers = transfers
@@ -125,6 +136,8 @@ class Dispatcher:
         if worker.is_retiring or worker.is_unreachable:
             return
         held = worker.task_count
+        if self._bookings.hosts and self._is_kept(worker, held):
+            return
         if worker.is_ready:
             if held or worker not in self.partial:
                 return
@@ -132,9 +145,58 @@ class Dispatcher:
         worker.is_ready = True
         (self.partial if held else self.idle).add(worker)
 
+    def _is_kept(self, worker: Worker, held: int) -> bool:
+        """Whether a worker gets no tasks: it is set aside, or its host lacks workers to set aside."""
+        bookings = self._bookings
+        if worker in bookings.aside_of:
+            return True
+        host = bookings.short.get(worker.agent)
+        if host is None:
+            return False
+        if worker.is_ready:
+            self._take(worker)
+        if not held:
+            kept = host.reservation
+            if len(host.aside) >= host.further and kept is not None:
+                if not worker.can_serve(kept.lane.capabilities, kept.lane.kind):
+                    return False
+            bookings.set_aside(worker, host)
+        return True
+
+    def settle(self) -> None:
+        """Set as many workers of hosts aside as their bookings and reservations want."""
+        bookings = self._bookings
+        for reservation in list(bookings.reservations.values()):
+            if not self.host_choice.is_valid(reservation):
+                bookings.cancel(reservation.lane)
+        while bookings.unsettled:
+            host = next(iter(bookings.unsettled))
+            del bookings.unsettled[host]
+            self._settle_host(host)
+
+    def _settle_host(self, host: Host) -> None:
+        bookings = self._bookings
+        wanted = host.wanted
+        bookings.short.pop(host.agent, None)
+        while len(host.aside) > wanted:
+            worker = next(reversed(host.aside))
+            bookings.take_aside(worker)
+            self.add_worker(worker)
+        if len(host.aside) < wanted:
+            bookings.short[host.agent] = host
+            for worker in list(self.idle.of_agent(host.agent)):
+                if host.agent in bookings.short:
+                    self.add_worker(worker)
+            if host.agent in bookings.short:
+                for worker in list(self.partial.of_agent(host.agent)):
+                    self._take(worker)
+        bookings.forget_if_empty(host)
+
     def mark_busy(self, worker: Worker) -> None:
         """Note that the worker resumes a suspended task, so it may be busy for long."""
         self.long_running[worker] = None
+        if worker.task_count:
+            self._bookings.take_aside(worker)
         if worker.is_ready and worker.task_count and worker not in self.partial:
             self.idle.remove(worker)
             self.partial.add(worker)
@@ -146,9 +208,13 @@ class Dispatcher:
             del self._filling[worker.profile]
         if worker.is_ready:
             self._take(worker)
+        self._bookings.take_aside(worker)
 
     def _take(self, worker: Worker) -> None:
         """Remove a free worker from its list."""
+        if not worker.is_ready:
+            self._bookings.take_aside(worker)
+            return
         worker.is_ready = False
         (self.partial if worker in self.partial else self.idle).remove(worker)
 
@@ -156,7 +222,16 @@ class Dispatcher:
 
     def run(self) -> None:
         """Dispatch waiting tasks to the workers that have room."""
+        for _ in range(MAX_RUNS):
+            self._bookings.has_cancelled = False
+            self._run_once()
+            if not self._bookings.has_cancelled:
+                break  # else a lane that found no room before may find some now
+
+    def _run_once(self) -> None:
         self.near_data.next_choice_at = self.next_limit_at = INFINITY
+        for lane in list(self._bookings.reservations):
+            self._serve_reservation(lane)
         by_share = self.queues.by_share
         if len(by_share) == 1:
             for share, queue in list(by_share.items()):
@@ -218,6 +293,8 @@ class Dispatcher:
         """
         queue_size = self._queue_size
         skipped = 0
+        if len(lanes) > 1 and self._bookings.hosts:
+            self.host_choice.arrange(lanes)
         while skipped < len(lanes) and (self.idle or self.partial):
             room = share.room
             if room <= 0:
@@ -240,7 +317,10 @@ class Dispatcher:
                 continue
             options = lane.next_options
             cost = cost_ns(function, options)
-            worker = self._worker_with_inputs(lane) or self._next_worker(lane, function, cost)
+            if lane.resources:
+                worker = self._booked_worker(lane, function, cost)
+            else:
+                worker = self._worker_with_inputs(lane) or self._next_worker(lane, function, cost)
             if worker is None:
                 # No free worker can run this lane's tasks. The lanes behind it do not wait.
                 skipped += 1
@@ -263,8 +343,8 @@ class Dispatcher:
             if not worker.task_count:
                 worker.heard_at = self._clock.now
             taken = self._writer.dispatch(worker, lane, function, count)
-            if lane.limits:
-                self._task_limits.take(worker.newest_task, worker)
+            if lane.limits or lane.resources:
+                self._hold(worker, lane, taken)
             self._filling[worker.profile] = worker
             if self._writer.kept:
                 self._writer.dispatch_followers(
@@ -275,7 +355,8 @@ class Dispatcher:
                 turn_ns = min(taken * options.weight * function.mean_ns, MAX_TURN_NS)
                 lane.debt_ns = max(0, lane.debt_ns + turn_ns - TURN_NS)
             if lane.waiting or self.next_function(lane) is not None:
-                lanes.rotate(-1)
+                if not (lane.resources and len(lanes) > 1 and self.host_choice.goes_on(lane, lanes[1])):
+                    lanes.rotate(-1)
             else:
                 lane.is_queued = False
                 lanes.popleft()
@@ -285,6 +366,91 @@ class Dispatcher:
             if not is_alone:
                 return True
         return False
+
+    def _booked_worker(self, lane: Lane, function: Function, cost: int) -> Worker | None:
+        """Choose a worker for the next task of a lane that asks for resources, and remove it from its list. If no host
+        has room, one keeps what becomes free for the lane.
+
+        First a host with inputs of the task. Then the worker that got rows with the same resources last, until its
+        portion is full; an idle worker of the host that fits best; a worker that has such a booking.
+        """
+        if self._task_limits.hold_until > self._clock.now:
+            # Workers join again after a restart, and name what they hold.
+            self.next_limit_at = min(self.next_limit_at, self._task_limits.hold_until)
+            return None
+        worker = self._worker_with_inputs(lane)
+        if worker is not None:
+            return worker
+        choice, may_queue = self.host_choice, function.mean_ns >= 0 and not lane.limits
+        if may_queue:
+            worker = choice.filling(lane, cost, self._reserved)
+        worker = worker or choice.find(lane)
+        if worker is None and may_queue:
+            worker = choice.joinable(lane, self._reserved)
+        if worker is not None:
+            self._take(worker)
+            return worker
+        self._bookings.take_ticket(lane)
+        reserve_at = lane.refused_at + PATIENCE_SECONDS
+        if reserve_at > self._clock.now:
+            self.next_limit_at = min(self.next_limit_at, reserve_at)
+            return None
+        reservation = choice.reserve(lane)
+        if reservation is not None:
+            self._bookings.reserve(reservation)
+            self.settle()
+            worker = choice.find(lane)  # another lane may have had the reservation, and a worker set aside
+            if worker is not None:
+                self._take(worker)
+        return worker
+
+    def _hold(self, worker: Worker, lane: Lane, count: int) -> None:
+        """Let the tasks that were just dispatched hold tokens of limits and resources."""
+        bookings = self._bookings
+        options = worker.newest_task.options
+        outgoing = self._outbox.dispatch_batch(worker)
+        ids, attempts = outgoing.ids[-count:], outgoing.attempts[-count:]
+        booking = None
+        if lane.resources:
+            booking = bookings.open_of.get(worker)
+            bookings.cancel(lane)
+            lane.ticket = 0
+            if booking is None or booking.resources != lane.resources:
+                booking = bookings.book(worker, lane.resources)
+            bookings.note_rows(worker, booking)
+            outgoing.add_bookings(count, booking.text)
+        self._holdings.take(worker, lane.client.incarnation, ids, attempts, options, booking)
+        if bookings.unsettled or bookings.reservations:
+            self.settle()
+
+    def _serve_reservation(self, lane: Lane) -> None:
+        """Dispatch a task of this lane, if its reservation has all that it needs. The workers that it needs are in no
+        list, so a run that begins with free workers may not come to it."""
+        reservation = self._bookings.reservations.get(lane)
+        if reservation is None or lane.client.share.room <= 0:
+            return
+        if not self.host_choice.has_room(lane, reservation.host.agent):
+            return
+        function = self.next_function(lane)
+        if function is None:
+            self.dequeue(lane)
+            return
+        cost = cost_ns(function, lane.next_options)
+        worker = self._booked_worker(lane, function, cost)
+        if worker is None:
+            return
+        if lane.requeued and has_copies(lane.first_requeued):
+            near = self._place_reader(lane, worker, cost)
+            if near is None:
+                return
+            worker = near
+        if not worker.task_count:
+            worker.heard_at = self._clock.now
+        self._hold(worker, lane, self._writer.dispatch(worker, lane, function, 1))
+        self._writer.kept = []
+        self.prune(lane)
+        if wants_work(worker, self._queue_size):
+            self.add_worker(worker)
 
     def _is_within_limits(self, lane: Lane) -> bool:
         """Whether the limits of the lane let a task begin now."""
@@ -298,7 +464,9 @@ class Dispatcher:
         """Return the worker that gets the lane's next task, which has an input that some peer has: this worker or a
         nearer one. None: the task waits for its inputs, or for a host that has them."""
         hidden_ns = lane.waiting * cost if len(self._passed) >= MAX_PASSED else 0
-        near = self.near_data.choose(lane, worker, cost, self._reserved, hidden_ns)
+        near: Worker | None = worker
+        if not lane.resources:  # else another host may have no room
+            near = self.near_data.choose(lane, worker, cost, self._reserved, hidden_ns)
         if near is not None and near is not worker:
             self.add_worker(worker)
             self._take(near)
@@ -306,7 +474,7 @@ class Dispatcher:
         task = lane.first_requeued
         away = self._away(task, worker)
         if near is not None and self._is_full(away, worker):
-            other = self._idle_elsewhere(lane, task)
+            other = None if lane.resources else self._idle_elsewhere(lane, task)
             if other is not None:
                 self.add_worker(worker)
                 self._take(other)
@@ -357,8 +525,11 @@ class Dispatcher:
         """Return an idle worker that has the object, or whose host has it."""
         for worker in copies.holders:
             if worker.is_ready and not worker.task_count and worker.can_serve(lane.capabilities, lane.kind):
-                return worker
+                if not lane.resources or self.host_choice.has_room(lane, worker.agent):
+                    return worker
         for agent in copies.agents:
+            if lane.resources and not self.host_choice.has_room(lane, agent.incarnation):
+                continue
             found = self.idle.newest_of_agent(agent.incarnation, lane.capabilities, lane.kind)
             if found is not None:
                 return found

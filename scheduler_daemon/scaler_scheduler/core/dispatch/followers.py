@@ -51,7 +51,7 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
 
 def _can_follow(reader: Task, maker: Task, makers: dict[Task, None]) -> bool:
     options, others = reader.options, maker.options
-    if options.limits:
+    if options.limits or options.resources:
         return False
     if options is not others and (
         options.weight != 1 or options.rank != others.rank or options.capabilities != others.capabilities

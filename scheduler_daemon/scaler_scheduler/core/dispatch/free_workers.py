@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from scaler_scheduler.core.events import Capabilities
 from scaler_scheduler.core.state.records import Worker, WorkerProfile
@@ -96,6 +96,14 @@ class FreeWorkers:
             if worker.can_serve(capabilities, kind):
                 return worker
         return None
+
+    def of_agent(self, agent: int) -> Collection[Worker]:
+        """The free workers of this host agent, the oldest first."""
+        return self._by_agent.get(agent, ())
+
+    def agents(self) -> Iterable[int]:
+        """The incarnations of the host agents that have free workers."""
+        return self._by_agent
 
     def can_serve(self, capabilities: Capabilities, kind: str) -> bool:
         """Whether one of the workers can run functions of this kind and has these capabilities."""

@@ -1,8 +1,7 @@
 """Named limits across the cluster: how many tasks run at once, and how many begin in a second.
 
-A task takes the tokens of its limits with its dispatch. They come back when its worker says that this attempt is over,
-or when the worker is lost. So an attempt that no longer counts, and may still run, keeps its tokens. A task that waits
-for a limit stays in its lane, which the dispatcher passes over.
+A task takes the tokens of its limits with its dispatch (`holdings.py`). A task that waits for a limit stays in its
+lane, which the dispatcher passes over.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from scaler_scheduler.core.dispatch.near_data import INFINITY
 from scaler_scheduler.core.limits import LimitSettings
-from scaler_scheduler.core.state.records import Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 
 BURST_SECONDS = 0.1
@@ -51,10 +49,6 @@ class TaskLimit:
             self.full_at = max(self.full_at, now) + calls / self.settings.per_second
 
 
-Attempt = tuple[int, int, int]
-"""A client's incarnation, a task's id, and the number of the attempt."""
-
-
 class TaskLimits:
     """The limits of one scheduler."""
 
@@ -67,8 +61,6 @@ class TaskLimits:
         self.by_name: dict[str, TaskLimit] = {}
         """All limits, also those that were removed and that tasks still need."""
         self._defined: Mapping[str, LimitSettings] = {}
-        self.held: dict[int, dict[Attempt, tuple[TaskLimit, ...]]] = {}
-        """The tokens of attempts, by the worker's incarnation. No worker has an empty table."""
 
     def define(self, settings: Mapping[str, LimitSettings]) -> None:
         """Set the limits. What runs goes on. A limit that is gone holds for the tasks that wait for it already."""
@@ -97,6 +89,15 @@ class TaskLimits:
         if scheduler not in (0, self._incarnation) and not self._hold_until:
             self._hold_until = self._clock.now + HOLD_SECONDS
 
+    @property
+    def hold_until(self) -> float:
+        """Until when no limited task begins, in seconds of the monotonic clock."""
+        return self._hold_until
+
+    def named(self, names: Iterable[str]) -> tuple[TaskLimit, ...]:
+        """The limits with these names, which were defined at some time."""
+        return tuple([self.by_name[name] for name in names])
+
     def ready_at(self, names: Sequence[str]) -> float:
         """When a task with these limits may be dispatched, in seconds of the monotonic clock. Infinity: when another
         task has ended, or a client has submitted a task that a worker runs already."""
@@ -104,30 +105,3 @@ class TaskLimits:
             return INFINITY
         now = self._clock.now
         return max(self._hold_until, *[self.by_name[name].ready_at(now) for name in names])
-
-    def take(self, task: Task, worker: Worker) -> None:
-        """Give tokens to a task that is dispatched to a worker, or that it runs already."""
-        limits = tuple([self.by_name[name] for name in task.options.limits])
-        attempts = self.held.setdefault(worker.incarnation, {})
-        name = task.client.incarnation, task.id, task.attempt
-        if name not in attempts:
-            attempts[name] = limits
-            for limit in limits:
-                limit.take(task.options.weight, self._clock.now)
-
-    def give_back(self, worker: Worker, names: Iterable[Attempt]) -> None:
-        """Take the tokens of these attempts back: the worker says that they are over. Unknown ones are ignored."""
-        attempts = self.held.get(worker.incarnation)
-        if attempts is None:
-            return
-        for name in names:
-            for limit in attempts.pop(name, ()):
-                limit.used -= 1
-        if not attempts:
-            del self.held[worker.incarnation]
-
-    def worker_lost(self, worker: Worker) -> None:
-        """Take all tokens of a worker back that is lost, or joins again and names what it runs."""
-        for limits in self.held.pop(worker.incarnation, {}).values():
-            for limit in limits:
-                limit.used -= 1

@@ -44,7 +44,8 @@ class PeerLoss:
         transfer_end: TransferEnd,
     ) -> None:
         self._tables = core.tables
-        self._task_limits = core.task_limits
+        self._holdings = core.holdings
+        self._bookings = core.bookings
         self._dispatcher = core.dispatcher
         self._attempt_end = attempt_end
         self._graphs = graphs
@@ -109,6 +110,7 @@ class PeerLoss:
     def agent_left(self, agent: Agent) -> None:
         """Handle a host agent that has left, with the objects that only its host had."""
         self._tables.agents.remove(agent)
+        self._bookings.agent_left(agent.incarnation)
         lost, moved = self._tables.objects.remove_agent(agent)
         self._transfer_end.agent_lost(agent, moved)
         if not lost:
@@ -147,7 +149,7 @@ class PeerLoss:
             The intents of its running tasks. These intents are not applied yet.
         """
         self._tables.workers.remove(worker)
-        self._task_limits.worker_lost(worker)
+        self._holdings.worker_lost(worker)
         worker.outgoing = None
         self._dispatcher.remove_worker(worker)
         self._cancellation.remove_worker(worker)

@@ -27,6 +27,7 @@ class Reattach:
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._writer = core.writer
+        self._holdings = core.holdings
         self._cancellation = cancellation
         self._client_timeout_seconds = core.limits.client_timeout_seconds
 
@@ -38,6 +39,8 @@ class Reattach:
         if not 0 < attempt < ATTEMPT_LIMIT or (task is not None and task.worker is worker):
             return  # not a number of a scheduler, or named twice
         suspended = is_suspended(self._tables, worker, name)
+        if suspended:
+            self._holdings.suspend(worker, name)
         task = None if client is None else self._attach_waiting(client, worker, name)
         if task is not None:
             self._resume(task, suspended, now)
@@ -139,6 +142,6 @@ class Reattach:
         self._tables.history.record_reattached(task, task.worker)
         task.worker.started_at[task] = now  # it began earlier, at an unknown time
         if suspended:
-            suspend(task)
+            suspend(task, self._holdings)
         if task.options.timeout_seconds:
             self._tables.timers.set(task, now + task.options.timeout_seconds)

@@ -31,6 +31,8 @@ class Welcomes:
         self._limits = core.limits
         self._tables = core.tables
         self._task_limits = core.task_limits
+        self._bookings = core.bookings
+        self._holdings = core.holdings
         self._outbox = core.outbox
         self._dispatcher = core.dispatcher
         self._transfers = core.transfers
@@ -100,7 +102,7 @@ class Welcomes:
         """Resume a nested client's tasks. Its new connection reports again which tasks are suspended, because the last
         report may be lost."""
         worker = self._tables.workers.find(client.worker)
-        resume_all(list(client.suspended), client, worker, self._tables, now)
+        resume_all(list(client.suspended), client, worker, self._tables, self._holdings, now)
         if worker is not None:
             self._dispatcher.mark_busy(worker)
 
@@ -133,6 +135,7 @@ class Welcomes:
         agent = self._tables.agents.find(event.agent)
         worker.is_retiring = agent is not None and agent.is_retiring
         self._tables.workers.add(worker)
+        self._holdings.restore(worker, event.bookings)
         for name in dict.fromkeys(event.running):
             self._reattach.attach(worker, name, now)
         for task, intent in intents.items():
@@ -165,6 +168,9 @@ class Welcomes:
                     self._outbox.fetch_object(agent.route, stored.client.incarnation, stored.id)
         agent.data = event.data
         agent.packages = event.packages
+        changed = self._bookings.define(agent, event.resources, event.slots)
+        if changed:
+            self._operator_log.warning(changed)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, at
         # which the agent drops its other files.

@@ -3,10 +3,13 @@ worker can run them."""
 
 from __future__ import annotations
 
+from itertools import islice
+
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.events import Capabilities
+from scaler_scheduler.core.events import CPUS, UNIT, Capabilities, Resources
 from scaler_scheduler.core.state.records import Lane, Worker
+from scaler_scheduler.core.state.resource_pools import amount_text, resources_text
 
 NO_WORKER_SECONDS = 5.0
 """If tasks wait for this long without any worker, the log reports it. Before that, a cluster may be starting."""
@@ -14,14 +17,18 @@ NO_WORKER_SECONDS = 5.0
 _PYTHON_KIND = "cloudpickle"
 _MAX_VERSIONS = 8
 
-Requirement = tuple[int, Capabilities, str]
-"""A client, and the capabilities and the kind of functions that its tasks need."""
+MAX_HOSTS = 1024
+"""At most so many hosts are compared for one report."""
+
+Requirement = tuple[int, Capabilities, str, Resources]
+"""A client, and the capabilities, the kind of functions and the resources that its tasks need."""
 
 
 class Unschedulable:
     """Reports waiting tasks that no worker can run."""
 
     def __init__(self, core: CoreState) -> None:
+        self._core = core
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._outbox = core.outbox
@@ -47,11 +54,13 @@ class Unschedulable:
             self._no_worker_since = float("inf")
         lacking: dict[Requirement, int] = {}
         for lane in self._unservable_lanes(workers) if workers else ():
-            key = lane.client.incarnation, lane.capabilities, lane.kind
+            key = lane.client.incarnation, lane.capabilities, lane.kind, lane.resources
             lacking[key] = lacking.get(key, 0) + lane.waiting + lane.further_calls
         for key, waiting in lacking.items():
             if key not in self._reported:
-                self._report(key[0], f"{waiting} task(s) wait: no connected worker {_described(*key[1:], workers)}")
+                lack = _described(key[1], key[2], workers)
+                reason = f"no connected worker {lack}" if lack else lacking_text(self._core, key[3], workers)
+                self._report(key[0], f"{waiting} task(s) wait: {reason}")
         self._reported = set(lacking)
         self.task_count = sum(lacking.values())
 
@@ -65,16 +74,19 @@ class Unschedulable:
     def _unservable_lanes(self, workers: list[Worker]) -> list[Lane]:
         """Return lanes with waiting tasks that none of these workers can run."""
         return [
-            lane
-            for lane in self._dispatcher.queues.lanes()
-            if lane.waiting and not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+            lane for lane in self._dispatcher.queues.lanes() if lane.waiting and not self._is_servable(lane, workers)
         ]
+
+    def _is_servable(self, lane: Lane, workers: list[Worker]) -> bool:
+        if lane.resources:
+            return any(self._dispatcher.host_choice.able_hosts(lane, 1))
+        return any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
 
 
 def _described(capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
-    """Describe the missing worker."""
+    """Describe the missing worker. Empty: there is one."""
     parts = []
-    if capabilities:
+    if capabilities and not any(worker.can_serve(capabilities, kind) for worker in workers):
         parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
     if not any(worker.can_serve(frozenset(), kind) for worker in workers):
         parts.append(_described_kind(kind, workers))
@@ -90,3 +102,29 @@ def _described_kind(kind: str, workers: list[Worker]) -> str:
         has = f"; the workers have {', '.join(there)}" if there else ""
         return f"has Python {version}, as the program has{has}"
     return f"can run functions of kind {kind or '(none)'}"
+
+
+def lacking_text(core: CoreState, resources: Resources, workers: list[Worker]) -> str:
+    """Say which resources no host has, with the nearest host and what it lacks."""
+    wanted = resources_text(resources)
+    best: tuple[float, str, str] | None = None
+    agents = {worker.agent for worker in workers}
+    for host in islice(core.bookings.hosts.values(), MAX_HOSTS):
+        agent = core.tables.agents.find(host.agent)
+        if agent is None or agent.is_retiring or host.agent not in agents:
+            continue
+        parts = []
+        missing = 0.0
+        slots = host.slots or len(list(core.tables.workers.of_agent(host.agent)))
+        for name, amount in resources:
+            total = (host.cpus or slots * UNIT) if name == CPUS else 0
+            if name in host.pools:
+                total = host.pools[name].total
+            if total < amount:
+                parts.append(f"{name}={amount_text(total)}" if total else f"no {name}")
+                missing += (amount - total) / amount
+        if parts and (best is None or (missing, agent.host) < best[:2]):
+            best = missing, agent.host, ", ".join(parts)
+    if best is None:
+        return f"no host has {wanted} together with the workers that the tasks need"
+    return f"no host has {wanted}; the nearest, {best[1]}, has {best[2]}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from scaler_scheduler.core.effects import Dispatch, Resolved
-from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options, PoolState
+from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options, Resources
 from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.batches import BatchQueue
 from scaler_scheduler.core.state.functions import SMALL, Function
@@ -280,12 +280,12 @@ class StoredObject:
         agent.objects.add(self)
 
 
-LaneKey = tuple[int, Capabilities, str, tuple[str, ...]]
+LaneKey = tuple[int, Capabilities, str, tuple[str, ...], Resources]
 
 
 class Lane:
-    """The waiting tasks of one client that have the same rank, need the same capabilities and limits, and have
-    functions of one kind."""
+    """The waiting tasks of one client that have the same rank, need the same capabilities, limits and
+    resources, and have functions of one kind."""
 
     __slots__ = (
         "_order",
@@ -298,15 +298,25 @@ class Lane:
         "kind",
         "limits",
         "rank",
+        "refused_at",
         "requeued",
+        "resources",
+        "ticket",
         "waiting",
     )
 
     def __init__(
-        self, client: Client, rank: int, capabilities: Capabilities, kind: str, limits: tuple[str, ...]
+        self,
+        client: Client,
+        rank: int,
+        capabilities: Capabilities,
+        kind: str,
+        limits: tuple[str, ...],
+        resources: Resources,
     ) -> None:
         self.client = client
         self.limits = limits
+        self.resources = resources
         self.rank = rank
         self.capabilities = capabilities
         self.kind = kind
@@ -325,6 +335,10 @@ class Lane:
         """Run time in nanoseconds by which its turns were too long. Counted while other lanes of its rank wait."""
         self.is_queued = False
         """Whether the lane is in the dispatcher's queue."""
+        self.ticket = 0
+        """Its place among the lanes that wait for resources: lower ones go first. 0: it has found room last time."""
+        self.refused_at = 0.0
+        """When it got its ticket, in seconds of the monotonic clock."""
 
     def requeue(self, task: Task) -> None:
         """Add a task that goes before the batches."""
@@ -335,7 +349,7 @@ class Lane:
     @property
     def key(self) -> LaneKey:
         """The key in its client's table of lanes."""
-        return self.rank, self.capabilities, self.kind, self.limits
+        return self.rank, self.capabilities, self.kind, self.limits, self.resources
 
     @property
     def next_options(self) -> Options:
@@ -385,6 +399,7 @@ class Client:
         "pause_reasons",
         "received_bytes",
         "rejected_functions",
+        "resource_kinds",
         "result_window",
         "returned_bytes",
         "route",
@@ -428,6 +443,8 @@ class Client:
         """Its functions, by the client's own numbers."""
         self.rejected_functions: dict[int, str] = {}
         """Names of some functions that were not accepted, by the client's own numbers."""
+        self.resource_kinds: set[Resources] = set()
+        """The different resources that its open tasks ask for, and some that ended ones asked for."""
         self.tasks: dict[int, Task] = {}
         """Its tasks that have a record: tasks that a worker holds, tasks that wait for another attempt, and graph
         tasks."""
@@ -495,6 +512,20 @@ class Client:
         """The number of calls that its waiting tasks stand for."""
         return sum(lane.waiting + lane.further_calls for lane in self.lanes.values())
 
+    def add_resource_kind(self, resources: Resources, most: int) -> bool:
+        """Note that it submits tasks with these resources. Returns False if its open tasks have so many kinds
+        already."""
+        kinds = self.resource_kinds
+        if resources not in kinds and len(kinds) >= most:
+            kinds.clear()
+            kinds.update(lane.resources for lane in self.lanes.values())
+            kinds.update(task.options.resources for task in self.tasks.values())
+            kinds.discard(())
+            if len(kinds) >= most:
+                return False
+        kinds.add(resources)
+        return True
+
     def next_attempt(self, last: int) -> int:
         """Return the number of a task's next dispatch. `last` is the number of its last one."""
         attempt = max(last, self.stale_attempt) + 1
@@ -514,7 +545,7 @@ class Client:
 
     def lane(self, options: Options, kind: str) -> Lane:
         """Return the lane for these options and this kind of functions. It is made if it does not exist."""
-        key = options.rank, options.capabilities, kind, options.limits
+        key = options.rank, options.capabilities, kind, options.limits, options.resources
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = Lane(self, *key)
@@ -714,7 +745,6 @@ class Agent:
         "objects",
         "packages",
         "pid",
-        "pools",
         "route",
         "usage",
         "user",
@@ -753,8 +783,6 @@ class Agent:
         self.values = (0, 0, 0)
         """The bytes of its host's objects and large results in memory, on disk, and moved between them."""
         """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
-        self.pools: Sequence[PoolState] = ()
-        """The pools of an autoscaler, which is an agent without workers. Empty: it is a host's agent."""
         self.last_heartbeat_at = 0.0
         """When its last heartbeat came, or its hello if there was none, in seconds of the monotonic clock."""
         self.is_retiring = False

@@ -1,0 +1,86 @@
+"""Amounts of counted resources, as people write them: for `client.options(resources=...)` and `scaler_cluster
+--resources`. They are counted in thousandths of a unit."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import Any
+
+UNIT = 1000
+"""The thousandths of one unit."""
+
+MAX_AMOUNT = 1 << 50
+"""The largest amount, in units: a pebibyte."""
+
+MAX_NAMES = 16
+"""The most resources of a task."""
+
+CPUS = "cpus"
+"""The resource that stands for workers of a host."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+_AMOUNT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?(?:([KMGTP])(?:i?B)?)?", re.IGNORECASE)
+_MAX_SHOWN = 40
+
+
+def checked_resource_name(name: str) -> str:
+    """Return the name of a resource.
+
+    Raises:
+        ValueError: it is no name.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{_shown(name)} is no name of a resource: 1 to 64 letters, digits, '_', '-' and '.'")
+    return name
+
+
+def resource_amount(name: str, given: Any) -> int:
+    """Return an amount in thousandths.
+
+    Args:
+        name: the resource, for errors.
+        given: a number of units, or a text such as `64G` or `0.5`: K, M, G, T and P are powers of 1024.
+
+    Raises:
+        TypeError: it is neither a number nor a text.
+        ValueError: it is no amount, not above 0, finer than a thousandth, or too large.
+    """
+    if isinstance(given, bool) or not isinstance(given, (int, float, Decimal, str)):
+        raise TypeError(f"the amount of {name} must be a number or a text such as '4G', not {_shown(given)}")
+    factor = 1
+    number: int | Decimal
+    if isinstance(given, str):
+        found = _AMOUNT.fullmatch(given.strip())
+        if found is None:
+            raise ValueError(f"{_shown(given)} is no amount of {name}: give a number, or one with K, M, G, T or P")
+        number, factor = Decimal(found.group(1)), _SIZES[(found.group(2) or "").upper()]
+    elif isinstance(given, int):
+        number = given
+    else:
+        if not math.isfinite(given):
+            raise ValueError(f"{_shown(given)} is no amount of {name}")
+        number = Decimal(repr(given)) if isinstance(given, float) else given
+    if not 0 < number * factor <= MAX_AMOUNT:
+        raise ValueError(f"the amount of {name} must be above 0 and at most {MAX_AMOUNT}, not {_shown(given)}")
+    thousandths = number * factor * UNIT
+    if thousandths < 1:
+        raise ValueError(f"the amount of {name} must be at least 0.001, not {_shown(given)}")
+    if not isinstance(given, str) and thousandths != int(thousandths):
+        raise ValueError(f"amounts of {name} are multiples of 0.001, and {_shown(given)} is not")
+    return math.ceil(thousandths)
+
+
+def units_of(thousandths: int) -> int | float:
+    """Return an amount in units: a whole number, or else a float."""
+    return thousandths / UNIT if thousandths % UNIT else thousandths // UNIT
+
+
+def _shown(given: object) -> str:
+    try:
+        text = repr(given)
+    except ValueError:
+        return "a number of thousands of digits"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
