@@ -58,6 +58,11 @@ struct Message {
     objectChunk @38 :ObjectChunk;         # data address -> host agent: answers readObject; frame 1: the bytes
     noObject @39 :NoObject;               # data address -> host agent: answers readObject: there is no such file
     objects @40 :Objects;                 # client -> scheduler: several objects of one frame each; large payloads
+    environment @41 :Environment;         # client -> scheduler: tasks may name it; scheduler -> host agent: prepare it; frame 1: its manifest
+    contentsWanted @42 :ContentsWanted;   # scheduler -> client, host agent -> scheduler: send these contents
+    contents @43 :Contents;               # client -> scheduler -> host agent: further frames: contents that were asked for
+    environmentReady @44 :EnvironmentReady;  # host agent -> scheduler: answers `environment`
+    changeWorker @45 :ChangeWorker;       # scheduler -> host agent: replace this idle worker by one of an environment
   }
 }
 
@@ -84,6 +89,32 @@ struct Hello {
   takesFollowers @16 :Bool;   # of a worker: it takes rows that read results of rows before them (`inputSources` 3)
   account @17 :Text;          # of a client: the user on its host; without keys, the clients of one user and host share the workers as one
   packages @18 :Text;         # of an agent: what its interpreter has installed, a line "name version" for each; at most 32,768 characters
+  environment @19 :Text;      # of a worker: the name of its environment; empty: it has none
+  environments @20 :UInt8;    # of an agent: the highest `level` of the environments that it prepares
+  platform @21 :Text;         # of an agent: the platform of its host, "linux-x86_64-cp311"
+}
+
+struct Environment {
+  name @0 :Text;              # the SHA-256 of the manifest, 64 hex digits
+  contents @1 :List(Text);    # the SHA-256 of each content that the manifest names, 64 hex digits, each once
+  bytes @2 :UInt64;           # the size of these contents in all
+  level @3 :UInt8;            # what it asks of a host. 1: modules alone; 2: locked packages, too; 3: packages that run code when they
+                              # are installed
+  platform @4 :Text;          # it works on hosts of this platform alone; empty: on all
+}
+
+struct ContentsWanted { names @0 :List(Text); }  # as in `contents` of Environment
+
+struct Contents { count @0 :UInt32; } # how many frames follow, each with one content
+
+struct EnvironmentReady {
+  name @0 :Text;
+  error @1 :Text;             # why its workers cannot start; empty: they can
+}
+
+struct ChangeWorker {
+  worker @0 :UInt64;          # its incarnation
+  environment @1 :Text;       # the environment of the worker that takes its place; empty: none
 }
 
 struct DataAddress {
@@ -160,6 +191,7 @@ struct Function {
   number @0 :UInt32;                # a client's number towards the scheduler, the scheduler's number towards workers
   name @1 :Text;                    # for display in logs, errors and monitors
   kind @2 :Text;                    # which workers can run it: "cloudpickle 3.11", "named json price"
+  environment @3 :Text;             # of a client: only workers of this environment run it; empty: only workers without one
 }
 
 struct ForgetFunctions { numbers @0 :List(UInt32); }
@@ -296,6 +328,7 @@ enum Outcome {
                        # has it, or nothing if the scheduler has it. Rows of graphs may have no payload
   inputLost @9;        # payload: UTF-8 text; an object that the row reads is missing
   stored @10;          # payload: the size, 8 bytes, little-endian; the result is a file of the host. Never sent to a client
+  environmentFailed @11;  # payload: UTF-8 text; no host could prepare the environment of the task
 }
 
 struct Results {

@@ -24,6 +24,7 @@ MAX_OFFERED_NAME_LENGTH = 200  # characters; a scheduler takes 256, with the cod
 MAX_OFFERS = 300
 """Each function is exported for three codecs, and a worker may name 1,024 kinds of functions."""
 GIBIBYTE = 1 << 30
+ENVIRONMENTS = ("none", "modules", "locked", "any")
 DATA_ADDRESS_AUTO = "auto"
 DEFAULT_OBJECT_MEMORY_SHARE = 0.8
 
@@ -64,6 +65,12 @@ class Config:
     """`module:function`, called once in each worker before its first task; empty: nothing."""
     offer: dict[str, str]
     """Functions for clients in any language: `module:function` by the name under which clients call it."""
+    environments: str
+    """Which environments of clients this host takes: one of ENVIRONMENTS."""
+    environment_cache: str
+    """The folder for the contents of environments; empty: in the user's folder of caches."""
+    environment_cache_limit_bytes: int
+    """The most bytes of contents in this folder."""
     retire_seconds: float
     """How long running tasks may continue after SIGTERM; 0: the workers end at once."""
     parent_process: int
@@ -88,6 +95,7 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     values["worker_memory_limit_bytes"] = values.pop("worker_memory_limit") or 0
     shared_memory = int(usable_shared_memory() * DEFAULT_OBJECT_MEMORY_SHARE)
     values["object_memory_bytes"] = values.pop("object_memory") or shared_memory or options.MAX_MEMORY_BYTES
+    values["environment_cache_limit_bytes"] = values.pop("environment_cache_limit")
     values["spill_limit_bytes"] = values.pop("spill_limit") or 0
     return Config(**values)
 
@@ -295,6 +303,28 @@ COMMAND = Command(
             "functions that clients in any language may call by NAME (default: the function's own name); give several "
             "separated by commas, or repeat the option. If the first worker cannot import one, the command ends with "
             "status 1",
+        ),
+        Option(
+            "environments",
+            options.choice("LEVEL", ENVIRONMENTS),
+            "modules",
+            "what clients may bring for their tasks. none: nothing; modules: files of Python modules; locked: packages "
+            "that run no code when they are installed, too; any: all packages",
+        ),
+        Option(
+            "environment-cache",
+            options.text("DIR", is_file=True),
+            "",
+            "a folder for these modules and packages, which only this user may write to. They are named by their "
+            "content, and checked at each use",
+            default_text="scaler in XDG_CACHE_HOME, or in ~/.cache",
+        ),
+        Option(
+            "environment-cache-limit",
+            options.memory_size(None),
+            10 * GIBIBYTE,
+            "the most that stays in --environment-cache; the oldest contents go first",
+            default_text="10G",
         ),
         Option(
             "retire-seconds",

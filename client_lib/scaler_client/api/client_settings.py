@@ -8,6 +8,7 @@ from typing import Any
 
 from ..commands.addresses import parse_connect_address
 from ..commands.key_files import absolute
+from ..environments.module_upload import checked_modules
 from ..graphs.order import check_backend
 from ..pickling.custom_serializer import check_serializer
 from .local_cluster import LocalCluster
@@ -28,10 +29,14 @@ class ClientSettings:
     keys: str | None = None
     """The absolute path of the folder of keys. None: it was not given. Empty: no keys."""
     options: TaskOptions = _DEFAULT_OPTIONS
+    modules: tuple[str, ...] = ()
+    """Absolute paths of the files and folders whose modules the tasks import."""
 
     def __reduce__(self) -> Any:
         # The path of the folder is pickled, not the keys: on another host the same path may hold other keys, or none.
         parts = self.address, self.timeout_seconds, self.heartbeat_interval_seconds, self.serializer, self.keys
+        if self.modules:
+            return ClientSettings, (*parts, self.options, self.modules)
         return ClientSettings, parts if self.options == _DEFAULT_OPTIONS else (*parts, self.options)
 
 
@@ -45,6 +50,7 @@ def checked_settings(
     graph_backend: Any,
     stream_output: Any,
     keys: Any,
+    modules: Any = None,
 ) -> ClientSettings:
     """Check the arguments of `Client`.
 
@@ -69,7 +75,15 @@ def checked_settings(
         keys = address.keys
     check_backend(graph_backend)
     options = TaskOptions(profiling=profiling, graph_backend=graph_backend, stream_output=stream_output)
-    return ClientSettings(address_text, timeout_seconds, heartbeat_interval_seconds, serializer, keys, options)
+    return ClientSettings(
+        address_text,
+        timeout_seconds,
+        heartbeat_interval_seconds,
+        serializer,
+        keys,
+        options,
+        checked_modules(modules),
+    )
 
 
 def _address_text(address: Any) -> str | None:

@@ -10,6 +10,10 @@ from . import one_row_codec
 from .columns import StructBody, Values, body_of, write_batch
 from .messages import (
     Cancel,
+    Contents,
+    ContentsWanted,
+    Environment,
+    EnvironmentReady,
     FetchObjects,
     ForgetFunctions,
     ForgetObjects,
@@ -128,6 +132,9 @@ def _encode_hello(message: Hello) -> Frames:
     hello.takesFollowers = message.takes_followers
     hello.account = message.account
     hello.packages = escaped(message.packages)
+    hello.environment = message.environment
+    hello.environments = message.environments
+    hello.platform = message.platform
     return [root.to_bytes()]
 
 
@@ -164,6 +171,8 @@ def _encode_function(message: Function) -> Frames:
     function.number = message.number
     function.name = escaped(message.name)
     function.kind = escaped(message.kind)
+    if message.environment:
+        function.environment = message.environment
     return [root.to_bytes(), message.payload]
 
 
@@ -342,6 +351,37 @@ def _encode_no_object(message: NoObject) -> Frames:
     return [root.to_bytes()]
 
 
+def _encode_environment(message: Environment) -> Frames:
+    root = _new(64 + 10 * len(message.contents))
+    struct = root.init("environment")
+    struct.name = message.name
+    struct.contents = message.contents
+    struct.bytes = message.bytes
+    struct.level = message.level
+    struct.platform = message.platform
+    return [root.to_bytes(), message.manifest]
+
+
+def _encode_contents_wanted(message: ContentsWanted) -> Frames:
+    root = _new(64 + 10 * len(message.names))
+    root.init("contentsWanted").names = message.names
+    return [root.to_bytes()]
+
+
+def _encode_contents(message: Contents) -> Frames:
+    root = _new()
+    root.init("contents").count = len(message.payloads)
+    return [root.to_bytes(), *message.payloads]
+
+
+def _encode_environment_ready(message: EnvironmentReady) -> Frames:
+    root = _new(64 + len(message.error))
+    struct = root.init("environmentReady")
+    struct.name = message.name
+    struct.error = escaped(message.error)
+    return [root.to_bytes()]
+
+
 def _encode_fetch_objects(message: FetchObjects) -> Frames:
     return [write_batch(FETCH_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
 
@@ -396,4 +436,8 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     ReadObject: _encode_read_object,
     ObjectChunk: _encode_object_chunk,
     NoObject: _encode_no_object,
+    Environment: _encode_environment,
+    ContentsWanted: _encode_contents_wanted,
+    Contents: _encode_contents,
+    EnvironmentReady: _encode_environment_ready,
 }

@@ -102,6 +102,14 @@ def plain(effect: Any) -> Sent:
     if effect.kind == effects.TRANSFER_OBJECT:
         data = effect.data.address, effect.data.key, effect.data.ticket
         return ("transfer object", route, (effect.client, effect.id), effect.bytes, effect.source, data)
+    if effect.kind == effects.ENVIRONMENT:
+        return ("environment", route, effect.name, list(effect.contents), effect.manifest)
+    if effect.kind == effects.CONTENTS_WANTED:
+        return ("contents wanted", route, list(effect.names))
+    if effect.kind == effects.CONTENTS:
+        return ("contents", route, list(effect.frames))
+    if effect.kind == effects.CHANGE_WORKER:
+        return ("change worker", route, effect.worker, effect.environment)
     if effect.kind == effects.SHUTDOWN:
         return ("shutdown", route)
     if effect.kind == effects.CREDIT:
@@ -224,10 +232,14 @@ class Core:
         kinds: Iterable[str] = (),
         scheduler: int = 0,
         name: str = "name",
+        environment: str = "",
+        level: int = 0,
+        platform: str = "",
     ) -> None:
         who = (incarnation, agent, "python 3", "1", "host", 4711, name, worker, frozenset(capabilities), running)
         event = events.Hello(route, version, role, *who, frozenset(kinds), scheduler)
         event.user = user
+        event.environment, event.environments, event.platform = environment, level, platform
         self.feed(event)
 
     def client(self, route: bytes, incarnation: int, worker: int = 0, scheduler: int = 0) -> int:
@@ -243,22 +255,34 @@ class Core:
         capabilities: Iterable[tuple[str, int]] = (),
         running: Sequence[Row] = (),
         kinds: Iterable[str] = (),
+        environment: str = "",
     ) -> int:
         """A worker joins. Returns its incarnation. The effects that follow are left to be taken."""
-        self.hello(route, events.WORKER, incarnation, agent, capabilities=capabilities, running=running, kinds=kinds)
+        self.hello(
+            route,
+            events.WORKER,
+            incarnation,
+            agent,
+            capabilities=capabilities,
+            running=running,
+            kinds=kinds,
+            environment=environment,
+        )
         return self._welcomed(route, incarnation)
 
-    def agent(self, route: bytes, incarnation: int) -> int:
-        self.hello(route, events.AGENT, incarnation)
+    def agent(self, route: bytes, incarnation: int, level: int = 0, platform: str = "") -> int:
+        self.hello(route, events.AGENT, incarnation, level=level, platform=platform)
         return self._welcomed(route, incarnation)
 
     def _welcomed(self, route: bytes, incarnation: int) -> int:
         self.take_one("welcome", route)
         return incarnation
 
-    def function(self, route: bytes, number: int, payload: bytes, kind: str = "cloudpickle") -> None:
-        digest = b"digest of " + payload
-        self.feed(events.Function(route, number, f"function {number}", kind, digest, payload))
+    def function(
+        self, route: bytes, number: int, payload: bytes, kind: str = "cloudpickle", environment: str = ""
+    ) -> None:
+        digest = b"digest of " + payload + environment.encode()
+        self.feed(events.Function(route, number, f"function {number}", kind, digest, payload, environment))
 
     def forget(self, route: bytes, *numbers: int) -> None:
         self.feed(events.ForgetFunctions(route, array("I", numbers)))

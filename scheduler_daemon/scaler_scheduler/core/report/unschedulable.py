@@ -3,9 +3,12 @@ worker can run them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.events import Capabilities
+from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.records import Lane, Worker
 
 NO_WORKER_SECONDS = 5.0
@@ -21,7 +24,9 @@ Requirement = tuple[int, Capabilities, str]
 class Unschedulable:
     """Reports waiting tasks that no worker can run."""
 
-    def __init__(self, core: CoreState) -> None:
+    def __init__(self, core: CoreState, may_serve: Callable[[Lane], bool]) -> None:
+        """`may_serve` says whether a worker could run a lane's tasks after a change of its environment."""
+        self._may_serve = may_serve
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._outbox = core.outbox
@@ -67,7 +72,9 @@ class Unschedulable:
         return [
             lane
             for lane in self._dispatcher.queues.lanes()
-            if lane.waiting and not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+            if lane.waiting
+            and not any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+            and not self._may_serve(lane)
         ]
 
 
@@ -76,8 +83,11 @@ def _described(capabilities: Capabilities, kind: str, workers: list[Worker]) -> 
     parts = []
     if capabilities:
         parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
-    if not any(worker.can_serve(frozenset(), kind) for worker in workers):
-        parts.append(_described_kind(kind, workers))
+    plain, environment = split_kind(kind)
+    if environment:
+        parts.append("takes the modules or packages of this client (scaler_cluster --environments)")
+    elif not any(worker.can_serve(frozenset(), kind) for worker in workers):
+        parts.append(_described_kind(plain, workers))
     return " and ".join(parts)
 
 
