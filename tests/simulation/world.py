@@ -21,6 +21,7 @@ from .agent_host import AgentHost
 from .client_host import ClientHost
 from .client_maps import pack_scripts
 from .clock import Clock
+from .environments import Environments
 from .graph_plan import draw_plan
 from .leaks import check_empty
 from .network import Network
@@ -70,6 +71,7 @@ class World:
             least_file_bytes=max(self.plan.shared_bytes, self.plan.small_bytes + 1, self.plan.inline_bytes + 1),
         )
         self.scheduler.taken = self.oracle.taken
+        self.environments = Environments()
         self.hosts: list[AgentHost] = []
         self.clients: list[ClientHost] = []
         self.calm_at = self.clock.now + self.plan.load_seconds
