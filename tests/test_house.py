@@ -52,6 +52,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"net", "core.dispatch"},
         {"auth", "core.report"},
         {"core.completion"},
+        {"core.environments"},
         {"core.peers"},
         {"core.submissions"},
         {"core.scheduler"},
@@ -63,7 +64,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "scaler_client": [
         {"errors", "commands"},
         {"protocol"},
-        {"pickling", "net"},
+        {"pickling", "net", "environments"},
         {"nested", "monitor"},
         {"futures"},
         {"session"},
@@ -76,6 +77,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "scaler_worker": [
         {"task_rows", "task_environment"},
         {"config", "objects", "output"},
+        {"environments"},
         {"fork_server"},
         {"worker"},
         {"agent"},

@@ -101,6 +101,14 @@ class ObjectNotFoundError(ScalerError, LookupError):
     """
 
 
+class EnvironmentFailedError(ScalerError, RuntimeError):
+    """No host could prepare the modules or packages of a task. The text names a host, and what went wrong there."""
+
+
+class ModulesError(ScalerError, ValueError):
+    """Modules cannot be uploaded. The text names the file or folder, and says what to do."""
+
+
 class GraphCycleError(ScalerError, graphlib.CycleError):
     """The graph has a cycle: some of its nodes depend on each other.
 

@@ -58,6 +58,11 @@ struct Message {
     objectChunk @38 :ObjectChunk;         # data address -> host agent: answers readObject; frame 1: the bytes
     noObject @39 :NoObject;               # data address -> host agent: answers readObject: there is no such file
     objects @40 :Objects;                 # client -> scheduler: several objects of one frame each; large payloads
+    environment @41 :Environment;         # client -> scheduler: tasks may name it; scheduler -> host agent: prepare it; frame 1: its manifest
+    contentsWanted @42 :ContentsWanted;   # scheduler -> client, host agent -> scheduler: send these contents
+    contents @43 :Contents;               # client -> scheduler -> host agent: further frames: contents that were asked for
+    environmentReady @44 :EnvironmentReady;  # host agent -> scheduler: answers `environment`
+    changeWorker @45 :ChangeWorker;       # scheduler -> host agent: replace this idle worker by one of an environment
   }
 }
 
@@ -87,12 +92,38 @@ struct Hello {
   resources @19 :List(HostResource);   # of an agent: the counted resources of its host
   slots @20 :UInt32;          # of an agent: the number of workers that it keeps; 0: it does not say
   bookings @21 :List(Text);   # of a worker: the booking of each task in `running`, as in Dispatch; "": it has none. Empty: none has
+  environment @22 :Text;      # of a worker: the name of its environment; empty: it has none
+  environments @23 :UInt8;    # of an agent: the highest `level` of the environments that it prepares
+  platform @24 :Text;         # of an agent: the platform of its host, "linux-x86_64-cp311"
 }
 
 struct HostResource {
   name @0 :Text;              # "gpu", "memory"; "cpus": the cpus that its workers stand for, if these are not as many as workers
   amount @1 :UInt64;          # thousandths of a unit
   hasIds @2 :Bool;            # the units have the ids 0 to n - 1, and a task is told which it has
+}
+
+struct Environment {
+  name @0 :Text;              # the SHA-256 of the manifest, 64 hex digits
+  contents @1 :List(Text);    # the SHA-256 of each content that the manifest names, 64 hex digits, each once
+  bytes @2 :UInt64;           # the size of these contents in all
+  level @3 :UInt8;            # what it asks of a host. 1: modules alone; 2: locked packages, too; 3: packages that run code when they
+                              # are installed
+  platform @4 :Text;          # it works on hosts of this platform alone; empty: on all
+}
+
+struct ContentsWanted { names @0 :List(Text); }  # as in `contents` of Environment
+
+struct Contents { count @0 :UInt32; } # how many frames follow, each with one content
+
+struct EnvironmentReady {
+  name @0 :Text;
+  error @1 :Text;             # why its workers cannot start; empty: they can
+}
+
+struct ChangeWorker {
+  worker @0 :UInt64;          # its incarnation
+  environment @1 :Text;       # the environment of the worker that takes its place; empty: none
 }
 
 struct DataAddress {
@@ -170,6 +201,7 @@ struct Function {
   number @0 :UInt32;                # a client's number towards the scheduler, the scheduler's number towards workers
   name @1 :Text;                    # for display in logs, errors and monitors
   kind @2 :Text;                    # which workers can run it: "cloudpickle 3.11", "named json price"
+  environment @3 :Text;             # of a client: only workers of this environment run it; empty: only workers without one
 }
 
 struct ForgetFunctions { numbers @0 :List(UInt32); }
@@ -317,6 +349,7 @@ enum Outcome {
                        # has it, or nothing if the scheduler has it. Rows of graphs may have no payload
   inputLost @9;        # payload: UTF-8 text; an object that the row reads is missing
   stored @10;          # payload: the size, 8 bytes, little-endian; the result is a file of the host. Never sent to a client
+  environmentFailed @11;  # payload: UTF-8 text; no host could prepare the environment of the task
 }
 
 struct Results {

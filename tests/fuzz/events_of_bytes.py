@@ -32,6 +32,10 @@ def incarnation_of(route: int) -> int:
     return route + 11
 
 
+def _content_name(number: int) -> str:
+    return f"{number:064x}"
+
+
 class Maker:
     """Draws events. `rows` are names of tasks that workers were given, the newest last."""
 
@@ -44,6 +48,7 @@ class Maker:
             *[self._submit] * 6, *[self._results] * 5, self._started, self._cancel, self._died, self._retracted,
             self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._shutdown,
             self._output, self._transferred, self._fetch_objects, self._objects,
+            self._environment, self._contents_wanted, self._contents, self._environment_ready,
         )  # fmt: skip
 
     def event(self) -> events.Event:
@@ -137,7 +142,9 @@ class Maker:
     def _function(self) -> events.Event:
         number, content = self.drawing.below(4), self.drawing.below(4)
         payload = b"f%d" % content
-        return events.Function(self._client(), number, "f", "s", b"digest " + payload, payload)
+        environment = self._environment_name() if self.drawing.below(4) == 3 else ""
+        digest = b"digest " + payload + environment.encode()
+        return events.Function(self._client(), number, "f", "s", digest, payload, environment)
 
     def _forget_functions(self) -> events.Event:
         numbers = array("I", [self.drawing.number(32) % 5 for _ in range(self.drawing.below(3))])
@@ -211,6 +218,25 @@ class Maker:
     def _fetch_objects(self) -> events.Event:
         ids = array("q", [self._id() for _ in range(self.drawing.below(_MAX_ROWS))])
         return events.FetchObjects(self._client(), ids)
+
+    def _environment(self) -> events.Event:
+        drawing = self.drawing
+        names = [_content_name(number) for number in range(drawing.below(4))]
+        size, level = drawing.below(9), 1 + drawing.below(3)
+        return events.Environment(self._client(), self._environment_name(), names, size, level, "", b"manifest")
+
+    def _environment_name(self) -> str:
+        return _content_name(100 + self.drawing.below(3))
+
+    def _contents_wanted(self) -> events.Event:
+        return events.ContentsWanted(self._from(AGENTS), [_content_name(self.drawing.below(5))])
+
+    def _contents(self) -> events.Event:
+        return events.Contents(self._client(), {_content_name(self.drawing.below(5)): b"content"})
+
+    def _environment_ready(self) -> events.Event:
+        error = self.drawing.one_of(("", "", "no space"))
+        return events.EnvironmentReady(self._from(AGENTS), self._environment_name(), error)
 
     def _shutdown(self) -> events.Event:
         return events.Shutdown(self._client())

@@ -41,6 +41,7 @@ def sample(option: Option) -> Any:
         "worker_names": ["a", "b"],
         "batch_limit": 5000,
         "logging_level": "DEBUG",
+        "environments": "any",
     }
     kind = option.kind
     if option.key in known:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.commands.object_files import ObjectName
+from scaler_client.environments.manifest import digest_of
 from scaler_client.protocol.messages import (
     DataAddress,
     ForgetObjects,
@@ -35,12 +36,15 @@ from scaler_worker.agent.effects import (
     Log,
     MarkObjectLost,
     MeasureMemory,
+    PrepareEnvironment,
+    RemoveEnvironment,
     RemoveObjects,
     Send,
     SendHeartbeat,
     SendObjects,
     SignalWorker,
     StartWorker,
+    StoreContents,
     WriteObject,
     WritePart,
 )
@@ -93,8 +97,11 @@ class AgentHost:
         """Files that come from other hosts: their chunks by offset."""
         hello = Hello(
             Role.AGENT, self.incarnation, "3", "0", name, world.next_pid(), name, data=self.data,
-            resources=host_resources(capabilities), slots=workers,
+            resources=host_resources(capabilities), slots=workers, environments=1,
         )  # fmt: skip
+        self._contents: set[str] = set()
+        """The contents of environments in the host's cache."""
+        self._prepared: set[str] = set()
         self._fetched: deque[ObjectName] = deque()
         """Objects that the scheduler has asked for and that were not sent yet."""
         self.names = [f"{name}-{number}" for number in range(workers)]
@@ -107,6 +114,7 @@ class AgentHost:
             plan.death_timeout_seconds,
             MEMORY_LIMIT_BYTES,
             RETIRE_SECONDS,
+            "modules",
         )
         access = HostAccess(
             world.draw_incarnation,
@@ -118,6 +126,7 @@ class AgentHost:
             ),
             link_file=self._link_file,
             has_room=lambda size, coming: not coming or self._chance.random() < 0.8,
+            missing_contents=lambda names: [each for each in names if each not in self._contents],
         )
         self.session = AgentSession(hello, settings, access, now)
         self._chance: random.Random = world.chance
@@ -252,9 +261,36 @@ class AgentHost:
         self.process.later(self._chance.uniform(0.001, START_SECONDS), lambda: self._started(start))
 
     def _started(self, start: StartWorker) -> None:
-        worker = WorkerHost(self.world, self, start.slot, start.name, start.incarnation)
+        worker = WorkerHost(self.world, self, start.slot, start.name, start.incarnation, start.environment)
+        if start.environment:
+            self.world.trace.count("workers of environments")
         self.workers[start.incarnation] = worker
         self._do(self.session.worker_started(start.incarnation, worker.pid, self.world.clock.now))
+
+    def _store_contents(self, effect: StoreContents) -> None:
+        names = [digest_of(content) for content in effect.payloads]
+        self._contents.update(names)
+        self._later(lambda: self.session.contents_stored(names, "", self.world.clock.now))
+
+    def _prepare(self, effect: PrepareEnvironment) -> None:
+        """Write the modules of an environment. Sometimes a content was changed before: it is got again."""
+        missing: list[str] = []
+        if effect.name not in self._prepared:
+            self._prepared.add(effect.name)
+            if self._chance.random() < 0.2 and self._contents:
+                missing = [min(self._contents)]
+                self._contents.difference_update(missing)
+                self.world.trace.count("contents that were changed in a cache")
+        self._later(lambda: self.session.environment_prepared(effect.name, "", missing, self.world.clock.now))
+
+    def _later(self, step: Callable[[], list[Effect]]) -> None:
+        """Do something after the time that a disk takes."""
+
+        def act() -> None:
+            self._do(step())
+            self._tick()
+
+        self.process.later(self._chance.choice((0.0002, 0.003, 0.1)), act)
 
     def _end_worker(self, end: SignalWorker) -> None:
         worker = self.workers.get(end.incarnation)
@@ -404,6 +440,9 @@ class AgentHost:
         SendHeartbeat: _beat,
         MeasureMemory: _measure,
         StartWorker: _start_worker,
+        StoreContents: _store_contents,
+        PrepareEnvironment: _prepare,
+        RemoveEnvironment: lambda self, effect: None,
         SignalWorker: _end_worker,
         WriteObject: _write_object,
         MarkObjectLost: lambda self, effect: self.files.write(effect.name, effect.reason),

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from scaler_client.futures.open_graphs import GraphRows, GraphTasks
-from scaler_client.pickling.functions import Function
+from scaler_client.pickling.functions import Function, HasName
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep, Message, Options, Outcome, Role, TaskAttempt
 from scaler_client.protocol.wire import decode, encode
@@ -31,8 +31,12 @@ TASK_OVERHEAD = 128
 
 
 class ClientHost:
-    def __init__(self, world: World, name: str, process: Process | None = None, worker: int = 0) -> None:
-        """Make a client. With `process` it is a nested client, which lives in this worker's process."""
+    def __init__(
+        self, world: World, name: str, process: Process | None = None, worker: int = 0, environment: str = ""
+    ) -> None:
+        """Make a client. With `process` it is a nested client, which lives in this worker's process, and in its
+        environment."""
+        self._nested_environment = environment
         self.world = world
         self.name = name
         self.process = process or Process(world.clock, name)
@@ -249,10 +253,23 @@ class ClientHost:
     def function(self, number: int) -> Function:
         function = self._functions.get(number)
         if function is None:
-            function = SimulatedFunction(self._next_function, f"function {number}", function_bytes(number))
+            environment = self._environment_of(number)
+            name = "" if environment is None else environment.name
+            payload = function_bytes(number, name)
+            function = SimulatedFunction(self._next_function, f"function {number}", payload, environment=environment)
             self._functions[number] = function
             self._next_function += 1
         return function
+
+    def _environment_of(self, number: int) -> HasName | None:
+        """The environment of a function: none, one that all clients have, or one of this client alone."""
+        if self._nested_environment:
+            return self.world.environments.named(self._nested_environment)
+        if self.is_nested or not self.world.plan.has_environments or not number % 3:
+            return None
+        environment = self.world.environments.of_client(self.name if number % 3 == 2 else "")
+        self.session.use_environment(environment)
+        return environment
 
     def may_give_up(self) -> bool:
         """Whether the client has received nothing for so long that it may stop waiting for the scheduler."""

@@ -32,6 +32,8 @@ class Contract:
     def __init__(self, core: Scheduler, incarnation: int, trace: Trace, taken: Callable[[TaskId], None]) -> None:
         """`incarnation` is the scheduler's; `taken` is called with what is taken away from a worker that does not
         answer."""
+        self._has_environments = False
+        """Whether a function named an environment. Then a worker may not run tasks of the highest rank."""
         self._core = core
         self._trace = trace
         self._taken = taken
@@ -86,6 +88,8 @@ class Contract:
         self._check_losses()
         if isinstance(event, events.Submit):
             self._submitted(event)
+        elif isinstance(event, events.Function):
+            self._has_environments = self._has_environments or event.environment != ""
         elif isinstance(event, events.Results):
             self._results(event)
         elif isinstance(event, events.Cancel):
@@ -261,7 +265,7 @@ class Contract:
         try:
             self._check_effects(collected)
             self._check_cancels()
-            if any(effect.kind == effects.DISPATCH for effect in collected):
+            if not self._has_environments and any(effect.kind == effects.DISPATCH for effect in collected):
                 check_priorities(collected, self._workers, self._waiting(), self._open, self._share_of)
         finally:
             self._objects.step_over()

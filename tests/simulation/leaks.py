@@ -16,9 +16,13 @@ _KEPT = (
     "core.tables.history.",
     "core.tables.ended_nodes",
     "core.tables.counts.deaths",
+    "core.tables.environments._by_name",
+    "core.tables.environments._unused",
+    "core.tables.environments._contents",
+    "core.tables.environments._users",
 )
 """Containers that may hold something. Cancelled timers lie in the first one, and the queue's length is checked instead.
-The others are bounded records of the past."""
+The others are bounded records of the past, and environments for the next clients."""
 
 
 def check_empty(used: Scheduler, fresh: Scheduler) -> None:

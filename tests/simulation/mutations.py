@@ -45,6 +45,7 @@ from scaler_scheduler.core.dispatch import (
     task_limits,
     transfers,
 )
+from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records, resource_pools
 from scaler_worker.agent import worker_table
@@ -616,5 +617,25 @@ MUTATIONS = (
     Mutation(
         "let a map wait for a call whose input has failed",
         map_feed._Row, "fail_input", "self.feed.resolve(self, cause.outcome, cause.answer)", "pass",
+    ),
+    Mutation(
+        "change the environment of a worker whose task waits for its children",
+        worker_changes.WorkerChanges, "advance", "now >= change.deadline or has_parent", "now >= change.deadline",
+    ),
+    Mutation(
+        "change the environment of a worker that holds tasks",
+        worker_changes.WorkerChanges, "_send_if_empty", "not worker.tasks and", "",
+    ),
+    Mutation(
+        "let a worker run functions of all environments",
+        records.Worker, "can_serve", "split_kind(kind)[1] != self.environment", "False",
+    ),
+    Mutation(
+        "start a worker without the environment that it changes to",
+        worker_table.WorkerTable, "changed", 'worker.next_environment or ""', '""',
+    ),
+    Mutation(
+        "give a worker no tasks after a change of its environment was given up",
+        worker_changes.WorkerChanges, "_give_up", "worker.is_changing = False", "pass",
     ),
 )  # fmt: skip

@@ -144,6 +144,11 @@ class Plan:
         return self.kept_bytes < 1 << 40
 
     @property
+    def has_environments(self) -> bool:
+        """Whether some functions belong to environments. No draw decides it: a draw would change all seeds."""
+        return self.seed % 7 == 3
+
+    @property
     def is_calm(self) -> bool:
         if self.keeps_results and self.faults:
             return False  # a host that leaves in order takes its results along

@@ -136,8 +136,9 @@ def value_of(answer: bytes) -> int:
     return int(answer.split(b" ", 3)[2])
 
 
-def function_bytes(number: int) -> bytes:
-    return b"the code of function %d" % number
+def function_bytes(number: int, environment: str = "") -> bytes:
+    """The bytes of a function. They name its environment, so that a worker of another one finds the fault."""
+    return b"the code of function %d %s" % (number, environment.encode())
 
 
 def measured(script: Script) -> tuple[int, int]:

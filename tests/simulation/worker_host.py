@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 
 
 class WorkerHost:
-    def __init__(self, world: World, agent: AgentHost, slot: int, name: str, incarnation: int) -> None:
+    def __init__(
+        self, world: World, agent: AgentHost, slot: int, name: str, incarnation: int, environment: str = ""
+    ) -> None:
+        self.environment = environment
         self.world = world
         self.agent = agent
         self.slot = slot
@@ -52,7 +55,7 @@ class WorkerHost:
         world.threads.append(self.threads)
         hello = Hello(
             Role.WORKER, incarnation, "3", "0", agent.name, self.pid, name, agent=agent.incarnation,
-            capabilities=agent.capabilities, takes_followers=True,
+            capabilities=agent.capabilities, takes_followers=True, environment=environment,
         )  # fmt: skip
         self.session: TracedSession = TracedSession(
             world.trace, self.name, hello, world.plan.heartbeat_seconds, world.clock.now
@@ -169,7 +172,9 @@ class WorkerHost:
 
     def submit(self, run: Run, child: Script) -> Future:
         if self.nested is None:
-            self.nested = ClientHost(self.world, f"{self.name}:nested", self.process, self.incarnation)
+            self.nested = ClientHost(
+                self.world, f"{self.name}:nested", self.process, self.incarnation, self.environment
+            )
         self.world.trace.count("tasks of tasks")
         return self.nested.submit(child, replace(child.options, depth=depth_of(run.row) + 1), run.name)
 

@@ -305,7 +305,7 @@ class SimulatedExecution:
         if world.is_worked_on(script.key):
             world.trace.count("executions beside another")
         function = worker.session.functions.get(number)
-        if function is None or bytes(function.payload) != function_bytes(script.function):
+        if function is None or bytes(function.payload) != function_bytes(script.function, worker.environment):
             raise SimulationError(f"{worker.name} lacks the function of task {script.key}, {number}: {function}")
         if store is not None and world.plan.kept_bytes <= len(script.answer()):
             moment = "a result is made" if world.oracle.executions[script.key] < 2 else "a result is made again"

@@ -22,6 +22,7 @@ from .client_files import SimulatedFiles
 from .client_host import ClientHost
 from .client_maps import pack_scripts
 from .clock import Clock
+from .environments import Environments
 from .graph_plan import draw_plan
 from .leaks import check_empty
 from .network import Network
@@ -74,6 +75,7 @@ class World:
         self.client_files: dict[int, SimulatedFiles] = {}
         """The files of all clients that have started, by incarnation."""
         self.scheduler.taken = self.oracle.taken
+        self.environments = Environments()
         self.hosts: list[AgentHost] = []
         self.clients: list[ClientHost] = []
         self.calm_at = self.clock.now + self.plan.load_seconds

@@ -97,6 +97,8 @@ _BY_MESSAGE: dict[str, Callable[[dict[str, Any]], effects.Effect]] = {
     "endWorker": lambda fields: effects.EndWorker(
         ROUTE, fields["incarnation"], fields["client"], fields["id"], fields["attempt"], fields["reason"]
     ),
+    "contentsWanted": lambda fields: effects.ContentsWanted(ROUTE, fields["names"]),
+    "changeWorker": lambda fields: effects.ChangeWorker(ROUTE, fields["worker"], fields["environment"]),
     "credit": lambda fields: effects.Credit(ROUTE, fields["bytes"]),
 }
 
@@ -121,6 +123,11 @@ def effect_of(vector: Vector) -> effects.Effect:
     if vector.message == "transferObject":
         size, data = fields["bytes"], DataAddress(*fields["data"].values())
         return effects.TransferObject(ROUTE, fields["client"], fields["id"], size, fields["source"], data)
+    if vector.message == "environment":
+        about = fields["name"], fields["contents"], fields["bytes"], fields["level"], fields["platform"]
+        return effects.Environment(ROUTE, *about, vector.frames[1])
+    if vector.message == "contents":
+        return effects.Contents(ROUTE, vector.frames[1:])
     if vector.message == "fetchObjects":
         return effects.FetchObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     return _BY_MESSAGE[vector.message](fields)

@@ -6,6 +6,7 @@ that the layout is the one that straightforward writers choose.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,16 @@ OPTIONS = {
     "name": "Wurzel",
     "capabilities": [{"name": "gpu", "amount": 1}, {"name": "linux", "amount": 1}],
 }
+MANIFEST = b'{"modules":[],"packages":null}'
 LABEL = "node-7/815 sqrt#10"
+
+
+def sha256(content: bytes) -> str:
+    """The name of a content, or of the environment with this manifest."""
+    return hashlib.sha256(content).hexdigest()
+
+
+ENVIRONMENT = sha256(MANIFEST)
 
 
 def counter(name: str, count: int, last_milliseconds: int = 0) -> dict[str, Any]:
@@ -520,6 +530,24 @@ CASES: list[Any] = [
         "incarnation": [5], "total": [2], "clients": [CLIENT], "ids": [40, 41], "names": [0], "states": [1],
         "text": b"f", "sizes": [1],
     }, []),
+    # Environments.
+    ("hello-worker-environment", "hello", {
+        **HELLO, "role": "worker", "incarnation": WORKER, "kinds": ["cloudpickle 3.11"], "environment": ENVIRONMENT,
+    }, []),
+    ("hello-agent-environments", "hello", {
+        **HELLO, "role": "agent", "incarnation": AGENT, "environments": 3, "platform": "linux-x86_64-cp311",
+    }, []),
+    ("function-environment", "function", {
+        "number": 7, "name": "math.sqrt", "kind": "cloudpickle", "environment": ENVIRONMENT,
+    }, [BODY]),
+    ("environment", "environment", {
+        "name": ENVIRONMENT, "contents": [sha256(BODY), sha256(b"")], "bytes": 40, "level": 1,
+        "platform": "linux-x86_64-cp311",
+    }, [MANIFEST]),
+    ("contents-wanted", "contentsWanted", {"names": [sha256(BODY), sha256(b"")]}, []),
+    ("contents", "contents", {"count": 2}, [BODY, b""]),
+    ("environment-ready", "environmentReady", {"name": ENVIRONMENT, "error": "no space left on the device"}, []),
+    ("change-worker", "changeWorker", {"worker": WORKER, "environment": ENVIRONMENT}, []),
     ("snapshot-other-version", "snapshot", {"protocolVersion": 99, "version": "9.0.0", "incarnation": 1}, []),
 ]  # fmt: skip
 

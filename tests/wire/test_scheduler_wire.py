@@ -109,8 +109,10 @@ def _function(event: events.Function, vector: Vector) -> None:
     fields = vector.fields
     assert (event.number, event.name, event.function_kind) == (fields["number"], fields["name"], fields["kind"])
     assert event.payload == vector.frames[1]
-    kind = fields["kind"].encode()
-    assert event.digest == hashlib.blake2b(kind + vector.frames[1], digest_size=16).digest()
+    kind, environment = fields["kind"].encode(), fields.get("environment", "")
+    assert event.environment == environment
+    expected = hashlib.blake2b(kind + vector.frames[1] + environment.encode(), digest_size=16)
+    assert event.digest == expected.digest()
 
 
 def _forget_functions(event: events.ForgetFunctions, vector: Vector) -> None:
@@ -234,6 +236,25 @@ def _transferred(event: events.Transferred, vector: Vector) -> None:
     assert (event.error, event.is_unreachable) == (fields.get("error", ""), fields.get("isUnreachable", False))
 
 
+def _environment(event: events.Environment, vector: Vector) -> None:
+    fields = vector.fields
+    about = event.name, event.contents, event.size, event.level, event.platform
+    assert about == (fields["name"], fields["contents"], fields["bytes"], fields["level"], fields["platform"])
+    assert event.manifest == vector.frames[1]
+
+
+def _contents_wanted(event: events.ContentsWanted, vector: Vector) -> None:
+    assert event.names == vector.fields["names"]
+
+
+def _contents(event: events.Contents, vector: Vector) -> None:
+    assert event.by_name == {hashlib.sha256(frame).hexdigest(): frame for frame in vector.frames[1:]}
+
+
+def _environment_ready(event: events.EnvironmentReady, vector: Vector) -> None:
+    assert (event.name, event.error) == (vector.fields["name"], vector.fields["error"])
+
+
 CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "hello": _hello,
     "goodbye": _goodbye,
@@ -256,6 +277,10 @@ CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "shutdown": _shutdown,
     "output": _output,
     "transferred": _transferred,
+    "environment": _environment,
+    "contentsWanted": _contents_wanted,
+    "contents": _contents,
+    "environmentReady": _environment_ready,
 }
 
 
@@ -288,6 +313,7 @@ def is_encoded_by_the_scheduler(vector: Vector) -> bool:
         vector.message in {"snapshot", "history", "graphs", *BETWEEN_AGENTS}
         or vector.name.endswith("-segments")
         or "-from-worker" in vector.name
+        or vector.name == "function-environment"  # from a client alone
     ):
         return False
     return is_for_peers(vector)

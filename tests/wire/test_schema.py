@@ -85,7 +85,9 @@ def test_roles_and_outcomes():
     assert outcomes[effects.OUTCOME_CANCELLED] == "cancelled"
     assert outcomes[effects.OUTCOME_RETRYABLE] == "retryable"
     assert outcomes[effects.OUTCOME_TIMED_OUT] == "timedOut"
-    assert outcomes[effects.WORKER_OUTCOMES :] == ["workerDied", "cancelled", "timedOut", "kept", "inputLost", "stored"]
+    others = ["workerDied", "cancelled", "timedOut", "kept", "inputLost", "stored", "environmentFailed"]
+    assert outcomes[effects.WORKER_OUTCOMES :] == others
+    assert outcomes[effects.OUTCOME_ENVIRONMENT_FAILED] == "environmentFailed"
     assert outcomes[effects.OUTCOME_KEPT] == "kept"
     assert outcomes[effects.OUTCOME_INPUT_LOST] == "inputLost"
     assert outcomes[effects.OUTCOME_STORED] == "stored"

@@ -11,13 +11,14 @@ FOLDER = Path(__file__).resolve().parents[2] / "scheduler_daemon" / "protocol" /
 TO_SCHEDULER = {
     "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
     "workerDied", "retracted", "suspended", "resumed", "received", "object", "forgetObjects", "fetchObjects",
-    "shutdown", "output", "transferred", "objects",
+    "shutdown", "output", "transferred", "objects", "environment", "contentsWanted", "contents", "environmentReady",
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "notice", "snapshot", "retract", "stop", "endWorker", "credit",
     "object", "forgetObjects", "fetchObjects", "shutdown", "output", "history", "graphs",
-    "transferObject", "readObject", "objectChunk", "noObject",
+    "transferObject", "readObject", "objectChunk", "noObject", "environment", "contentsWanted", "contents",
+    "changeWorker",
 }  # fmt: skip
 BETWEEN_AGENTS = {"readObject", "objectChunk", "noObject"}
 """Messages of TO_PEERS that the scheduler does not send."""

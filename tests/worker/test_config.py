@@ -86,6 +86,9 @@ def test_defaults():
         keys="",
         preload="",
         offer={},
+        environments="modules",
+        environment_cache="",
+        environment_cache_limit_bytes=10 << 30,
         retire_seconds=0.0,
         parent_process=0,
         logging_level="INFO",
@@ -101,6 +104,7 @@ def test_every_option():
         *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c --retire-seconds 25".split(),
         *"--data-address tcp://10.0.0.7:* --keys /k --resources gpu=4,memory=64G,license=0.5".split(),
         *"--offer a.b:c --offer total=d:e.sum,f:g".split(),
+        *"--environments any --environment-cache /e --environment-cache-limit 40M".split(),
         *"--object-memory 20M --spill-directory /s --spill-limit 30M".split(),
         *"--logging-level warning --logging-paths /tmp/a --logging-config-file /tmp/c".split(),
         *("--parent-process", "44", "tcp://[::1]:1"),
@@ -110,7 +114,7 @@ def test_every_option():
         *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, 20 << 20, "/s", 30 << 20, {"gpu": 2, "linux": 1}),
         {"gpu": 4000, "memory": 64_000 << 30, "license": 500},
         *(("tcp", "10.0.0.7", 0, ""), "/k", "a.b:c"),
-        *({"c": "a.b:c", "total": "d:e.sum", "g": "f:g"}, 25.0),
+        *({"c": "a.b:c", "total": "d:e.sum", "g": "f:g"}, "any", "/e", 40 << 20, 25.0),
         44,
         *("WARNING", ("/tmp/a",), "/tmp/c"),
     )
@@ -119,7 +123,7 @@ def test_every_option():
 def test_config_has_a_field_for_each_option_and_is_frozen():
     fields = [field.name for field in dataclasses.fields(config.Config)]
     keys = [option.key for option in config.COMMAND.options]
-    sizes = ("worker_memory_limit", "object_memory", "spill_limit")
+    sizes = ("worker_memory_limit", "object_memory", "spill_limit", "environment_cache_limit")
     assert fields == [f"{key}_bytes" if key in sizes else key for key in keys]
     with pytest.raises(dataclasses.FrozenInstanceError):
         load(ADDRESS).preload = "a:b"

@@ -35,6 +35,7 @@ GPU = "gpu"
 MAX_GPUS = 1024
 MAX_RESOURCES = 63
 """A scheduler takes 64, with the GPUs that were found."""
+ENVIRONMENTS = ("none", "modules", "locked", "any")
 DEFAULT_OBJECT_MEMORY_SHARE = 0.8
 
 
@@ -76,6 +77,12 @@ class Config:
     """`module:function`, called once in each worker before its first task; empty: nothing."""
     offer: dict[str, str]
     """Functions for clients in any language: `module:function` by the name under which clients call it."""
+    environments: str
+    """Which environments of clients this host takes: one of ENVIRONMENTS."""
+    environment_cache: str
+    """The folder for the contents of environments; empty: in the user's folder of caches."""
+    environment_cache_limit_bytes: int
+    """The most bytes of contents in this folder."""
     retire_seconds: float
     """How long running tasks may continue after SIGTERM; 0: the workers end at once."""
     parent_process: int
@@ -100,6 +107,7 @@ def load(arguments: Arguments, environ: Mapping[str, str]) -> Config:
     values["worker_memory_limit_bytes"] = values.pop("worker_memory_limit") or 0
     shared_memory = int(usable_shared_memory() * DEFAULT_OBJECT_MEMORY_SHARE)
     values["object_memory_bytes"] = values.pop("object_memory") or shared_memory or options.MAX_MEMORY_BYTES
+    values["environment_cache_limit_bytes"] = values.pop("environment_cache_limit")
     values["spill_limit_bytes"] = values.pop("spill_limit") or 0
     return Config(**values)
 
@@ -331,6 +339,28 @@ COMMAND = Command(
             "functions that clients in any language may call by NAME (default: the function's own name); give several "
             "separated by commas, or repeat the option. If the first worker cannot import one, the command ends with "
             "status 1",
+        ),
+        Option(
+            "environments",
+            options.choice("LEVEL", ENVIRONMENTS),
+            "modules",
+            "what clients may bring for their tasks. none: nothing; modules: files of Python modules; locked: packages "
+            "that run no code when they are installed, too; any: all packages",
+        ),
+        Option(
+            "environment-cache",
+            options.text("DIR", is_file=True),
+            "",
+            "a folder for these modules and packages, which only this user may write to. They are named by their "
+            "content, and checked at each use",
+            default_text="scaler in XDG_CACHE_HOME, or in ~/.cache",
+        ),
+        Option(
+            "environment-cache-limit",
+            options.memory_size(None),
+            10 * GIBIBYTE,
+            "the most that stays in --environment-cache; the oldest contents go first",
+            default_text="10G",
         ),
         Option(
             "retire-seconds",

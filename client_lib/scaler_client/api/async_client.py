@@ -52,6 +52,7 @@ class AsyncClient:
         stream_output: whether to show here what the tasks print.
         keys: the folder of keys, for a scheduler that requires keys; as for `Client`.
         data_address: where host agents get the client's large objects; as for `Client`.
+        modules: files and folders of the program's own modules, which the tasks import; as for `Client`.
 
     Raises:
         TypeError: an argument has a wrong type; the text names it.
@@ -85,6 +86,7 @@ class AsyncClient:
         stream_output: bool = False,
         keys: str | os.PathLike[str] | None = None,
         data_address: str | None = None,
+        modules: Iterable[str | os.PathLike[str]] | None = None,
     ) -> None:
         arguments: dict[str, Any] = {
             "profiling": profiling,
@@ -95,6 +97,7 @@ class AsyncClient:
             "stream_output": stream_output,
             "keys": keys,
             "data_address": data_address,
+            "modules": None if modules is None else list(modules),
         }
         checked_settings(address, **arguments)
         self._make_client = functools.partial(Client, address, **arguments)
@@ -150,6 +153,21 @@ class AsyncClient:
             RuntimeError: the client was never connected.
         """
         return self._connected.address
+
+    async def upload_modules(self, *paths: str | os.PathLike[str]) -> None:
+        """Let tasks that are submitted from now on import the program's own modules; as `Client.upload_modules`.
+
+        Args:
+            paths: files of modules, folders of packages, or folders whose modules and packages are uploaded.
+
+        Raises:
+            RuntimeError: the client is not connected, or is inside a task.
+            TypeError: a path is not a path.
+            ModulesError: modules cannot be read, are too large, or two of them have the same name.
+            ClientClosedError: the client is disconnected.
+        """
+        client = self._connected
+        await asyncio.wrap_future(run_in_thread(functools.partial(client.upload_modules, *paths)))
 
     def options(
         self: A,

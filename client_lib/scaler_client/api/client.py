@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, TypeVar
 
 from ..commands.addresses import ADDRESS_VARIABLE, parse_connect_address
+from ..environments.module_upload import ModuleUpload, checked_modules
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io import nested_connections
 from ..io.connection import Connection
@@ -53,6 +54,8 @@ class Client(DataApi):
             port; `"auto"`: a free port of the interface that leads to the scheduler. Empty: nowhere, and large objects
             go to other hosts through the scheduler. If it is None, the client takes the environment variable
             `SCALER_DATA_ADDRESS`, or else `"auto"`.
+        modules: files and folders of the program's own modules, which the tasks import; see `upload_modules`. Inside a
+            task it is ignored: child tasks import what their parent imports.
 
     Raises:
         TypeError: an argument has a wrong type; the text names it.
@@ -66,6 +69,7 @@ class Client(DataApi):
             so.
         RuntimeError: the local cluster is shut down, or cannot start.
         ModuleNotFoundError: a package that a local cluster needs is not installed; the text names it.
+        ModulesError: modules cannot be read. It is a `ValueError`.
 
     Example:
         ```python
@@ -87,6 +91,7 @@ class Client(DataApi):
         stream_output: bool = False,
         keys: str | os.PathLike[str] | None = None,
         data_address: str | None = None,
+        modules: Iterable[str | os.PathLike[str]] | None = None,
     ) -> None:
         settings = checked_settings(
             address,
@@ -98,6 +103,7 @@ class Client(DataApi):
             stream_output=stream_output,
             keys=keys,
             data_address=data_address,
+            modules=modules,
         )
         self._set_up(settings)
 
@@ -108,7 +114,9 @@ class Client(DataApi):
             scheduler: the incarnation of the scheduler of a pickled client; 0 for a new client.
         """
         self._settings = settings
+        self._upload = ModuleUpload()
         self._own_cluster: LocalCluster | None = None
+        environment = self._upload.read(settings.modules) if settings.modules and task_host.host is None else None
         nested_handle = None
         if task_host.host is not None:
             self._connection = nested_connections.attach(
@@ -130,6 +138,35 @@ class Client(DataApi):
             options=settings.options,
             nested_handle=nested_handle,
         )
+        if environment is not None:
+            self._connection.use_environment(environment)
+
+    def upload_modules(self, *paths: str | os.PathLike[str]) -> None:
+        """Let tasks that are submitted from now on import the program's own modules. Tasks that were submitted before
+        keep the modules that they had.
+
+        Each file travels once to the scheduler and once to each host, and not at all if they have it from an earlier
+        upload. A later call adds modules, and reads all modules again. Without arguments, it reads those again that
+        were uploaded before.
+
+        Args:
+            paths: files of modules; folders of packages (with an `__init__.py`), which are imported by the folder's
+                name; other folders, for example `"."`, whose modules and packages are uploaded.
+
+        Raises:
+            TypeError: a path is not a path.
+            ModulesError: modules cannot be read, are too large, or two of them have the same name.
+            RuntimeError: this client is inside a task, whose modules its child tasks import.
+            ClientClosedError: the client is disconnected.
+
+        Example:
+            ```python no-run: it needs modules
+            client.upload_modules("mypackage", "helpers.py")
+            ```
+        """
+        if self._nested_handle is not None:
+            raise RuntimeError("upload modules outside of tasks: child tasks import what their parent imports")
+        self._connection.use_environment(self._upload.read(checked_modules(paths)))
 
     def _connect(self, address: str | None) -> None:
         if not address:
@@ -249,7 +286,9 @@ class Client(DataApi):
         self.disconnect()
 
     def __reduce__(self) -> Any:
-        settings = dataclasses.replace(self._settings, address=self.address, options=self._options)
+        settings = dataclasses.replace(
+            self._settings, address=self.address, options=self._options, modules=self._upload.paths
+        )
         attributes = {name: value for name, value in self.__dict__.items() if name not in CONNECTION_ATTRIBUTES}
         return _restore, (type(self), settings, self._connection.scheduler, attributes)
 
@@ -279,7 +318,7 @@ class Client(DataApi):
 
 CONNECTION_ATTRIBUTES = frozenset({
     "_connection", "_dump_call", "_functions", "_io_thread", "_nested_handle", "_options", "_own_cluster",
-    "_sends_no_options", "_serializer", "_settings",
+    "_sends_no_options", "_serializer", "_settings", "_upload",
 })  # fmt: skip
 """The attributes that unpickling creates again. All other attributes belong to a subclass and are pickled."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..commands.addresses import parse_connect_address, parse_data_address
 from ..commands.key_files import absolute
+from ..environments.module_upload import checked_modules
 from ..graphs.order import check_backend
 from ..pickling.custom_serializer import check_serializer
 from .local_cluster import LocalCluster
@@ -30,10 +31,14 @@ class ClientSettings:
     options: TaskOptions = _DEFAULT_OPTIONS
     data_address: str | None = None
     """Where agents get large objects; None: it was not given. It belongs to this host, and is not pickled."""
+    modules: tuple[str, ...] = ()
+    """Absolute paths of the files and folders whose modules the tasks import."""
 
     def __reduce__(self) -> Any:
         # The path of the folder is pickled, not the keys: on another host the same path may hold other keys, or none.
         parts = self.address, self.timeout_seconds, self.heartbeat_interval_seconds, self.serializer, self.keys
+        if self.modules:
+            return ClientSettings, (*parts, self.options, self.modules)
         return ClientSettings, parts if self.options == _DEFAULT_OPTIONS else (*parts, self.options)
 
 
@@ -48,6 +53,7 @@ def checked_settings(
     stream_output: Any,
     keys: Any,
     data_address: Any,
+    modules: Any = None,
 ) -> ClientSettings:
     """Check the arguments of `Client`.
 
@@ -80,7 +86,14 @@ def checked_settings(
     check_backend(graph_backend)
     options = TaskOptions(profiling=profiling, graph_backend=graph_backend, stream_output=stream_output)
     return ClientSettings(
-        address_text, timeout_seconds, heartbeat_interval_seconds, serializer, keys, options, data_address
+        address_text,
+        timeout_seconds,
+        heartbeat_interval_seconds,
+        serializer,
+        keys,
+        options,
+        data_address,
+        checked_modules(modules),
     )
 
 

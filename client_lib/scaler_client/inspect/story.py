@@ -23,6 +23,7 @@ _OUTCOMES = {
     Outcome.KEPT: "done, its result is kept",
     Outcome.INPUT_LOST: "an input was lost",
     Outcome.STORED: "returned a value, which is kept on its host",
+    Outcome.ENVIRONMENT_FAILED: "no host could prepare its environment",
 }
 
 

@@ -10,19 +10,23 @@ import platform
 import random
 import socket
 import time
+import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from .. import __version__
 from ..commands.addresses import DATA_ADDRESS_AUTO, DATA_ADDRESS_VARIABLE, Address, parse_data_address
 from ..commands.key_files import CLIENT, WORKER
 from ..commands.program_name import client_name
+from ..environments.environment import Environment
 from ..errors import UnauthorizedError
 from ..monitor.newest_snapshot import NewestSnapshot
 from ..net.curve import load_keys, warn_about_secrets
 from ..net.file_limit import file_shortage
 from ..net.host_lookup import host_problem, warn_if_unresolved
 from ..pickling.custom_serializer import Serializer
-from ..pickling.functions import FunctionTable
+from ..pickling.functions import FunctionTable, HasName
 from ..protocol import messages
 from ..protocol.snapshots import Snapshot
 from ..session.session import Session, State, refusal_text, rejection_text
@@ -47,6 +51,7 @@ class Connection:
         worker: the incarnation of the worker whose tasks this client serves; 0: the client is not nested.
         keys: the folder of keys; None: the folder in SCALER_KEYS; empty: no keys.
         data_address: where agents get large objects; None: as in SCALER_DATA_ADDRESS, or any free port; empty: nowhere.
+        environment: the name of the worker's environment, which its children run in; empty: none.
 
     Raises:
         ConnectionError: no scheduler answers in time, or it refuses the client.
@@ -64,6 +69,7 @@ class Connection:
         worker: int = 0,
         keys: str | None = None,
         data_address: str | None = None,
+        environment: str = "",
     ) -> None:
         self.address = str(address)
         self._session = Session(
@@ -78,6 +84,8 @@ class Connection:
         self._watch = NewestSnapshot(address)
         self._numbers = itertools.count(1)
         self._functions: dict[type | None, FunctionTable] = {}
+        self._tables: weakref.WeakSet[FunctionTable] = weakref.WeakSet()
+        self._environment: HasName | None = _NamedEnvironment(environment) if environment else None
         try:
             if not self._wait_joined(address, timeout_seconds):
                 why = self._session.rejection
@@ -145,16 +153,37 @@ class Connection:
         """Return the table of functions for clients with this serializer."""
         if serializer is not None and not isinstance(serializer, type):
             # Each unpickled client has a different serializer object, so such a table is dropped with its client.
-            return self._function_table(serializer)
+            return self._made_table(serializer)
         table = self._functions.get(serializer)
         if table is None:
-            made = self._function_table(serializer)  # type: ignore[arg-type]
-            table = self._functions.setdefault(serializer, made)
+            table = self._functions.setdefault(serializer, self._made_table(serializer))
         return table
 
-    def _function_table(self, serializer: Serializer | None) -> FunctionTable:
+    def use_environment(self, environment: Environment) -> None:
+        """Let functions that are submitted from now on belong to this environment.
+
+        Raises:
+            ClientClosedError: the client is disconnected.
+        """
+        self.io_thread.call_soon(lambda session: session.use_environment(environment))
+        self._environment = environment
+        for table in list(self._tables):
+            table.set_environment(environment)
+
+    def _made_table(self, serializer: Any) -> FunctionTable:
         io_thread = self.io_thread
-        return FunctionTable(io_thread.forget_function, serializer, self._numbers, io_thread.hosts.versions)
+        table = FunctionTable(io_thread.forget_function, serializer, self._numbers, io_thread.hosts.versions)
+        if self._environment is not None:
+            table.set_environment(self._environment)
+        self._tables.add(table)
+        return table
+
+
+@dataclass(frozen=True)
+class _NamedEnvironment:
+    """The environment of a worker. Its contents are with the client whose tasks it runs."""
+
+    name: str
 
 
 def _data_address(given: str | None) -> Address | str:

@@ -54,7 +54,12 @@ def attach(
         if own is None or own.io_thread.is_closed:
             own_address = parse_connect_address(host.address)
             own = Connection(
-                own_address, timeout_seconds, heartbeat_interval_seconds, worker=host.worker, keys=host.keys
+                own_address,
+                timeout_seconds,
+                heartbeat_interval_seconds,
+                worker=host.worker,
+                keys=host.keys,
+                environment=host.environment,
             )
             _connections[_OWN_SCHEDULER] = _connections[own.address] = own
             task_host.stop_children = own.io_thread.stop_children

@@ -80,6 +80,10 @@ class TaskHost(Protocol):
     def worker(self) -> int:
         """The incarnation of the worker."""
 
+    @property
+    def environment(self) -> str:
+        """The name of the worker's environment; empty: none."""
+
     def current(self) -> RunningTask | None:
         """Return the task that the calling thread runs; None in a thread that a task started."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import (
     ArgumentLoadError,
+    EnvironmentFailedError,
     FunctionLoadError,
     ObjectNotFoundError,
     RemoteTraceback,
@@ -34,6 +35,7 @@ TEXT_ERRORS: dict[int, type[Exception]] = {
     Outcome.WORKER_DIED: WorkerDiedError,
     Outcome.TIMED_OUT: TaskTimeoutError,
     Outcome.INPUT_LOST: ObjectNotFoundError,
+    Outcome.ENVIRONMENT_FAILED: EnvironmentFailedError,
 }
 """The outcomes whose payload is a text, and their errors."""
 

@@ -17,7 +17,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import ResultPickleError, SerializerError
 from ..protocol.messages import Outcome, Payload
@@ -38,6 +38,13 @@ _RECENT_FUNCTIONS = 64
 
 _DECAY = 0.9
 """How much of the weight of earlier rows is left at each row, so that the mean follows changing run times."""
+
+
+class HasName(Protocol):
+    """An environment."""
+
+    @property
+    def name(self) -> str: ...
 
 
 class CallTime:
@@ -72,6 +79,8 @@ class Function:
         "answers_pickles",
         "call_time",
         "host_versions",
+        "environment",
+        "holder",
         "kind",
         "name",
         "named_function",
@@ -89,6 +98,7 @@ class Function:
         own_serializer: Serializer | None = None,
         named_function: NamedFunction | None = None,
         host_versions: HostVersions = no_hosts,
+        environment: HasName | None = None,
     ) -> None:
         self.serializer = own_serializer
         """The user's own serializer, whose bytes the results are; None: cloudpickle."""
@@ -96,6 +106,10 @@ class Function:
         """The function's name, if workers offer it by name; None: the function itself is sent."""
         self.kind = serializer.CLOUDPICKLE_KIND if named_function is None else named_function.kind
         """The kind that workers must offer, as in the protocol."""
+        self.environment = "" if environment is None or named_function is not None else environment.name
+        """The name of the environment whose workers run it; empty: workers without one."""
+        self.holder = environment
+        """Keeps the contents of the environment as long as tasks may need them."""
         self.number = number
         self.name = name
         self.payload = payload
@@ -199,6 +213,7 @@ class FunctionTable:
         """The registered modules for which the pickles in these two tables were made."""
         self._by_digest: weakref.WeakValueDictionary[bytes, Function] = weakref.WeakValueDictionary()
         self._recent: deque[Function] = deque(maxlen=_RECENT_FUNCTIONS)
+        self._environment: HasName | None = None
 
     def get(self, fn: Callable[..., Any]) -> Function:
         """Return the Function of a callable. `get_retrying` repeats this inline (benchmarks/submit_rate.py).
@@ -236,6 +251,15 @@ class FunctionTable:
             return capturing[1]
         return self._pickled(fn, key, retry_on)
 
+    def set_environment(self, environment: HasName | None) -> None:
+        """From now on, functions belong to this environment. Functions that were sent before keep theirs.
+
+        Args:
+            environment: an object with the name of the environment; None: no environment.
+        """
+        self._environment = environment
+        self._forget_pickles()
+
     def _forget_pickles(self) -> None:
         """Forget all pickles, because the registry of modules that are pickled by value has changed."""
         self._by_value_modules = frozenset(BY_VALUE_MODULES)
@@ -269,13 +293,22 @@ class FunctionTable:
         name = _name_of(fn)
         payload = self._dump(fn, name, retry_on)
         self._large.note_function(name, len(payload))
-        return self._intern(hashlib.blake2b(payload, digest_size=16).digest(), name, payload, None)
+        digest = hashlib.blake2b(payload, digest_size=16)
+        if self._environment is not None:
+            digest.update(self._environment.name.encode())
+        return self._intern(digest.digest(), name, payload, None)
 
     def _intern(self, digest: bytes, name: str, payload: bytes, named_function: NamedFunction | None) -> Function:
         function = self._by_digest.get(digest)
         if function is None:
             function = Function(
-                next(self._numbers), name, payload, self._serializer, named_function, self._host_versions
+                next(self._numbers),
+                name,
+                payload,
+                self._serializer,
+                named_function,
+                self._host_versions,
+                self._environment,
             )
             weakref.finalize(function, self._forgotten, function.number).atexit = False
             self._by_digest[digest] = function

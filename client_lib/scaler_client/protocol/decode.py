@@ -15,10 +15,14 @@ from .messages import (
     OBJECT_FRAMES,
     PROTOCOL_VERSION,
     CancelRefused,
+    ChangeWorker,
+    Contents,
+    ContentsWanted,
     Credit,
     DataAddress,
     Dispatch,
     EndWorker,
+    Environment,
     Error,
     FetchObjects,
     ForgetFunctions,
@@ -372,7 +376,7 @@ def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
 def _decode_function(function: Any, frames: Sequence[Payload]) -> Function:
     if len(frames) != 1:
         raise WireError(f"{len(frames)} payload frames with a function, not 1")
-    return Function(function.number, function.name, function.kind, frames[0])
+    return Function(function.number, function.name, function.kind, frames[0], function.environment)
 
 
 def _decode_object(struct: Any, frames: Sequence[Payload]) -> Object:
@@ -402,6 +406,28 @@ def _decode_object_chunk(struct: Any, frames: Sequence[Payload]) -> ObjectChunk:
 
 def _decode_no_object(struct: Any, _: Sequence[Payload]) -> NoObject:
     return NoObject(struct.client, struct.id, struct.reason)
+
+
+def _decode_environment(struct: Any, frames: Sequence[Payload]) -> Environment:
+    if len(frames) != 1:
+        raise WireError(f"{len(frames)} payload frames with an environment, not 1")
+    return Environment(
+        struct.name, list(struct.contents), struct.bytes, struct.level, struct.platform, bytes(frames[0])
+    )
+
+
+def _decode_contents_wanted(struct: Any, _: Sequence[Payload]) -> ContentsWanted:
+    return ContentsWanted(list(struct.names))
+
+
+def _decode_contents(struct: Any, frames: Sequence[Payload]) -> Contents:
+    if len(frames) != struct.count:
+        raise WireError(f"{len(frames)} payload frames with contents, not {struct.count}")
+    return Contents(list(frames))
+
+
+def _decode_change_worker(struct: Any, _: Sequence[Payload]) -> ChangeWorker:
+    return ChangeWorker(struct.worker, struct.environment)
 
 
 def _decode_notice(notice: Any, _: Sequence[Payload]) -> Notice:
@@ -444,4 +470,8 @@ _DECODERS: dict[str, Any] = {
     "objectChunk": _decode_object_chunk,
     "noObject": _decode_no_object,
     "shutdown": _decode_shutdown,
+    "environment": _decode_environment,
+    "contentsWanted": _decode_contents_wanted,
+    "contents": _decode_contents,
+    "changeWorker": _decode_change_worker,
 }

@@ -10,7 +10,11 @@ from . import one_row_codec
 from .columns import StructBody, Values, body_of, write_batch
 from .messages import (
     Cancel,
+    Contents,
+    ContentsWanted,
     DataAddress,
+    Environment,
+    EnvironmentReady,
     FetchObjects,
     ForgetFunctions,
     ForgetObjects,
@@ -145,6 +149,9 @@ def _encode_hello(message: Hello) -> Frames:
     hello.slots = message.slots
     if any(message.bookings):
         hello.bookings = message.bookings
+    hello.environment = message.environment
+    hello.environments = message.environments
+    hello.platform = message.platform
     return [root.to_bytes()]
 
 
@@ -181,6 +188,8 @@ def _encode_function(message: Function) -> Frames:
     function.number = message.number
     function.name = escaped(message.name)
     function.kind = escaped(message.kind)
+    if message.environment:
+        function.environment = message.environment
     return [root.to_bytes(), message.payload]
 
 
@@ -365,6 +374,37 @@ def _encode_no_object(message: NoObject) -> Frames:
     return [root.to_bytes()]
 
 
+def _encode_environment(message: Environment) -> Frames:
+    root = _new(64 + 10 * len(message.contents))
+    struct = root.init("environment")
+    struct.name = message.name
+    struct.contents = message.contents
+    struct.bytes = message.bytes
+    struct.level = message.level
+    struct.platform = message.platform
+    return [root.to_bytes(), message.manifest]
+
+
+def _encode_contents_wanted(message: ContentsWanted) -> Frames:
+    root = _new(64 + 10 * len(message.names))
+    root.init("contentsWanted").names = message.names
+    return [root.to_bytes()]
+
+
+def _encode_contents(message: Contents) -> Frames:
+    root = _new()
+    root.init("contents").count = len(message.payloads)
+    return [root.to_bytes(), *message.payloads]
+
+
+def _encode_environment_ready(message: EnvironmentReady) -> Frames:
+    root = _new(64 + len(message.error))
+    struct = root.init("environmentReady")
+    struct.name = message.name
+    struct.error = escaped(message.error)
+    return [root.to_bytes()]
+
+
 def _encode_fetch_objects(message: FetchObjects) -> Frames:
     return [write_batch(FETCH_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
 
@@ -419,4 +459,8 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     ReadObject: _encode_read_object,
     ObjectChunk: _encode_object_chunk,
     NoObject: _encode_no_object,
+    Environment: _encode_environment,
+    ContentsWanted: _encode_contents_wanted,
+    Contents: _encode_contents,
+    EnvironmentReady: _encode_environment_ready,
 }

@@ -41,6 +41,7 @@ class Outcome(enum.IntEnum):
     KEPT = 8
     INPUT_LOST = 9
     STORED = 10
+    ENVIRONMENT_FAILED = 11
 
 
 class Keep(enum.IntEnum):
@@ -102,6 +103,9 @@ class Hello:
     slots: int = 0
     bookings: list[str] = field(default_factory=list)
     """Of a worker: the bookings of the tasks in `running`, as in Dispatch. Empty or of the same length."""
+    environment: str = ""
+    environments: int = 0
+    platform: str = ""
 
 
 @dataclass
@@ -196,6 +200,7 @@ class Function:
     name: str
     kind: str
     payload: Payload
+    environment: str = ""
 
 
 @dataclass
@@ -419,6 +424,62 @@ class NoObject:
     reason: str
 
 
+LEVEL_MODULES = 1
+LEVEL_LOCKED = 2
+LEVEL_ANY = 3
+"""What an environment asks of a host: modules; packages that run no code when they are installed; any packages."""
+
+
+@dataclass
+class Environment:
+    """An environment: a client names it, and the scheduler has a host agent prepare it."""
+
+    name: str
+    """The SHA-256 of the manifest, in hex digits."""
+    contents: list[str]
+    """The SHA-256 of each content that the manifest names, in hex digits."""
+    bytes: int
+    """The size of the contents in all."""
+    level: int
+    """One of the LEVEL_ numbers."""
+    platform: str
+    """It works on hosts of this platform alone; empty: on all."""
+    manifest: Payload = field(repr=False)
+
+
+@dataclass
+class ContentsWanted:
+    """Asks for contents of environments."""
+
+    names: list[str]
+    """Their SHA-256, in hex digits."""
+
+
+@dataclass
+class Contents:
+    """Contents of environments. Their names are the SHA-256 of their bytes."""
+
+    payloads: Sequence[Payload] = field(repr=False)
+
+
+@dataclass
+class EnvironmentReady:
+    """A host agent can start workers of an environment, or cannot."""
+
+    name: str
+    error: str = ""
+    """Why it cannot; empty: it can."""
+
+
+@dataclass
+class ChangeWorker:
+    """The scheduler has an agent replace a worker that holds no task by one of an environment."""
+
+    worker: int
+    environment: str
+    """Empty: by a worker without an environment."""
+
+
 @dataclass
 class Output:
     """What tasks have printed. The lines of a row have no newline at the end."""
@@ -536,5 +597,6 @@ Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
     Suspended, Resumed, EndWorker, Credit, Received, Object, Objects, ForgetObjects, FetchObjects, Shutdown, Output,
-    History, Graphs, TransferObject, Transferred, ReadObject, ObjectChunk, NoObject,
+    History, Graphs, TransferObject, Transferred, ReadObject, ObjectChunk, NoObject, Environment, ContentsWanted,
+    Contents, EnvironmentReady, ChangeWorker,
 ]  # fmt: skip

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import enum
 import logging
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from ..environments.environment import Environment, contents_messages
 from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.kept_results import FetchedValue, KeptFuture, KeptResult
 from ..pickling.functions import Function
@@ -86,6 +88,8 @@ class Session:
         """Whether a message followed the last hello. A scheduler answers this message even if the hello was lost."""
         self._next_id = 0
         self._suspended: dict[TaskAttempt, None] = {}
+        self._environments: weakref.WeakValueDictionary[str, Environment] = weakref.WeakValueDictionary()
+        """The environments that tasks may need, by name. Functions hold them."""
         self.feeds = MapFeeds()
         backlog = Backlog()
         self._batch = SubmitBatch(backlog)
@@ -200,6 +204,12 @@ class Session:
     def forget_object(self, stored: StoredObject) -> None:
         """Drop an object without references."""
         self.objects.forget(stored)
+
+    def use_environment(self, environment: Environment) -> None:
+        """Send an environment, ahead of the tasks that are submitted later. The caller holds it."""
+        self._environments[environment.name] = environment
+        if self.state is State.JOINED:
+            self._send(environment.message())
 
     def forget_function(self, number: int) -> None:
         """Drop the function of this number: no task calls it any more."""
@@ -443,6 +453,7 @@ class Session:
         self.frame_limit.restart(welcome.message_size_limit)
         self._liveness.fit_lease(welcome.lease_seconds)
         self._batch.restart(welcome.credit)
+        self._batch.outgoing += [environment.message() for environment in list(self._environments.values())]
         self._submit_open_tasks()
         self.objects.resend_forgotten()
         self._cancels.repeat()
@@ -564,6 +575,10 @@ class Session:
                 on_answer(message)
         self.feeds.set_worker_count(message.workers)
 
+    def _handle_contents_wanted(self, message: messages.ContentsWanted) -> None:
+        if self.state is State.JOINED:
+            self._batch.outgoing += contents_messages(list(self._environments.values()), message.names)
+
     def _handle_notice(self, message: messages.Notice) -> None:
         _log.warning("the scheduler at %s: %s", self.address, message.text)
 
@@ -596,6 +611,7 @@ class Session:
         messages.Goodbye: _handle_goodbye,
         messages.HeartbeatEcho: _handle_heartbeat_echo,
         messages.Error: _handle_error,
+        messages.ContentsWanted: _handle_contents_wanted,
         messages.Notice: _handle_notice,
     }
 

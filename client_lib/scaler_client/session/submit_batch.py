@@ -66,7 +66,9 @@ class SubmitBatch:
         self.last_function = function if options is None else None
         if function.sent_in_join != self._joins:
             function.sent_in_join = self._joins
-            self.outgoing.append(messages.Function(function.number, function.name, function.kind, function.payload))
+            self.outgoing.append(
+                messages.Function(function.number, function.name, function.kind, function.payload, function.environment)
+            )
 
     def add_row(self, task_id: int, function: Function, call: Call, options: Options | None) -> None:
         """Add a task of any kind. `Session.submit` repeats this inline for tasks without options and inputs."""

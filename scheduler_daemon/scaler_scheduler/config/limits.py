@@ -39,6 +39,8 @@ class PeerLimits:
     """Bytes of the objects that one client has sent."""
     client_function_limit: int
     """Functions of one client."""
+    environment_limit: int
+    """Bytes of the modules and packages of all clients."""
     peer_limit: int
     """Clients, workers and host agents at one time."""
     hello_rate_limit: int
@@ -81,6 +83,15 @@ LIMIT_OPTIONS = (
     _count("client-object-limit", 1_000_000, MAX_COUNT, "the most objects of one client", "objects"),
     _size("client-object-size-limit", "the most memory for the objects of one client"),
     _count("client-function-limit", 100_000, MAX_COUNT, "the most functions of one client", "functions"),
+    Option(
+        "environment-limit",
+        options.memory_size(usable_memory),
+        1 << 30,
+        "the most memory for the modules and packages that clients bring for their tasks, all clients together; those "
+        "that no client uses any more go first",
+        default_text="1G",
+        sample="1G",
+    ),
     _count("peer-limit", 100_000, MAX_COUNT, "the most clients, workers and host agents at one time", "peers"),
     _count(
         "hello-rate-limit",

@@ -31,6 +31,10 @@ OUTPUT = 30
 FETCH_OBJECTS = 31
 NOTICE = 34
 TRANSFER_OBJECT = 35
+ENVIRONMENT = 41
+CONTENTS_WANTED = 42
+CONTENTS = 43
+CHANGE_WORKER = 45
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -45,7 +49,8 @@ OUTCOME_TIMED_OUT = 7
 OUTCOME_KEPT = 8
 OUTCOME_INPUT_LOST = 9
 OUTCOME_STORED = 10
-OUTCOMES = 11
+OUTCOME_ENVIRONMENT_FAILED = 11
+OUTCOMES = 12
 """The number of outcomes."""
 
 WORKER_OUTCOMES = 5
@@ -417,6 +422,58 @@ class TransferObject(Effect):
         self.bytes = size
         self.source = source
         self.data = data
+
+
+class Environment(Effect):
+    """To a host agent: prepare this environment. The fields are those of the event."""
+
+    __slots__ = ("contents", "level", "manifest", "name", "platform", "size")
+    kind = ENVIRONMENT
+
+    def __init__(
+        self, route: bytes, name: str, contents: Sequence[str], size: int, level: int, platform: str, manifest: bytes
+    ) -> None:
+        self.route = route
+        self.name = name
+        self.contents = contents
+        self.size = size
+        self.level = level
+        self.platform = platform
+        self.manifest = manifest
+
+
+class ContentsWanted(Effect):
+    """To a client: send these contents of its environments, by their SHA-256 in hex digits."""
+
+    __slots__ = ("names",)
+    kind = CONTENTS_WANTED
+
+    def __init__(self, route: bytes, names: Sequence[str]) -> None:
+        self.route = route
+        self.names = names
+
+
+class Contents(Effect):
+    """To a host agent: contents that it asked for."""
+
+    __slots__ = ("frames",)
+    kind = CONTENTS
+
+    def __init__(self, route: bytes, frames: list[bytes]) -> None:
+        self.route = route
+        self.frames = frames
+
+
+class ChangeWorker(Effect):
+    """To a host agent: replace this worker, which holds no task, by one of the environment. Empty: by one without."""
+
+    __slots__ = ("environment", "worker")
+    kind = CHANGE_WORKER
+
+    def __init__(self, route: bytes, worker: int, environment: str) -> None:
+        self.route = route
+        self.worker = worker
+        self.environment = environment
 
 
 class Shutdown(Effect):

@@ -31,7 +31,11 @@ OUTPUT = 30
 FETCH_OBJECTS = 31
 TRANSFERRED = 36
 OBJECTS = 40
-KINDS = 41
+ENVIRONMENT = 41
+CONTENTS_WANTED = 42
+CONTENTS = 43
+ENVIRONMENT_READY = 44
+KINDS = 46
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -40,6 +44,9 @@ KEEP_BOTH = 2
 CLIENT = 0
 WORKER = 1
 AGENT = 2
+LEVEL_MODULES = 1
+"""The level of an environment that has modules alone: it has the Python of the host agent."""
+
 ROLE_NAMES = ("client", "worker", "agent")
 
 
@@ -162,9 +169,9 @@ class Hello(Event):
     scheduler that welcomed this peer last, or 0. `data` is for an agent: where other agents get its object files.
     `takes_followers`: this worker takes rows that read results of rows before them in the same Dispatch. `account` is
     for a client: the user on its host, as it says. `packages` is for an agent: the packages that its interpreter has, a
-    line for each.
-    `resources` and `slots` are for an agent: what its host has, and the number of its workers. `bookings` are for a
-    worker: the resources of the tasks that it names in `running`.
+    line for each. `resources` and `slots` are for an agent: what its host has, and the number of its workers.
+    `bookings` are for a worker: the resources of the tasks that it names in `running`. `environment` is for a worker,
+    `environments` (the highest level that it prepares) and `platform` are for an agent.
     """
 
     __slots__ = (
@@ -173,6 +180,8 @@ class Hello(Event):
         "bookings",
         "capabilities",
         "data",
+        "environment",
+        "environments",
         "host",
         "incarnation",
         "kinds",
@@ -180,6 +189,7 @@ class Hello(Event):
         "name",
         "packages",
         "pid",
+        "platform",
         "protocol_version",
         "resources",
         "role",
@@ -217,7 +227,13 @@ class Hello(Event):
         resources: HostResources = (),
         slots: int = 0,
         bookings: "Mapping[tuple[int, int, int], Claim] | None" = None,
+        environment: str = "",
+        environments: int = 0,
+        platform: str = "",
     ) -> None:
+        self.environment = environment
+        self.environments = environments
+        self.platform = platform
         self.route = route
         self.account = account
         self.resources = resources
@@ -305,12 +321,22 @@ class Heartbeat(Event):
 
 
 class Function(Event):
-    """A client's function. The client chooses `number`; `digest` identifies the bytes."""
+    """A client's function. The client chooses `number`; `digest` identifies kind, environment and bytes."""
 
-    __slots__ = ("digest", "function_kind", "name", "number", "payload")
+    __slots__ = ("digest", "environment", "function_kind", "name", "number", "payload")
     kind = FUNCTION
 
-    def __init__(self, route: bytes, number: int, name: str, function_kind: str, digest: bytes, payload: bytes) -> None:
+    def __init__(
+        self,
+        route: bytes,
+        number: int,
+        name: str,
+        function_kind: str,
+        digest: bytes,
+        payload: bytes,
+        environment: str = "",
+    ) -> None:
+        self.environment = environment
         self.route = route
         self.number = number
         self.name = name
@@ -546,6 +572,61 @@ class ForgetObjects(Event):
         self.route = route
         self.ids = ids
         self.clients = clients
+
+
+class Environment(Event):
+    """A client's environment. `name` is the SHA-256 of the manifest, `contents` those of its contents, in hex digits.
+
+    `size` is the size of the contents in bytes. `level` says what it asks of a host. `platform` empty: it works on all.
+    """
+
+    __slots__ = ("contents", "level", "manifest", "name", "platform", "size")
+    kind = ENVIRONMENT
+
+    def __init__(
+        self, route: bytes, name: str, contents: Sequence[str], size: int, level: int, platform: str, manifest: bytes
+    ) -> None:
+        self.route = route
+        self.name = name
+        self.contents = contents
+        self.size = size
+        self.level = level
+        self.platform = platform
+        self.manifest = manifest
+
+
+class ContentsWanted(Event):
+    """An agent asks for contents of an environment, by their SHA-256 in hex digits."""
+
+    __slots__ = ("names",)
+    kind = CONTENTS_WANTED
+
+    def __init__(self, route: bytes, names: Sequence[str]) -> None:
+        self.route = route
+        self.names = names
+
+
+class Contents(Event):
+    """Contents of environments, by their SHA-256 in hex digits, which the scheduler has computed."""
+
+    __slots__ = ("by_name",)
+    kind = CONTENTS
+
+    def __init__(self, route: bytes, by_name: "dict[str, bytes]") -> None:
+        self.route = route
+        self.by_name = by_name
+
+
+class EnvironmentReady(Event):
+    """An agent can start workers of an environment, or `error` says why not."""
+
+    __slots__ = ("error", "name")
+    kind = ENVIRONMENT_READY
+
+    def __init__(self, route: bytes, name: str, error: str) -> None:
+        self.route = route
+        self.name = name
+        self.error = error
 
 
 class Transferred(Event):

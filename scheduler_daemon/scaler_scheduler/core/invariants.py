@@ -41,6 +41,7 @@ def check(scheduler: Scheduler) -> None:
     _check_credit(tables)
     _check_objects(tables)
     _check_bytes(tables)
+    _check_environments(scheduler)
 
 
 def _expect(name: str, counted: object, kept: object) -> None:
@@ -95,7 +96,7 @@ def _check_queue(scheduler: Scheduler) -> None:
     for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.long_running]:
         if worker not in known:
             raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
-    known = {worker for worker in known if not (worker.is_retiring or worker.is_unreachable)}
+    known = {worker for worker in known if not (worker.is_retiring or worker.is_unreachable or worker.is_changing)}
     aside = scheduler.bookings.aside_of
     idle = {worker for worker in known if not worker.task_count and worker not in aside}
     _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
@@ -140,6 +141,25 @@ def check_collected(scheduler: Scheduler) -> None:
                         may_wait += 1
             if lane.waiting > may_wait and may_wait < MAX_PASSED:
                 raise InvariantError(f"tasks wait while worker {able[0].incarnation} is idle")
+
+
+def _check_environments(scheduler: Scheduler) -> None:
+    table, functions = scheduler.tables.environments, scheduler.tables.functions
+    users: dict[str, int] = {}
+    size = 0
+    for environment in table:
+        named = sum(function.environment == environment.name for function in functions)
+        _expect(f"functions of environment {environment.name}", named, environment.functions)
+        size += len(environment.manifest)
+        for name in environment.contents:
+            users[name] = users.get(name, 0) + 1
+            if (table.content(name) is None) != (name in environment.missing):
+                raise InvariantError(f"content {name} of environment {environment.name} is wrongly known")
+    size += sum(len(table.content(name) or b"") for name in users)
+    _expect("bytes of environments", size, table.bytes)
+    changing = {worker.incarnation for worker in scheduler.tables.workers if worker.is_changing}
+    there = {each for each in scheduler.changes.pending() if scheduler.tables.workers.find(each) is not None}
+    _expect("workers that change", sorted(changing), sorted(there))
 
 
 def _check_held(tables: Tables) -> None:

@@ -23,6 +23,7 @@ class Limits:
         "client_objects",
         "client_tasks",
         "client_timeout_seconds",
+        "environment_bytes",
         "has_common_ranks",
         "hellos_a_second",
         "is_protected",
@@ -48,6 +49,7 @@ class Limits:
         client_objects: int = 1_000_000,
         client_object_bytes: int = 1 << 50,
         client_functions: int = 100_000,
+        environment_bytes: int = 1 << 30,
         peers: int = 100_000,
         hellos_a_second: int = 10_000,
         message_size: int = 0,
@@ -68,6 +70,8 @@ class Limits:
         self.client_objects = client_objects
         self.client_object_bytes = client_object_bytes
         self.client_functions = client_functions
+        self.environment_bytes = environment_bytes
+        """The most bytes of the environments of all clients."""
         self.peers = peers
         """The most clients, workers and host agents together."""
         self.hellos_a_second = hellos_a_second

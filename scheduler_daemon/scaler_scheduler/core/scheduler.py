@@ -24,6 +24,8 @@ from scaler_scheduler.core.dispatch.credit import Credits
 from scaler_scheduler.core.dispatch.near_data import INFINITY
 from scaler_scheduler.core.dispatch.prefetch import wants_work
 from scaler_scheduler.core.dispatch.share_queue import note_late_tasks
+from scaler_scheduler.core.environments.supply import EnvironmentSupply
+from scaler_scheduler.core.environments.worker_changes import WorkerChanges
 from scaler_scheduler.core.errors import NotAdmittedError, ProtocolError
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.peers.admission import Admission
@@ -40,6 +42,7 @@ from scaler_scheduler.core.report.outputs import forward_output, report_dropped
 from scaler_scheduler.core.report.slow_consumer import SlowConsumer
 from scaler_scheduler.core.report.unschedulable import Unschedulable
 from scaler_scheduler.core.state.counts import WASTED_MESSAGE_US, WASTED_ROW_US, Counts
+from scaler_scheduler.core.state.environments import kind_in
 from scaler_scheduler.core.state.records import Client, Task, Worker
 from scaler_scheduler.core.state.shares import ShareLimits
 from scaler_scheduler.core.state.timers import LeaseTimer
@@ -83,6 +86,8 @@ class Scheduler:
         self.holdings = core.holdings
         self.bookings = core.bookings
         self._clock = tables.clock
+        self._supply = supply = EnvironmentSupply(core)
+        self.changes = changes = WorkerChanges(core, supply)
         evacuation = Evacuation(core)
         self._graphs = graphs = Graphs(core, evacuation)
         self._host_results = host_results = HostResults(core, graphs)
@@ -104,9 +109,10 @@ class Scheduler:
             host_results=host_results,
             reattach=reattach,
             transfer_end=transfer_end,
+            changes=changes,
         )
         self.transfers = core.transfers
-        self.unschedulable = Unschedulable(core)
+        self.unschedulable = Unschedulable(core, changes.may_serve)
         self._slow_consumer = SlowConsumer(core)
         self._peers = Peers(core)
         welcomes = Welcomes(
@@ -117,6 +123,7 @@ class Scheduler:
             host_results=host_results,
             peer_loss=peer_loss,
             reattach=reattach,
+            changes=changes,
         )
         admission = Admission(core, quotas, protocol_version)
         self._hellos = Hellos(core, admission, duplicate_hellos, peer_loss, welcomes)
@@ -149,6 +156,10 @@ class Scheduler:
         self._handlers[events.SHUTDOWN] = self._shutdown
         self._handlers[events.OUTPUT] = self._output
         self._handlers[events.TRANSFERRED] = self._transferred
+        self._handlers[events.ENVIRONMENT] = self._environment
+        self._handlers[events.CONTENTS_WANTED] = self._contents_wanted
+        self._handlers[events.CONTENTS] = self._contents
+        self._handlers[events.ENVIRONMENT_READY] = self._environment_ready
         self.core_state = core
         """For reports (`core/report/resource_wait.py`)."""
 
@@ -204,6 +215,7 @@ class Scheduler:
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
             self.dispatcher.near_data.forget_ended()
+            self.changes.return_unused(now)
             self.unschedulable.check(now)
             self._slow_consumer.check(now)
 
@@ -225,6 +237,7 @@ class Scheduler:
             self.outbox.next_deadline,
             self.dispatcher.near_data.next_choice_at,
             self.dispatcher.next_limit_at,
+            self.changes.next_look_at,
         )
 
     def collect(self) -> list[effects.Effect]:
@@ -234,8 +247,13 @@ class Scheduler:
             self._cancellation.cancel_unneeded()
         if self.bookings.unsettled or self.bookings.reservations:
             dispatcher.settle()
+        has_environments = self.changes.is_active or self.changes.next_look_at <= self._clock.now
+        if has_environments:
+            self.changes.advance(self._clock.now)
         if dispatcher.queues:
             dispatcher.run()
+        if has_environments:
+            self.changes.look(self._clock.now, self._cancellation)
         if dispatcher.long_running and dispatcher.idle:  # the idle workers cannot run the tasks that still wait
             self._cancellation.rebalance(work_stealing.tasks_to_steal(dispatcher))
         self._cancellation.flush()
@@ -290,7 +308,11 @@ class Scheduler:
                 return
             raise ProtocolError(f"function number {event.number} already names another function")
         self._quotas.check_function(client, event)
-        function = self.tables.functions.add(event.digest, event.name, event.function_kind, event.payload)
+        environment = event.environment
+        if environment and self.tables.functions.find(event.digest) is None:
+            self.tables.environments.add_function(environment)
+        kind = kind_in(environment, event.function_kind)
+        function = self.tables.functions.add(event.digest, event.name, kind, event.payload, environment)
         client.functions[event.number] = function
         self.tables.functions.add_client(function, client.incarnation)
 
@@ -307,11 +329,34 @@ class Scheduler:
 
     def _forget_unused_functions(self) -> None:
         removed = self.tables.functions.remove_unused()
+        if removed and len(self.tables.environments):
+            self.tables.environments.remove_functions([each.environment for each in removed if each.environment])
         for worker in self.tables.workers if removed else ():
             numbers = [function.number for function in removed if function in worker.functions]
             if numbers:
                 worker.functions.difference_update(removed)
                 self.outbox.add(effects.ForgetFunctions(worker.route, numbers))
+
+    # ----------------------------------------------------------------------------------------------------- environments
+
+    def _environment(self, event: events.Environment, now: float) -> None:
+        client = self._peers.client(event.route)
+        if client is not None:
+            self._supply.declare(client, event)
+
+    def _contents(self, event: events.Contents, now: float) -> None:
+        if self._peers.client(event.route) is not None:
+            self._supply.receive(event)
+
+    def _contents_wanted(self, event: events.ContentsWanted, now: float) -> None:
+        agent = self._peers.agent(event.route)
+        if agent is not None:
+            self._supply.send_contents(agent, event)
+
+    def _environment_ready(self, event: events.EnvironmentReady, now: float) -> None:
+        agent = self._peers.agent(event.route)
+        if agent is not None:
+            self.changes.environment_ready(agent, event, now)
 
     # ------------------------------------------------------------------------------------------------ tasks and objects
 

@@ -281,6 +281,7 @@ def _core_limits(config: Config) -> Limits:
         client_objects=config.client_object_limit,
         client_object_bytes=config.client_object_size_limit,
         client_functions=config.client_function_limit,
+        environment_bytes=config.environment_limit,
         peers=config.peer_limit,
         hellos_a_second=config.hello_rate_limit,
         message_size=config.message_size_limit,

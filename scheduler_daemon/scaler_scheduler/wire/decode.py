@@ -49,6 +49,20 @@ PACKAGES_LIMIT = 1 << 15
 OBJECT_FRAMES = 64
 """The most frames of an object."""
 
+CONTENTS_LIMIT = 100_000
+"""The most contents of an environment."""
+
+LEVEL_LIMIT = 3
+"""The highest level of an environment."""
+
+NAME_DIGITS = 64
+"""The hex digits of the name of an environment or a content."""
+
+ERROR_LIMIT = 8000
+"""The most characters of an agent's error about an environment: an installer's last lines fit in."""
+
+_HEX_DIGITS = frozenset("0123456789abcdef")
+
 STORED_SIZE_BYTES = 8
 """The bytes in which a worker reports the size of a stored result."""
 
@@ -202,6 +216,9 @@ def _hello(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         _host_resources(hello.resources, hello.slots),
         hello.slots,
         _claims(hello.bookings, running),
+        _environment_name(hello.environment),
+        hello.environments,
+        _text(hello.platform),
     )
 
 
@@ -331,7 +348,10 @@ def _function(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         raise WireError("a function without a kind")
     digest = hashlib.blake2b(kind.encode(errors="replace"), digest_size=16)
     digest.update(payload)
-    return events.Function(route, function.number, _text(function.name), kind, digest.digest(), payload)
+    environment = _environment_name(function.environment)
+    if environment:
+        digest.update(environment.encode())
+    return events.Function(route, function.number, _text(function.name), kind, digest.digest(), payload, environment)
 
 
 def _forget_functions(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
@@ -556,6 +576,57 @@ def _worker_died(route: bytes, message: Any, frames: list[bytes]) -> events.Even
     )
 
 
+def _environment_name(value: Any) -> str:
+    """The name of an environment or of a content: a SHA-256. Empty: none."""
+    name = "" if value is None else str(value)
+    if name and (len(name) != NAME_DIGITS or not set(name) <= _HEX_DIGITS):
+        raise WireError(f"{name[:20]!r} is not the SHA-256 of an environment or a content, {NAME_DIGITS} hex digits")
+    return name
+
+
+def _content_names(entries: Any, frame: bytes) -> list[str]:
+    if entries is None:
+        return []
+    if len(entries) > CONTENTS_LIMIT or len(entries) * NAME_DIGITS > len(frame):  # several names share one text
+        raise WireError(f"{len(entries)} contents, more than {CONTENTS_LIMIT}, or their names overlap")
+    names = [_environment_name(entry) for entry in entries]
+    if "" in names or len(set(names)) < len(names):
+        raise WireError("a content without a name, or a name twice")
+    return names
+
+
+def _environment(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    environment = _required(message.environment)
+    check_frames(frames, 1)
+    name, manifest = _environment_name(environment.name), frames[1]
+    if hashlib.sha256(manifest).hexdigest() != name:
+        raise WireError("the name of an environment is not the SHA-256 of its manifest")
+    level = environment.level
+    if not 0 < level <= LEVEL_LIMIT:
+        raise WireError(f"an environment of level {level}, not 1 to {LEVEL_LIMIT}")
+    names = _content_names(environment.contents, frames[0])
+    size = environment.bytes
+    if size >> 62:
+        raise WireError("contents of 2^62 bytes or more")
+    return events.Environment(route, name, names, size, level, _text(environment.platform), manifest)
+
+
+def _contents_wanted(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    return events.ContentsWanted(route, _content_names(_required(message.contents_wanted).names, frames[0]))
+
+
+def _contents(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    check_frames(frames, _required(message.contents).count)
+    # The scheduler identifies a content by its bytes, as it does a function.
+    return events.Contents(route, {hashlib.sha256(frame).hexdigest(): frame for frame in frames[1:]})
+
+
+def _environment_ready(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    ready = _required(message.environment_ready)
+    error = "" if ready.error is None else str(ready.error)[:ERROR_LIMIT]
+    return events.EnvironmentReady(route, _environment_name(ready.name), error)
+
+
 _DECODERS: dict[int, Callable[[bytes, Any, list[bytes]], events.Event]] = {
     events.HELLO: _hello,
     events.GOODBYE: _goodbye,
@@ -578,4 +649,8 @@ _DECODERS: dict[int, Callable[[bytes, Any, list[bytes]], events.Event]] = {
     events.SHUTDOWN: _shutdown,
     events.OUTPUT: _output,
     events.TRANSFERRED: _transferred,
+    events.ENVIRONMENT: _environment,
+    events.CONTENTS_WANTED: _contents_wanted,
+    events.CONTENTS: _contents,
+    events.ENVIRONMENT_READY: _environment_ready,
 }

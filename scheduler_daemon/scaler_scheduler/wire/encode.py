@@ -6,9 +6,13 @@ from scaler_scheduler.core import effects
 from scaler_scheduler.wire import one_row_codec
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, Column, columns_message, compacted
 from scaler_scheduler.wire.schema import (
+    ChangeWorker,
+    Contents,
+    ContentsWanted,
     Credit,
     DataAddress,
     EndWorker,
+    Environment,
     Error,
     Function,
     Goodbye,
@@ -294,6 +298,30 @@ def _transfer_object(effect: effects.TransferObject, identity: Identity) -> list
     return [Message.new_transfer_object(struct).dumps()]
 
 
+def _environment(effect: effects.Environment, identity: Identity) -> list[bytes]:
+    struct = Environment(
+        name=effect.name,
+        contents=list(effect.contents),
+        bytes=effect.size,
+        level=effect.level,
+        platform=effect.platform,
+    )
+    return [Message.new_environment(struct).dumps(), effect.manifest]
+
+
+def _contents_wanted(effect: effects.ContentsWanted, identity: Identity) -> list[bytes]:
+    return [Message.new_contents_wanted(ContentsWanted(names=list(effect.names))).dumps()]
+
+
+def _contents(effect: effects.Contents, identity: Identity) -> list[bytes]:
+    return [Message.new_contents(Contents(count=len(effect.frames))).dumps(), *effect.frames]
+
+
+def _change_worker(effect: effects.ChangeWorker, identity: Identity) -> list[bytes]:
+    struct = ChangeWorker(worker=effect.worker, environment=effect.environment)
+    return [Message.new_change_worker(struct).dumps()]
+
+
 def _cancel_refused(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
@@ -331,4 +359,8 @@ _ENCODERS: dict[int, Callable[[Any, Identity], list[bytes]]] = {
     effects.OUTPUT: _output,
     effects.FETCH_OBJECTS: _fetch_objects,
     effects.TRANSFER_OBJECT: _transfer_object,
+    effects.ENVIRONMENT: _environment,
+    effects.CONTENTS_WANTED: _contents_wanted,
+    effects.CONTENTS: _contents,
+    effects.CHANGE_WORKER: _change_worker,
 }

@@ -146,11 +146,26 @@ NoObject.__name__ = 'NoObject'
 class Objects(_Struct): pass
 Objects.__name__ = 'Objects'
 
+class Environment(_Struct): pass
+Environment.__name__ = 'Environment'
+
+class ContentsWanted(_Struct): pass
+ContentsWanted.__name__ = 'ContentsWanted'
+
+class Contents(_Struct): pass
+Contents.__name__ = 'Contents'
+
+class EnvironmentReady(_Struct): pass
+EnvironmentReady.__name__ = 'EnvironmentReady'
+
+class ChangeWorker(_Struct): pass
+ChangeWorker.__name__ = 'ChangeWorker'
+
 class Message(_Struct): pass
 Message.__name__ = 'Message'
 class Message__tag__(_BaseEnum):
     __capnpy_id__ = None
-    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs', 'notice', 'transfer_object', 'transferred', 'read_object', 'object_chunk', 'no_object', 'objects',)
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs', 'notice', 'transfer_object', 'transferred', 'read_object', 'object_chunk', 'no_object', 'objects', 'environment', 'contents_wanted', 'contents', 'environment_ready', 'change_worker',)
     @staticmethod
     def _new(x):
         return Message__tag__(x)
@@ -239,7 +254,7 @@ _Keep_list_item_type = _EnumItemType(Keep)
 
 class Outcome(_BaseEnum):
     __capnpy_id__ = 10462563659632802732
-    __members__ = ('value', 'exception', 'function_failed', 'result_failed', 'retryable', 'worker_died', 'cancelled', 'timed_out', 'kept', 'input_lost', 'stored',)
+    __members__ = ('value', 'exception', 'function_failed', 'result_failed', 'retryable', 'worker_died', 'cancelled', 'timed_out', 'kept', 'input_lost', 'stored', 'environment_failed',)
     @staticmethod
     def _new(x):
         return Outcome(x)
@@ -271,7 +286,7 @@ _GraphState_list_item_type = _EnumItemType(GraphState)
 class Hello(_Struct):
     __capnpy_id__ = 0x9adc95c87c0ca0d7
     __static_data_size__ = 6
-    __static_ptrs_size__ = 13
+    __static_ptrs_size__ = 15
     
     
     @property
@@ -540,10 +555,42 @@ class Hello(_Struct):
         ptr = self._read_fast_ptr(96)
         return ptr != 0
     
+    @property
+    def environment(self):
+        # no union check
+        return self._read_text_unicode(104)
+    
+    def get_environment(self):
+        return self._read_text_unicode(104, default_=b"")
+    
+    def has_environment(self):
+        ptr = self._read_fast_ptr(104)
+        return ptr != 0
+    
+    @property
+    def environments(self):
+        # no union check
+        value = self._read_primitive(7, ord(b'B'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def platform(self):
+        # no union check
+        return self._read_text_unicode(112)
+    
+    def get_platform(self):
+        return self._read_text_unicode(112, default_=b"")
+    
+    def has_platform(self):
+        ptr = self._read_fast_ptr(112)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None):
+    def __new(protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None, environment=None, environments=0, platform=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(152)
+        pos = builder.allocate(168)
         builder.write_uint32(pos + 0, protocol_version)
         builder.write_int16(pos + 4, role)
         builder.write_uint64(pos + 8, incarnation)
@@ -566,11 +613,14 @@ class Hello(_Struct):
         builder.copy_from_list(pos + 136, _HostResource_list_item_type, resources)
         builder.write_uint32(pos + 28, slots)
         builder.copy_from_list(pos + 144, _TextUnicodeItemType(_Types.text), bookings)
+        builder.alloc_text(pos + 152, _encode_maybe(environment))
+        builder.write_uint8(pos + 7, environments)
+        builder.alloc_text(pos + 160, _encode_maybe(platform))
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None):
-        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account, packages, resources, slots, bookings)
-        self._init_from_buffer(_buf, 0, 6, 13)
+    def __init__(self, protocol_version=0, role=0, incarnation=0, agent=0, language=None, language_version=None, version=None, host=None, pid=0, name=None, worker=0, capabilities=None, running=None, kinds=None, scheduler=0, data=None, takes_followers=False, account=None, packages=None, resources=None, slots=0, bookings=None, environment=None, environments=0, platform=None):
+        _buf = Hello.__new(protocol_version, role, incarnation, agent, language, language_version, version, host, pid, name, worker, capabilities, running, kinds, scheduler, data, takes_followers, account, packages, resources, slots, bookings, environment, environments, platform)
+        self._init_from_buffer(_buf, 0, 6, 15)
     
     def shortrepr(self):
         parts = []
@@ -596,6 +646,9 @@ class Hello(_Struct):
         if self.has_resources(): parts.append("resources = %s" % self.get_resources().shortrepr())
         parts.append("slots = %s" % self.slots)
         if self.has_bookings(): parts.append("bookings = %s" % self.get_bookings().shortrepr())
+        if self.has_environment(): parts.append("environment = %s" % _text_unicode_repr(self.get_environment()))
+        parts.append("environments = %s" % self.environments)
+        if self.has_platform(): parts.append("platform = %s" % _text_unicode_repr(self.get_platform()))
         return "(%s)" % ", ".join(parts)
 
 _Hello_list_item_type = _StructItemType(Hello)
@@ -1066,7 +1119,7 @@ _HeartbeatEcho_list_item_type = _StructItemType(HeartbeatEcho)
 class Function(_Struct):
     __capnpy_id__ = 0xae67cb16593fbb14
     __static_data_size__ = 1
-    __static_ptrs_size__ = 2
+    __static_ptrs_size__ = 3
     
     
     @property
@@ -1101,24 +1154,38 @@ class Function(_Struct):
         ptr = self._read_fast_ptr(8)
         return ptr != 0
     
+    @property
+    def environment(self):
+        # no union check
+        return self._read_text_unicode(16)
+    
+    def get_environment(self):
+        return self._read_text_unicode(16, default_=b"")
+    
+    def has_environment(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
     @staticmethod
-    def __new(number=0, name=None, kind=None):
+    def __new(number=0, name=None, kind=None, environment=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(24)
+        pos = builder.allocate(32)
         builder.write_uint32(pos + 0, number)
         builder.alloc_text(pos + 8, _encode_maybe(name))
         builder.alloc_text(pos + 16, _encode_maybe(kind))
+        builder.alloc_text(pos + 24, _encode_maybe(environment))
         return builder.as_string()
     
-    def __init__(self, number=0, name=None, kind=None):
-        _buf = Function.__new(number, name, kind)
-        self._init_from_buffer(_buf, 0, 1, 2)
+    def __init__(self, number=0, name=None, kind=None, environment=None):
+        _buf = Function.__new(number, name, kind, environment)
+        self._init_from_buffer(_buf, 0, 1, 3)
     
     def shortrepr(self):
         parts = []
         parts.append("number = %s" % self.number)
         if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
         if self.has_kind(): parts.append("kind = %s" % _text_unicode_repr(self.get_kind()))
+        if self.has_environment(): parts.append("environment = %s" % _text_unicode_repr(self.get_environment()))
         return "(%s)" % ", ".join(parts)
 
 _Function_list_item_type = _StructItemType(Function)
@@ -4757,6 +4824,265 @@ class Objects(_Struct):
 
 _Objects_list_item_type = _StructItemType(Objects)
 
+@Environment.__extend__
+class Environment(_Struct):
+    __capnpy_id__ = 0xf5e583236c2814e9
+    __static_data_size__ = 2
+    __static_ptrs_size__ = 3
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def contents(self):
+        # no union check
+        return self._read_list(8, _TextUnicodeItemType(_Types.text))
+    
+    def get_contents(self):
+        res = self.contents
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _TextUnicodeItemType(_Types.text))
+        return res
+    
+    def has_contents(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def bytes(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def level(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'B'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def platform(self):
+        # no union check
+        return self._read_text_unicode(16)
+    
+    def get_platform(self):
+        return self._read_text_unicode(16, default_=b"")
+    
+    def has_platform(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(name=None, contents=None, bytes=0, level=0, platform=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.alloc_text(pos + 16, _encode_maybe(name))
+        builder.copy_from_list(pos + 24, _TextUnicodeItemType(_Types.text), contents)
+        builder.write_uint64(pos + 0, bytes)
+        builder.write_uint8(pos + 8, level)
+        builder.alloc_text(pos + 32, _encode_maybe(platform))
+        return builder.as_string()
+    
+    def __init__(self, name=None, contents=None, bytes=0, level=0, platform=None):
+        _buf = Environment.__new(name, contents, bytes, level, platform)
+        self._init_from_buffer(_buf, 0, 2, 3)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        if self.has_contents(): parts.append("contents = %s" % self.get_contents().shortrepr())
+        parts.append("bytes = %s" % self.bytes)
+        parts.append("level = %s" % self.level)
+        if self.has_platform(): parts.append("platform = %s" % _text_unicode_repr(self.get_platform()))
+        return "(%s)" % ", ".join(parts)
+
+_Environment_list_item_type = _StructItemType(Environment)
+
+@ContentsWanted.__extend__
+class ContentsWanted(_Struct):
+    __capnpy_id__ = 0xfca5fc2312afbfa7
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def names(self):
+        # no union check
+        return self._read_list(0, _TextUnicodeItemType(_Types.text))
+    
+    def get_names(self):
+        res = self.names
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _TextUnicodeItemType(_Types.text))
+        return res
+    
+    def has_names(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(names=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.copy_from_list(pos + 0, _TextUnicodeItemType(_Types.text), names)
+        return builder.as_string()
+    
+    def __init__(self, names=None):
+        _buf = ContentsWanted.__new(names)
+        self._init_from_buffer(_buf, 0, 0, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_names(): parts.append("names = %s" % self.get_names().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_ContentsWanted_list_item_type = _StructItemType(ContentsWanted)
+
+@Contents.__extend__
+class Contents(_Struct):
+    __capnpy_id__ = 0xd7ae71263728a5a3
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 0
+    
+    
+    @property
+    def count(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(count=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(8)
+        builder.write_uint32(pos + 0, count)
+        return builder.as_string()
+    
+    def __init__(self, count=0):
+        _buf = Contents.__new(count)
+        self._init_from_buffer(_buf, 0, 1, 0)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("count = %s" % self.count)
+        return "(%s)" % ", ".join(parts)
+
+_Contents_list_item_type = _StructItemType(Contents)
+
+@EnvironmentReady.__extend__
+class EnvironmentReady(_Struct):
+    __capnpy_id__ = 0x89cb09a5ceebb126
+    __static_data_size__ = 0
+    __static_ptrs_size__ = 2
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def error(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_error(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_error(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(name=None, error=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(16)
+        builder.alloc_text(pos + 0, _encode_maybe(name))
+        builder.alloc_text(pos + 8, _encode_maybe(error))
+        return builder.as_string()
+    
+    def __init__(self, name=None, error=None):
+        _buf = EnvironmentReady.__new(name, error)
+        self._init_from_buffer(_buf, 0, 0, 2)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        if self.has_error(): parts.append("error = %s" % _text_unicode_repr(self.get_error()))
+        return "(%s)" % ", ".join(parts)
+
+_EnvironmentReady_list_item_type = _StructItemType(EnvironmentReady)
+
+@ChangeWorker.__extend__
+class ChangeWorker(_Struct):
+    __capnpy_id__ = 0x94c1a2052e043972
+    __static_data_size__ = 1
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def worker(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def environment(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_environment(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_environment(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(worker=0, environment=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(16)
+        builder.write_uint64(pos + 0, worker)
+        builder.alloc_text(pos + 8, _encode_maybe(environment))
+        return builder.as_string()
+    
+    def __init__(self, worker=0, environment=None):
+        _buf = ChangeWorker.__new(worker, environment)
+        self._init_from_buffer(_buf, 0, 1, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("worker = %s" % self.worker)
+        if self.has_environment(): parts.append("environment = %s" % _text_unicode_repr(self.get_environment()))
+        return "(%s)" % ", ".join(parts)
+
+_ChangeWorker_list_item_type = _StructItemType(ChangeWorker)
+
 @Message.__extend__
 class Message(_Struct):
     __capnpy_id__ = 0xb2a24cc8f87661f0
@@ -4849,6 +5175,16 @@ class Message(_Struct):
         return self._read_int16(0) == 39
     def is_objects(self):
         return self._read_int16(0) == 40
+    def is_environment(self):
+        return self._read_int16(0) == 41
+    def is_contents_wanted(self):
+        return self._read_int16(0) == 42
+    def is_contents(self):
+        return self._read_int16(0) == 43
+    def is_environment_ready(self):
+        return self._read_int16(0) == 44
+    def is_change_worker(self):
+        return self._read_int16(0) == 45
     
     @property
     def hello(self):
@@ -5835,8 +6171,133 @@ class Message(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def environment(self):
+        self._ensure_union(41)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Environment.__new__(Environment)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_environment(self):
+        res = self.environment
+        if res is None:
+            return Environment.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_environment(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def contents_wanted(self):
+        self._ensure_union(42)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = ContentsWanted.__new__(ContentsWanted)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_contents_wanted(self):
+        res = self.contents_wanted
+        if res is None:
+            return ContentsWanted.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_contents_wanted(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def contents(self):
+        self._ensure_union(43)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Contents.__new__(Contents)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_contents(self):
+        res = self.contents
+        if res is None:
+            return Contents.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_contents(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def environment_ready(self):
+        self._ensure_union(44)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = EnvironmentReady.__new__(EnvironmentReady)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_environment_ready(self):
+        res = self.environment_ready
+        if res is None:
+            return EnvironmentReady.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_environment_ready(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def change_worker(self):
+        self._ensure_union(45)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = ChangeWorker.__new__(ChangeWorker)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_change_worker(self):
+        res = self.change_worker
+        if res is None:
+            return ChangeWorker.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_change_worker(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
     @staticmethod
-    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined):
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         anonymous__curtag = None
@@ -6002,215 +6463,260 @@ class Message(_Struct):
             anonymous__curtag = _check_tag(anonymous__curtag, 'objects')
             builder.write_int16(0, 40)
             builder.copy_from_struct(pos + 8, Objects, objects)
+        if environment is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'environment')
+            builder.write_int16(0, 41)
+            builder.copy_from_struct(pos + 8, Environment, environment)
+        if contents_wanted is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'contents_wanted')
+            builder.write_int16(0, 42)
+            builder.copy_from_struct(pos + 8, ContentsWanted, contents_wanted)
+        if contents is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'contents')
+            builder.write_int16(0, 43)
+            builder.copy_from_struct(pos + 8, Contents, contents)
+        if environment_ready is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'environment_ready')
+            builder.write_int16(0, 44)
+            builder.copy_from_struct(pos + 8, EnvironmentReady, environment_ready)
+        if change_worker is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'change_worker')
+            builder.write_int16(0, 45)
+            builder.copy_from_struct(pos + 8, ChangeWorker, change_worker)
         return builder.as_string()
     
-    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined):
-        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs, notice, transfer_object, transferred, read_object, object_chunk, no_object, objects)
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs, notice, transfer_object, transferred, read_object, object_chunk, no_object, objects, environment, contents_wanted, contents, environment_ready, change_worker)
         self._init_from_buffer(_buf, 0, 1, 1)
     
     @classmethod
     def new_hello(cls, hello=None):
-        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_welcome(cls, welcome=None):
-        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_refused(cls, refused=None):
-        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_hello_wanted(cls, hello_wanted=None):
-        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_goodbye(cls, goodbye=None):
-        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat(cls, heartbeat=None):
-        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat_echo(cls, heartbeat_echo=None):
-        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_function(cls, function=None):
-        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_functions(cls, forget_functions=None):
-        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_submit(cls, submit=None):
-        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_dispatch(cls, dispatch=None):
-        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_results(cls, results=None):
-        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resolved(cls, resolved=None):
-        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_started(cls, started=None):
-        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel(cls, cancel=None):
-        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel_refused(cls, cancel_refused=None):
-        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_worker_died(cls, worker_died=None):
-        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_error(cls, error=None):
-        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_snapshot(cls, snapshot=None):
-        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retract(cls, retract=None):
-        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retracted(cls, retracted=None):
-        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_stop(cls, stop=None):
-        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_suspended(cls, suspended=None):
-        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resumed(cls, resumed=None):
-        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_end_worker(cls, end_worker=None):
-        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_credit(cls, credit=None):
-        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_received(cls, received=None):
-        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object(cls, object=None):
-        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_objects(cls, forget_objects=None):
-        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_shutdown(cls, shutdown=None):
-        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_output(cls, output=None):
-        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_fetch_objects(cls, fetch_objects=None):
-        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_history(cls, history=None):
-        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_graphs(cls, graphs=None):
-        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_notice(cls, notice=None):
-        buf = Message.__new(notice=notice, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(notice=notice, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_transfer_object(cls, transfer_object=None):
-        buf = Message.__new(transfer_object=transfer_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(transfer_object=transfer_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_transferred(cls, transferred=None):
-        buf = Message.__new(transferred=transferred, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(transferred=transferred, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_read_object(cls, read_object=None):
-        buf = Message.__new(read_object=read_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(read_object=read_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object_chunk(cls, object_chunk=None):
-        buf = Message.__new(object_chunk=object_chunk, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, no_object=_undefined, objects=_undefined)
+        buf = Message.__new(object_chunk=object_chunk, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_no_object(cls, no_object=None):
-        buf = Message.__new(no_object=no_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, objects=_undefined)
+        buf = Message.__new(no_object=no_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_objects(cls, objects=None):
-        buf = Message.__new(objects=objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined)
+        buf = Message.__new(objects=objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_environment(cls, environment=None):
+        buf = Message.__new(environment=environment, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_contents_wanted(cls, contents_wanted=None):
+        buf = Message.__new(contents_wanted=contents_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_contents(cls, contents=None):
+        buf = Message.__new(contents=contents, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_environment_ready(cls, environment_ready=None):
+        buf = Message.__new(environment_ready=environment_ready, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, change_worker=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_change_worker(cls, change_worker=None):
+        buf = Message.__new(change_worker=change_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     def shortrepr(self):
@@ -6334,6 +6840,21 @@ class Message(_Struct):
         if self.is_objects() and (self.has_objects() or
                                   not False):
             parts.append("objects = %s" % self.get_objects().shortrepr())
+        if self.is_environment() and (self.has_environment() or
+                                  not False):
+            parts.append("environment = %s" % self.get_environment().shortrepr())
+        if self.is_contents_wanted() and (self.has_contents_wanted() or
+                                  not False):
+            parts.append("contentsWanted = %s" % self.get_contents_wanted().shortrepr())
+        if self.is_contents() and (self.has_contents() or
+                                  not False):
+            parts.append("contents = %s" % self.get_contents().shortrepr())
+        if self.is_environment_ready() and (self.has_environment_ready() or
+                                  not False):
+            parts.append("environmentReady = %s" % self.get_environment_ready().shortrepr())
+        if self.is_change_worker() and (self.has_change_worker() or
+                                  not False):
+            parts.append("changeWorker = %s" % self.get_change_worker().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Message_list_item_type = _StructItemType(Message)

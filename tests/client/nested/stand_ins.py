@@ -72,6 +72,7 @@ class FakeHost:
     def __init__(self, task: FakeTask | None, address: str = "tcp://127.0.0.1:1", worker: int = 44) -> None:
         self.address = address
         self.keys = ""
+        self.environment = ""
         self.worker = worker
         self.task = task
         self.forwarded: list[tuple[list[TaskAttempt], Output]] = []

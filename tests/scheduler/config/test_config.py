@@ -73,6 +73,7 @@ def test_defaults():
         client_object_limit=1_000_000,
         client_object_size_limit=machine.usable_memory(),
         client_function_limit=100_000,
+        environment_limit=1 << 30,
         peer_limit=100_000,
         hello_rate_limit=10_000,
         connection_limit=100_000,
@@ -91,11 +92,12 @@ def test_every_option():
         *"--logging-paths /tmp/a,/tmp/b --logging-paths /dev/stdout --logging-config-file /tmp/c".split(),
         *"--message-size-limit 1G --batch-limit 4096 --client-task-limit 12 --client-object-limit 13".split(),
         *"--client-object-size-limit 2G --client-function-limit 14 --peer-limit 15 --hello-rate-limit 16".split(),
+        *"--environment-limit 30M".split(),
         *"--connection-limit 17 --address-connection-limit 18 --connection-rate-limit 19 --waste-limit 20".split(),
         *("--parent-process", "44", "ipc:///tmp/s"),
     )
     assert dataclasses.astuple(loaded) == (
-        *(1 << 30, 4096, 12, 13, 2 << 30, 14, 15, 16, 17, 18, 19, 20),
+        *(1 << 30, 4096, 12, 13, 2 << 30, 14, 30 << 20, 15, 16, 17, 18, 19, 20),
         ("ipc", "", 0, "/tmp/s"),
         *(2, "builtin", 1.5, 7.0, 9, 0, 3 << 29, False, {"db": (10, 0.0), "api": (0, 0.5)}, True, "/k", True),
         ("ipc", "", 0, "/tmp/m"),

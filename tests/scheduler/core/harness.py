@@ -102,6 +102,14 @@ def plain(effect: Any) -> Sent:
     if effect.kind == effects.TRANSFER_OBJECT:
         data = effect.data.address, effect.data.key, effect.data.ticket
         return ("transfer object", route, (effect.client, effect.id), effect.bytes, effect.source, data)
+    if effect.kind == effects.ENVIRONMENT:
+        return ("environment", route, effect.name, list(effect.contents), effect.manifest)
+    if effect.kind == effects.CONTENTS_WANTED:
+        return ("contents wanted", route, list(effect.names))
+    if effect.kind == effects.CONTENTS:
+        return ("contents", route, list(effect.frames))
+    if effect.kind == effects.CHANGE_WORKER:
+        return ("change worker", route, effect.worker, effect.environment)
     if effect.kind == effects.SHUTDOWN:
         return ("shutdown", route)
     if effect.kind == effects.CREDIT:
@@ -261,9 +269,11 @@ class Core:
         self.take_one("welcome", route)
         return incarnation
 
-    def function(self, route: bytes, number: int, payload: bytes, kind: str = "cloudpickle") -> None:
-        digest = b"digest of " + payload
-        self.feed(events.Function(route, number, f"function {number}", kind, digest, payload))
+    def function(
+        self, route: bytes, number: int, payload: bytes, kind: str = "cloudpickle", environment: str = ""
+    ) -> None:
+        digest = b"digest of " + payload + environment.encode()
+        self.feed(events.Function(route, number, f"function {number}", kind, digest, payload, environment))
 
     def forget(self, route: bytes, *numbers: int) -> None:
         self.feed(events.ForgetFunctions(route, array("I", numbers)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from scaler_client.commands.object_files import ObjectName
-from scaler_client.protocol.messages import HeartbeatEcho, Hello, Message, Role, TaskAttempt, Welcome
+from scaler_client.protocol.messages import ChangeWorker, HeartbeatEcho, Hello, Message, Role, TaskAttempt, Welcome
 from scaler_worker.agent.effects import Effect, Exit, Log, Send, SendHeartbeat, StartWorker
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
 from scaler_worker.fork_server.process_events import ProcessEnded
@@ -49,6 +49,7 @@ class Host:
         welcomed: bool = True,
         memory_limit: int = 0,
         retire_seconds: float = 0.0,
+        environments: str = "modules",
     ) -> None:
         self.now = 1000.0
         self.is_sending = False
@@ -58,6 +59,9 @@ class Host:
         """The state page, by slot."""
         self.files: list[ObjectName] = []
         """The object files of the host."""
+        self.missing: list[str] = []
+        """Contents of environments that the host does not have."""
+        self.started: list[StartWorker] = []
         self.session = AgentSession(
             HELLO,
             AgentSettings(
@@ -67,12 +71,14 @@ class Host:
                 death_timeout,
                 memory_limit,
                 retire_seconds,
+                environments,
             ),
             HostAccess(
                 lambda: next(numbers),
                 self.states.__getitem__,
                 is_sending=lambda: self.is_sending,
                 list_files=lambda: self.files,
+                missing_contents=lambda names: [name for name in names if name in self.missing],
             ),
             self.now,
         )
@@ -86,6 +92,7 @@ class Host:
         seen = list(effects)
         for start in only(StartWorker, effects):
             self.slots[start.incarnation] = start.slot
+            self.started.append(start)
             seen += self.session.worker_started(start.incarnation, 10 * start.incarnation, self.now)
         return seen
 
@@ -131,6 +138,10 @@ class Host:
         effects = self.session.worker_ended(ProcessEnded(slot, incarnation, pid, status, peak, error), self.now)
         self.states[slot] = IDLE
         return self.follow(effects)
+
+    def change(self, incarnation: int, environment: str) -> list[Effect]:
+        """Change a worker to a prepared environment."""
+        return self.receive(ChangeWorker(incarnation, environment)) + self.ends(incarnation)
 
     def measure(self, *sizes: tuple[int, int]) -> list[Effect]:
         return self.follow(self.session.measured(dict(sizes)))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol.messages import (
+    ContentsWanted,
     DataAddress,
+    EnvironmentReady,
     Goodbye,
     Hello,
     Payload,
@@ -22,7 +24,7 @@ from scaler_client.protocol.messages import (
 class Send:
     """Send a message to the scheduler."""
 
-    message: Hello | Goodbye | Started | Transferred | WorkerDied
+    message: ContentsWanted | EnvironmentReady | Hello | Goodbye | Started | Transferred | WorkerDied
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,30 @@ class StartWorker:
     slot: int
     name: str
     incarnation: int
+    environment: str = ""
+    """The name of its environment; empty: none."""
+
+
+@dataclass(frozen=True)
+class StoreContents:
+    """Write contents to the cache, and pass their names to `AgentSession.contents_stored`."""
+
+    payloads: tuple[Payload, ...]
+
+
+@dataclass(frozen=True)
+class PrepareEnvironment:
+    """Prepare an environment from the cache, and pass the outcome to `AgentSession.environment_prepared`."""
+
+    name: str
+    manifest: bytes
+
+
+@dataclass(frozen=True)
+class RemoveEnvironment:
+    """Remove what was prepared. No worker has this environment."""
+
+    name: str
 
 
 @dataclass(frozen=True)
@@ -157,5 +183,6 @@ class Exit:
 
 Effect = (
     Send | SendHeartbeat | MeasureMemory | StartWorker | SignalWorker | WriteObject | MarkObjectLost | RemoveObjects
-    | SendObjects | AskSource | CloseSource | WritePart | FinishFile | DropPart | Log | Exit
+    | StoreContents | PrepareEnvironment | RemoveEnvironment | SendObjects | AskSource | CloseSource | WritePart
+    | FinishFile | DropPart | Log | Exit
 )  # fmt: skip

@@ -34,6 +34,7 @@ from scaler_client.commands.object_files import (
 )
 from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
+from scaler_client.environments.manifest import this_platform
 from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, warn_about_secrets
 from scaler_client.net.data_server import DataAddressError
 from scaler_client.net.host_lookup import warn_if_unresolved
@@ -49,6 +50,7 @@ from ..fork_server.client import ForkServer, ForkServerLost, SubprocessStarter, 
 from ..fork_server.process import WorkerMain, set_process_name
 from ..fork_server.process_events import ProcessStarted
 from ..fork_server.process_usage import process_usage, resident_bytes
+from ..fork_server.starter_group import StarterGroup
 from ..fork_server.state_page import StatePage
 from ..fork_server.worker_settings import WorkerSettings
 from ..objects.host_storage import HostStorage, NoRoomError, Usage
@@ -66,15 +68,20 @@ from .effects import (
     Log,
     MarkObjectLost,
     MeasureMemory,
+    PrepareEnvironment,
+    RemoveEnvironment,
     RemoveObjects,
     Send,
     SendHeartbeat,
     SendObjects,
     SignalWorker,
     StartWorker,
+    StoreContents,
     WriteObject,
     WritePart,
 )
+from .environment_host import EnvironmentHost
+from .environments import LEVELS
 from .host_resources import found_gpus, host_resources, warnings
 from .object_sender import ObjectSender
 from .service_report import ServiceReport
@@ -150,6 +157,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         try:
             return agent.serve()
         finally:
+            agent.close()
             if spiller is not None:
                 spiller.close()
             notifier.close()
@@ -260,7 +268,7 @@ class _Agent:
         self._scheduler = scheduler
         self._connection = scheduler.socket
         self._reconnects = scheduler.reconnects
-        self._starter = workers.starter
+        self._starters = StarterGroup(workers.starter)
         self._signals = signals
         self._page = workers.page
         self._directory = directory = workers.directory
@@ -290,6 +298,8 @@ class _Agent:
             packages=installed_packages(),
             resources=host_resources(config.resources, found_gpus(os.environ)),
             slots=config.num_of_workers,
+            environments=LEVELS[config.environments],
+            platform=this_platform(),
         )
         for text in warnings(config.resources):
             _log.warning(text)
@@ -300,6 +310,7 @@ class _Agent:
             config.death_timeout_seconds,
             config.worker_memory_limit_bytes,
             config.retire_seconds,
+            config.environments,
         )
         access = HostAccess(
             _draw_incarnation,
@@ -310,6 +321,10 @@ class _Agent:
             has_room=self._storage.has_room,
             link_file=self._link_file,
         )
+        self._environments = EnvironmentHost(
+            config.environment_cache, config.environment_cache_limit_bytes, incarnation, self._page
+        )
+        access = replace(access, missing_contents=self._environments.missing_contents)
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
 
     def serve(self) -> int:
@@ -331,12 +346,17 @@ class _Agent:
         poller.register(self._signals.fileno(), zmq.POLLIN)
         poller.register(self._reconnects.fileno(), zmq.POLLIN)
         poller.register(self._disk.fileno(), zmq.POLLIN)
+        poller.register(self._environments.thread.fileno(), zmq.POLLIN)
         self._do(self._session.start(time.monotonic()))
         while self._exit_status is None:
-            write = zmq.POLLOUT if self._starter.wants_write else 0
-            poller.register(self._starter.fileno(), zmq.POLLIN | write)
-            poller.poll(self._milliseconds_to_wait())
+            polled = self._starters.filenos()
+            for descriptor, wants_write in polled:
+                poller.register(descriptor, zmq.POLLIN | (zmq.POLLOUT if wants_write else 0))
+            poller.poll(0 if self._starters.has_events else self._milliseconds_to_wait())
+            for descriptor, _ in polled:
+                poller.unregister(descriptor)  # it may be closed
             self._disk.finish()
+            self._environments.thread.finish()
             self._sender.send()
             # Signals first: if the same signal has also ended a worker (a whole control group got it), the worker has
             # not died.
@@ -359,8 +379,14 @@ class _Agent:
             self._data.serve()  # afterwards: other hosts may wait for what has just come
             self._do(self._session.tick(time.monotonic()))
             self._report.update(self._session, time.monotonic())
+            self._starters.close_unused(time.monotonic())
         self._sources.close()
         return self._exit_status
+
+    def close(self) -> None:
+        """End the fork servers of environments, and remove the folders of environments."""
+        self._starters.close()
+        self._environments.close()
 
     def _milliseconds_to_wait(self) -> int:
         seconds = min(self._session.deadline(), self._report.next_beat, self._data.deadline()) - time.monotonic()
@@ -401,9 +427,9 @@ class _Agent:
     def _read_worker_events(self) -> None:
         if self._exit_status is not None:
             return
-        self._starter.flush()
+        self._starters.flush()
         try:
-            events = self._starter.receive()
+            events = self._starters.receive()
         except ForkServerLost:
             self._do(self._session.fork_server_lost())
             return
@@ -451,6 +477,7 @@ class _Agent:
 
     def _start_worker(self, start: StartWorker) -> None:
         config = self._config
+        environment = self._environments.find(start.environment)
         settings = WorkerSettings(
             address=str(config.address),
             name=start.name,
@@ -466,8 +493,21 @@ class _Agent:
             capabilities=config.capabilities,
             keys=absolute(config.keys),
             objects=self._directory,
+            environment=start.environment,
+            module_folder="" if environment is None else environment.folder,
         )
-        self._starter.start(start.slot, settings)
+        self._starters.start(start.slot, settings, self._environments.launcher(environment))
+
+    def _store_contents(self, effect: StoreContents) -> None:
+        self._environments.store(
+            effect, lambda stored: self._do(self._session.contents_stored(*stored, time.monotonic()))
+        )
+
+    def _prepare_environment(self, effect: PrepareEnvironment) -> None:
+        self._environments.prepare(
+            effect,
+            lambda outcome: self._do(self._session.environment_prepared(effect.name, *outcome, time.monotonic())),
+        )
 
     def _link_file(self, name: ObjectName) -> bool:
         """Link the file of a client on this host. Returns False if there is no such file, or it can't be linked."""
@@ -538,6 +578,9 @@ class _Agent:
         SendHeartbeat: _send_heartbeat,
         MeasureMemory: _measure,
         StartWorker: _start_worker,
+        StoreContents: _store_contents,
+        PrepareEnvironment: _prepare_environment,
+        RemoveEnvironment: lambda self, effect: self._environments.remove(effect.name),
         WriteObject: _write_object,
         MarkObjectLost: _mark_object_lost,
         RemoveObjects: _remove_objects,
@@ -547,7 +590,7 @@ class _Agent:
         WritePart: _write_part,
         FinishFile: _finish_file,
         DropPart: lambda self, effect: self._parts.drop(effect.name),
-        SignalWorker: lambda self, effect: self._starter.end(effect.incarnation, effect.kill),
+        SignalWorker: lambda self, effect: self._starters.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,
     }

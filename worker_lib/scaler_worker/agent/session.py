@@ -22,9 +22,10 @@ from ..fork_server.process_events import PRELOAD_FAILED_STATUS, SCHEDULER_LOST_S
 from ..fork_server.state_page import WorkerState
 from .downloads import Downloads
 from .effects import Effect, Exit, Log, MeasureMemory, Send, SignalWorker
+from .environments import AgentEnvironments
 from .host_objects import HostObjects
 from .scheduler_link import SchedulerLink
-from .worker_table import Kill, LongTasks, Worker, WorkerTable
+from .worker_table import MAX_FAILED_STARTS, Kill, LongTasks, Worker, WorkerTable
 
 KILL_AFTER_SECONDS = 2.0
 """The time between SIGTERM and SIGKILL, when the agent ends its workers."""
@@ -77,6 +78,8 @@ class AgentSettings:
     """The limit of one worker; 0: none."""
     retire_seconds: float = 0.0
     """How long tasks may continue when the agent retires."""
+    environments: str = "none"
+    """Which environments the operator allows: a key of `environments.LEVELS`."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class HostAccess:
     """Whether the host has room for a file of so many bytes, beside so many bytes that are being fetched."""
     link_file: Callable[[ObjectName], bool] = lambda name: False
     """Makes the file of a client on this host a file of the agent too. Returns False if it can't."""
+    missing_contents: Callable[[Sequence[str]], list[str]] = list
+    """Returns those of these contents of environments that the host does not have."""
 
 
 class AgentSession:
@@ -115,6 +120,9 @@ class AgentSession:
             list_files=lambda: self._objects.written_by_workers(host.list_files()),
         )
         self._workers = WorkerTable(settings.worker_names, host.draw_incarnation)
+        self._environments = AgentEnvironments(settings.environments, host.missing_contents)
+        self._waiting_changes: dict[int, str] = {}
+        """Workers that are to change to an environment that is being prepared again."""
         self._read_state = host.read_state
         self._is_sending = host.is_sending
         self._memory_limit_bytes = settings.memory_limit_bytes
@@ -168,6 +176,8 @@ class AgentSession:
             return self._leave_when_empty(now)
         if self._retire_by is not None:
             return self._worker_retired(worker, ended, now)
+        if worker.next_environment is not None:
+            return self._worker_changed(worker, ended, now)
         ended, state = worker.explain(ended, self._read_state(worker.slot))
         if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced_worker and not self._is_any_ready():
             text = f"the first worker could not be prepared: {ended.cause()}: giving up"
@@ -176,7 +186,19 @@ class AgentSession:
         effects = []
         if ended.pid and ended.status != SCHEDULER_LOST_STATUS:
             effects += self._link.report(_worker_died(ended, state))
-        return effects + self._workers.replace(worker, ended, state, now)
+        effects += self._workers.replace(worker, ended, state, now)
+        if worker.environment and worker.failed_starts >= MAX_FAILED_STARTS:
+            effects += self._environments.start_failed(worker.environment, ended.cause())
+            worker.environment = ""
+        return effects
+
+    def _worker_changed(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
+        """Handle the end of a worker that gives way to one of another environment."""
+        effects: list[Effect] = []
+        if ended.pid and ended.status not in (0, -signal.SIGTERM, SCHEDULER_LOST_STATUS):
+            effects += self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
+        effects += self._workers.changed(worker, now)
+        return effects + self._environments.remove_unused(self._workers.environments())
 
     def _worker_retired(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
         """Handle the end of a worker while the agent retires: no other worker is started for it.
@@ -196,6 +218,19 @@ class AgentSession:
             if size > self._memory_limit_bytes and worker is not None and worker.kill is None:
                 cause = f"memory limit of {_mebibytes(self._memory_limit_bytes)} exceeded: {_mebibytes(size)}"
                 effects.append(_kill(worker, Kill(cause, self._read_state(worker.slot).task)))
+        return effects
+
+    def contents_stored(self, names: Iterable[str], error: str, now: float) -> list[Effect]:
+        """Handle the outcome of StoreContents: the names of what was stored, and why the rest was not."""
+        return self._environments.contents_stored(names, error, now)
+
+    def environment_prepared(self, name: str, error: str, missing: Sequence[str], now: float) -> list[Effect]:
+        """Handle the outcome of PrepareEnvironment: an error, or contents that are missing, or neither."""
+        effects = self._environments.prepared(name, error, missing, now)
+        if self._environments.is_ready(name):
+            for incarnation, environment in list(self._waiting_changes.items()):
+                if environment == name:
+                    effects += self._change(incarnation, name, now)
         return effects
 
     def object_written(self, name: ObjectName, error: str = "") -> list[Effect]:
@@ -268,7 +303,7 @@ class AgentSession:
         if self._phase is _Phase.ENDED:
             return []
         effects = self._link.heartbeat_if_due(self._living(), now)
-        fetching = self._downloads.tick(now)
+        fetching = self._downloads.tick(now) + self._environments.tick(now)
         if self._retire_by is not None and now >= self._retire_by:
             effects += self._end_retired("the time for running tasks is over", now)
         if self._phase is _Phase.SERVING:
@@ -292,7 +327,7 @@ class AgentSession:
     def deadline(self) -> float:
         """When `tick` is to be called next, at the latest."""
         times = [self._kill_at, self._give_up_at, self._confirm_at, self._leave_at, self._link.next_heartbeat]
-        times.append(self._downloads.deadline())
+        times += [self._downloads.deadline(), self._environments.deadline()]
         if self._phase is _Phase.SERVING:
             times += [self._link.deadline(), self._retire_by]
             times += [] if self._retire_by is not None else self._workers.deadlines()
@@ -304,6 +339,9 @@ class AgentSession:
     def _on_welcome(self, welcome: messages.Welcome, now: float) -> list[Effect]:
         is_new = self._link.scheduler not in (0, welcome.incarnation)
         dropped = self._downloads.clear() if is_new else []
+        if is_new:
+            self._environments.clear()
+            self._waiting_changes.clear()
         return dropped + self._objects.welcomed(welcome) + self._link.on_welcome(welcome, now)
 
     def _on_forget_objects(self, message: messages.ForgetObjects, now: float) -> list[Effect]:
@@ -338,6 +376,22 @@ class AgentSession:
             return []
         return [_kill(worker, Kill(f"stopped: {order.reason}", order.task))]
 
+    def _on_change_worker(self, order: messages.ChangeWorker, now: float) -> list[Effect]:
+        """End a worker that holds no task, and start one of another environment in its place."""
+        if self._environments.is_ready(order.environment):
+            return self._change(order.worker, order.environment, now)
+        self._waiting_changes[order.worker] = order.environment
+        return self._environments.use(order.environment, now)
+
+    def _change(self, incarnation: int, environment: str, now: float) -> list[Effect]:
+        self._waiting_changes.pop(incarnation, None)
+        worker = self._workers.living.get(incarnation)
+        if worker is None or self._phase is not _Phase.SERVING or self._retire_by is not None:
+            return []
+        if worker.next_environment is not None or worker.kill is not None:
+            return []
+        return self._workers.change(worker, environment, now)
+
     def _on_shutdown(self, _: messages.Shutdown, now: float) -> list[Effect]:
         return self.stop("shut down by a client", now) if self._phase is _Phase.SERVING else []
 
@@ -351,6 +405,9 @@ class AgentSession:
         messages.EndWorker: _on_end_worker,
         messages.Object: lambda self, message, now: self._objects.add(message),
         messages.Shutdown: _on_shutdown,
+        messages.Environment: lambda self, message, now: self._environments.order(message, now),
+        messages.Contents: lambda self, message, now: self._environments.contents_received(message.payloads),
+        messages.ChangeWorker: _on_change_worker,
         messages.ForgetObjects: _on_forget_objects,
         messages.TransferObject: lambda self, message, now: self._downloads.start(message, now),
         messages.FetchObjects: lambda self, message, now: self._objects.fetch(message),
@@ -371,6 +428,7 @@ class AgentSession:
         effects = self._link.check_silence(now)
         if self._retire_by is None:
             effects += self._workers.start_due(now) + self._workers.reset_failed_starts(now)
+            effects += self._workers.kill_late(now)
         if self._memory_limit_bytes and now >= self._measure_at:
             self._measure_at = now + MEASURE_SECONDS
             effects.append(MeasureMemory(self._living()))

@@ -10,7 +10,7 @@ from scaler_client.protocol.messages import TaskAttempt
 
 from ..fork_server.process_events import SCHEDULER_LOST_STATUS, ProcessEnded
 from ..fork_server.state_page import WorkerState
-from .effects import Effect, Log, StartWorker
+from .effects import Effect, Log, SignalWorker, StartWorker
 
 SETTLED_SECONDS = 1.0
 """A worker that ends sooner without having become ready has failed to start."""
@@ -18,6 +18,12 @@ SETTLED_SECONDS = 1.0
 FIRST_BACK_OFF_SECONDS = 0.25
 MAX_BACK_OFF_SECONDS = 5.0
 SCHEDULER_LOST_BACK_OFF_SECONDS = 1.0
+
+CHANGE_SECONDS = 5.0
+"""A worker that gives way to one of another environment is killed after so long."""
+
+MAX_FAILED_STARTS = 3
+"""A worker whose environment fails so often at its start returns to no environment."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,12 @@ class Worker:
     failed_starts: int = 0
     """The number of failed starts in a row."""
     kill: Kill | None = None
+    environment: str = ""
+    """The name of the environment of its process; empty: none."""
+    next_environment: str | None = None
+    """The environment of the next process, which takes the place of this one; None: no change is wanted."""
+    kill_at: float | None = None
+    """When the process is killed that gives way to another one."""
 
     def explain(self, ended: ProcessEnded, state: WorkerState) -> tuple[ProcessEnded, WorkerState]:
         """Correct the reported end: the agent may know the cause, or that the running task is not the cause."""
@@ -92,6 +104,32 @@ class WorkerTable:
         worker.restart_at = now + _back_off_seconds(worker.failed_starts)
         return [log, *self.start_due(now)]
 
+    def change(self, worker: Worker, environment: str, now: float) -> list[Effect]:
+        """End a worker that holds no task. Another one of this environment takes its place."""
+        worker.next_environment = environment
+        worker.kill_at = now + CHANGE_SECONDS
+        return [SignalWorker(worker.incarnation, kill=False)]
+
+    def changed(self, worker: Worker, now: float) -> list[Effect]:
+        """Start the next process of a worker that changes. The caller has removed it from `living`."""
+        worker.environment = worker.next_environment or ""
+        worker.failed_starts = 0
+        return [self._start(worker, now)]
+
+    def kill_late(self, now: float) -> list[Effect]:
+        """Kill the workers that give way and do not end."""
+        effects: list[Effect] = []
+        for worker in self._workers:
+            if worker.kill_at is not None and now >= worker.kill_at:
+                worker.kill_at = None
+                effects.append(SignalWorker(worker.incarnation, kill=True))
+        return effects
+
+    def environments(self) -> set[str]:
+        """The environments that workers have, or change to."""
+        names = {worker.environment for worker in self._workers}
+        return names | {worker.next_environment for worker in self._workers if worker.next_environment is not None}
+
     def reset_failed_starts(self, now: float) -> list[Effect]:
         """Reset the failed starts of workers that live for long enough. Log once when no worker fails any more."""
         for worker in self._workers:
@@ -106,6 +144,7 @@ class WorkerTable:
     def deadlines(self) -> list[float]:
         times = [worker.restart_at for worker in self._workers]
         times += [self._settled_at(worker) for worker in self._workers]
+        times += [worker.kill_at for worker in self._workers]
         return [time for time in times if time is not None]
 
     def _settled_at(self, worker: Worker) -> float | None:
@@ -119,8 +158,9 @@ class WorkerTable:
         worker.started_at = now
         worker.restart_at = None
         worker.kill = None
+        worker.next_environment = worker.kill_at = None
         self.living[worker.incarnation] = worker
-        return StartWorker(worker.slot, worker.name, worker.incarnation)
+        return StartWorker(worker.slot, worker.name, worker.incarnation, worker.environment)
 
     def _failed_start(self, worker: Worker, ended: ProcessEnded) -> Effect:
         text = f"worker {worker.name} (process {ended.pid}) failed to start: {ended.cause()}"

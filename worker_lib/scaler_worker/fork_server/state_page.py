@@ -1,7 +1,7 @@
 """The running task of each worker, in memory that outlives the worker.
 
-One anonymous shared mapping, made before the fork server is forked. Each worker has a slot of 64 bytes, and room for a
-text that says why it could not start. The worker writes its slot (some 30 ns a word). The agent reads it when the
+One shared mapping without a name, made before the fork server is forked. Each worker has a slot of 64 bytes, and room
+for a text that says why it could not start. The worker writes its slot (some 30 ns a word). The agent reads it when the
 worker has died, to know which task was running. It also reads it before it kills a worker because of a task. A slot is
 eight 64-bit words; the indices below name the words in use.
 """
@@ -9,6 +9,7 @@ eight 64-bit words; the indices below name the words in use.
 from __future__ import annotations
 
 import mmap
+import os
 from dataclasses import dataclass, replace
 
 from scaler_client.protocol.messages import TaskAttempt
@@ -53,8 +54,13 @@ class WorkerState:
 class StatePage:
     """The shared memory of one agent and its workers."""
 
-    def __init__(self, slots: int) -> None:
-        memory = memoryview(mmap.mmap(-1, slots * (SLOT_BYTES + START_ERROR_BYTES)))
+    def __init__(self, slots: int, descriptor: int | None = None) -> None:
+        """`descriptor` is that of the page of another process; None: a new page."""
+        size = slots * (SLOT_BYTES + START_ERROR_BYTES)
+        self.slots = slots
+        self.descriptor = _new_memory(size) if descriptor is None else descriptor
+        """An open file of this memory, for fork servers with an interpreter of their own; -1: there is none."""
+        memory = memoryview(mmap.mmap(self.descriptor, size))
         self._words = memory[: slots * SLOT_BYTES].cast("Q")
         self._start_errors = memory[slots * SLOT_BYTES :]
 
@@ -93,6 +99,15 @@ class StatePage:
 
     def _start_error_of(self, number: int) -> memoryview:
         return self._start_errors[number * START_ERROR_BYTES : (number + 1) * START_ERROR_BYTES]
+
+
+def _new_memory(size: int) -> int:
+    """An open file without a name, in memory; -1 if the system has none."""
+    if not hasattr(os, "memfd_create"):
+        return -1
+    descriptor = os.memfd_create("scaler_state")
+    os.ftruncate(descriptor, size)
+    return descriptor
 
 
 def private_slot() -> memoryview:

@@ -32,6 +32,10 @@ class WorkerSettings:
     """The directory of the host's object files; empty: there is none."""
     offers: dict[str, str] = field(default_factory=dict)
     """Exported functions: `module:function` by the name under which clients call it."""
+    environment: str = ""
+    """The name of its environment; empty: none."""
+    module_folder: str = ""
+    """The folder of the modules of its environment; empty: there are none."""
 
 
 def worker_settings_from(plain: dict[str, Any]) -> WorkerSettings:

@@ -123,7 +123,7 @@ class Worker:
 
         connection.has_mapped_files = lambda: objects.may_have_mapped
         self.runner = Runner(self.slot, execution, clean_up, self._end_process)
-        identity = WorkerIdentity(settings.address, settings.keys, settings.incarnation)
+        identity = WorkerIdentity(settings.address, settings.keys, settings.incarnation, settings.environment)
         self.host = WorkerTaskHost(identity, self.slot, self.runner, self.output)
 
     def run(self) -> None:
@@ -180,6 +180,8 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
         PreloadError: the function of `--preload` has failed, or one of `--offer` can't be imported.
     """
     page = private_slot() if page is None else page
+    if settings.module_folder:
+        sys.path.insert(0, settings.module_folder)
     worker = Worker(settings, page)
     signal.signal(signal.SIGTERM, lambda _number, _frame: worker.stop())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -248,6 +250,7 @@ def _hello(settings: WorkerSettings) -> messages.Hello:
         capabilities=settings.capabilities,
         kinds=[serializer.CLOUDPICKLE_KIND, *exported_kinds(settings.offers)],
         takes_followers=True,
+        environment=settings.environment,
     )
 
 

@@ -32,6 +32,8 @@ class WorkerIdentity:
     keys: str
     """The folder of the worker's keys; empty: it has none."""
     incarnation: int
+    environment: str = ""
+    """The name of its environment; empty: none."""
 
 
 class WorkerTaskHost:
@@ -41,6 +43,7 @@ class WorkerTaskHost:
         self.address = worker.address
         self.keys = worker.keys
         self.worker = worker.incarnation
+        self.environment = worker.environment
         self._slot = slot
         self._session = slot.session
         self._interruption = slot.interruption

@@ -78,26 +78,26 @@ class AttemptEnd:
             self._graphs.fail_readers(task, effects.OUTCOME_CANCELLED, b"")
         elif intent in (INTENT_CANCEL, INTENT_FORCE):
             task.transition(CANCEL)
-            self._answer(task, effects.OUTCOME_CANCELLED, b"")
+            self.answer(task, effects.OUTCOME_CANCELLED, b"")
         elif intent == INTENT_TIME_LIMIT:
             task.transition(GIVE_UP)
-            self._answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
+            self.answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
         elif not self.has_retries_left(task):
             task.transition(GIVE_UP)
-            self._answer(task, effects.OUTCOME_WORKER_DIED, deaths_text(task))
+            self.answer(task, effects.OUTCOME_WORKER_DIED, deaths_text(task))
         elif not self._graphs.requeue(task):
             task.transition(GIVE_UP)
             text = f"{task.name}: its inputs were dropped after its client had left"
-            self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
+            self.answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
 
     def end_stopped(self, task: Task) -> None:
         """End a task that was stopped and has ended without a value. It has left its worker and its state is final."""
         if task.intent == INTENT_TIME_LIMIT:
-            self._answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
+            self.answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
         else:
-            self._answer(task, effects.OUTCOME_CANCELLED, b"")
+            self.answer(task, effects.OUTCOME_CANCELLED, b"")
 
-    def _answer(self, task: Task, outcome: int, payload: bytes) -> None:
+    def answer(self, task: Task, outcome: int, payload: bytes) -> None:
         """Answer the client, and end the tasks that wait for this task."""
         answer_task(self._tables, self._outbox, task, outcome, payload)
         if task.is_node:

@@ -18,11 +18,13 @@ from scaler_scheduler.core.dispatch import work_stealing
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.events import Retracted
+from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.counts import WASTED_ROW_US
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
     DISPATCHED,
+    GIVE_UP,
     INTENT_ABANDON,
     INTENT_BALANCE,
     INTENT_CANCEL,
@@ -99,23 +101,47 @@ class Cancellation:
             if found is None:
                 continue
             batch, row = found
-            client.returned_bytes += batch.size_of(row) + TASK_OVERHEAD
-            self._tables.counts.payload_bytes -= batch.size_of(row)
-            batch.cancelled.add(row)
-            batch.large.pop(row, None)
             touched.add(lane)
-            weight = batch.options.weight
-            self._tables.counts.add_waiting(lane, -1, weight)
-            self._tables.counts.resolved += weight
-            self._tables.counts.outcomes[effects.OUTCOME_CANCELLED] += weight
-            client.answered_tasks += weight - 1  # the outbox counts the row
-            function = batch.function_at(row)
-            name = batch.options.name
-            self._tables.history.record_ended(client, task_id, 0, function, name, effects.OUTCOME_CANCELLED, b"")
-            self._tables.remove_row(client, function, batch.options)
-            self._outbox.answer(client, task_id, effects.OUTCOME_CANCELLED, b"")
+            self._end_row(lane, batch, row, effects.OUTCOME_CANCELLED, b"")
             return
         self._tables.counts.wasted_us += WASTED_ROW_US
+
+    def _end_row(self, lane: Lane, batch: Batch, row: int, outcome: int, payload: bytes) -> None:
+        """End a task that was never dispatched."""
+        client = lane.client
+        client.returned_bytes += batch.size_of(row) + TASK_OVERHEAD
+        self._tables.counts.payload_bytes -= batch.size_of(row)
+        batch.cancelled.add(row)
+        batch.large.pop(row, None)
+        weight = batch.options.weight
+        self._tables.counts.add_waiting(lane, -1, weight)
+        self._tables.counts.resolved += weight
+        self._tables.counts.outcomes[outcome] += weight
+        client.answered_tasks += weight - 1  # the outbox counts the row
+        function = batch.function_at(row)
+        if outcome != effects.OUTCOME_CANCELLED:
+            function.failed_tasks += weight
+        self._tables.history.record_ended(client, batch.ids[row], 0, function, batch.options.name, outcome, payload)
+        self._tables.remove_row(client, function, batch.options)
+        self._outbox.answer(client, batch.ids[row], outcome, payload)
+
+    def fail_waiting(self, lane: Lane, outcome: int, payload: bytes) -> None:
+        """End all tasks that wait in a lane.
+
+        Args:
+            lane: the lane.
+            outcome: the outcome that their client gets.
+            payload: the payload of this outcome.
+        """
+        for task in list(lane.requeued.values()):
+            if task.state == WAITING:
+                self._tables.counts.add_waiting(lane, -1, task.options.weight)
+                task.transition(GIVE_UP)
+                self._attempt_end.answer(task, outcome, payload)
+        for batch in list(lane.batches):
+            for row in batch.waiting_rows():
+                self._end_row(lane, batch, row, outcome, payload)
+        self._dispatcher.prune(lane)
 
     def _cancel_waiting(self, task: Task) -> None:
         self._tables.counts.add_waiting(task.client.lane_of(task), -1, task.options.weight)

@@ -42,6 +42,7 @@ class CoreState:
         """
         self.limits = limits
         self.tables = tables = Tables(now)
+        tables.environments.limit_bytes = limits.environment_bytes
         self.outbox = outbox = Outbox()
         self.task_limits = TaskLimits(tables, incarnation)
         self.bookings = Bookings(tables, incarnation)

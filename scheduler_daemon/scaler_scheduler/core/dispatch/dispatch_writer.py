@@ -7,6 +7,7 @@ from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns
 from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
+from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.functions import SMALL, Function
 from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
@@ -62,7 +63,9 @@ class DispatchWriter:
         if function not in worker.functions:
             worker.functions.add(function)
             self._outbox.add(
-                effects.Function(worker.route, function.number, function.name, function.kind, function.payload)
+                effects.Function(
+                    worker.route, function.number, function.name, split_kind(function.kind)[0], function.payload
+                )
             )
 
     def _dispatch_requeued(

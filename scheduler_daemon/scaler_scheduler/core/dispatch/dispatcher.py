@@ -132,8 +132,8 @@ class Dispatcher:
                 self.enqueue(lane, 0, 1)
 
     def add_worker(self, worker: Worker) -> None:
-        """List a worker that can take more tasks, unless it retires or is unreachable."""
-        if worker.is_retiring or worker.is_unreachable:
+        """List a worker that can take more tasks, unless it retires, is unreachable or gives way to another one."""
+        if worker.is_retiring or worker.is_unreachable or worker.is_changing:
             return
         held = worker.task_count
         if self._bookings.hosts and self._is_kept(worker, held):

@@ -13,6 +13,7 @@ from scaler_scheduler.core.completion.task_end import end_with_client
 from scaler_scheduler.core.completion.transfer_end import TransferEnd
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.effects import OUTCOME_WORKER_DIED
+from scaler_scheduler.core.environments.worker_changes import WorkerChanges
 from scaler_scheduler.core.lines import printable_line
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Agent, Client, StoredObject, Task, Worker
@@ -42,7 +43,9 @@ class PeerLoss:
         host_results: HostResults,
         reattach: Reattach,
         transfer_end: TransferEnd,
+        changes: WorkerChanges,
     ) -> None:
+        self._changes = changes
         self._tables = core.tables
         self._holdings = core.holdings
         self._bookings = core.bookings
@@ -111,6 +114,7 @@ class PeerLoss:
         """Handle a host agent that has left, with the objects that only its host had."""
         self._tables.agents.remove(agent)
         self._bookings.agent_left(agent.incarnation)
+        self._changes.agent_left(agent)
         lost, moved = self._tables.objects.remove_agent(agent)
         self._transfer_end.agent_lost(agent, moved)
         if not lost:
@@ -150,6 +154,7 @@ class PeerLoss:
         """
         self._tables.workers.remove(worker)
         self._holdings.worker_lost(worker)
+        self._changes.worker_left(worker)
         worker.outgoing = None
         self._dispatcher.remove_worker(worker)
         self._cancellation.remove_worker(worker)
@@ -204,6 +209,7 @@ class PeerLoss:
         for function in client.functions.values():
             functions.remove_client(function, client.incarnation)
         client.functions = {}
+        self._tables.environments.remove_client(client.incarnation)
         client.suspended.clear()
         client.pause_reasons &= ~PAUSE_SLOW_CONSUMER
         self._tables.clients.remove_if_done(client)

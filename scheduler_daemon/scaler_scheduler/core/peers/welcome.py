@@ -7,6 +7,7 @@ from scaler_scheduler.core.completion.suspension import resume_all
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
 from scaler_scheduler.core.dispatch.input_delivery import send_object
+from scaler_scheduler.core.environments.worker_changes import WorkerChanges
 from scaler_scheduler.core.peers.peer_loss import PeerLoss
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.peers.restart_hold import RestartHold
@@ -27,7 +28,9 @@ class Welcomes:
         host_results: HostResults,
         peer_loss: PeerLoss,
         reattach: Reattach,
+        changes: WorkerChanges,
     ) -> None:
+        self._changes = changes
         self._limits = core.limits
         self._tables = core.tables
         self._task_limits = core.task_limits
@@ -128,12 +131,14 @@ class Welcomes:
             deadline=now + self._limits.worker_timeout_seconds,
             user=event.user,
             takes_followers=event.takes_followers,
+            environment=event.environment,
         )
         worker.language, worker.version = event.language, event.version
         if known is not None:
             worker.usage = known.usage
         agent = self._tables.agents.find(event.agent)
         worker.is_retiring = agent is not None and agent.is_retiring
+        worker.is_changing = worker.incarnation in self._changes.pending()
         self._tables.workers.add(worker)
         self._holdings.restore(worker, event.bookings)
         for name in dict.fromkeys(event.running):
@@ -141,6 +146,7 @@ class Welcomes:
         for task, intent in intents.items():
             self._cancellation.repeat_intent(task, intent, now)
         self._dispatcher.add_worker(worker)
+        self._changes.worker_joined(worker)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
 
     def welcome_agent(self, event: events.Hello, now: float) -> None:
@@ -171,6 +177,7 @@ class Welcomes:
         changed = self._bookings.define(agent, event.resources, event.slots)
         if changed:
             self._operator_log.warning(changed)
+        agent.level, agent.platform = event.environments, event.platform
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, at
         # which the agent drops its other files.
@@ -179,6 +186,7 @@ class Welcomes:
             self._tables.objects.add_agent_copy(stored, agent)
             send_object(stored, agent.route, self._outbox)
         self._host_results.reconcile_files(agent, event.running)
+        self._changes.repeat(agent)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:
         limit = self._limits.message_size

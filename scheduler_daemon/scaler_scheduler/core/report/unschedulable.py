@@ -3,11 +3,13 @@ worker can run them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.events import CPUS, UNIT, Capabilities, Resources
+from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.resource_pools import amount_text, resources_text
 
@@ -27,7 +29,9 @@ Requirement = tuple[int, Capabilities, str, Resources]
 class Unschedulable:
     """Reports waiting tasks that no worker can run."""
 
-    def __init__(self, core: CoreState) -> None:
+    def __init__(self, core: CoreState, may_serve: Callable[[Lane], bool]) -> None:
+        """`may_serve` says whether a worker could run a lane's tasks after a change of its environment."""
+        self._may_serve = may_serve
         self._core = core
         self._tables = core.tables
         self._dispatcher = core.dispatcher
@@ -79,8 +83,10 @@ class Unschedulable:
 
     def _is_servable(self, lane: Lane, workers: list[Worker]) -> bool:
         if lane.resources:
-            return any(self._dispatcher.host_choice.able_hosts(lane, 1))
-        return any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+            is_servable = any(self._dispatcher.host_choice.able_hosts(lane, 1))
+        else:
+            is_servable = any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+        return is_servable or self._may_serve(lane)
 
 
 def _described(capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
@@ -88,8 +94,11 @@ def _described(capabilities: Capabilities, kind: str, workers: list[Worker]) -> 
     parts = []
     if capabilities and not any(worker.can_serve(capabilities, kind) for worker in workers):
         parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
-    if not any(worker.can_serve(frozenset(), kind) for worker in workers):
-        parts.append(_described_kind(kind, workers))
+    plain, environment = split_kind(kind)
+    if environment:
+        parts.append("takes the modules or packages of this client (scaler_cluster --environments)")
+    elif not any(worker.can_serve(frozenset(), kind) for worker in workers):
+        parts.append(_described_kind(plain, workers))
     return " and ".join(parts)
 
 

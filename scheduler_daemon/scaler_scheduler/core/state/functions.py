@@ -1,6 +1,8 @@
 """Functions and their table. Each function is kept once, under the digest of its bytes, even if several clients send
 it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 UNKNOWN_NS = -1
@@ -37,6 +39,7 @@ class Function:
         "failed_tasks",
         "task_names",
         "clients",
+        "environment",
         "further_calls",
         "kept_size",
         "kind",
@@ -49,12 +52,14 @@ class Function:
         "sample_count",
     )
 
-    def __init__(self, number: int, digest: bytes, name: str, kind: str, payload: bytes) -> None:
+    def __init__(self, number: int, digest: bytes, name: str, kind: str, payload: bytes, environment: str = "") -> None:
         self.number = number
         self.digest = digest
         self.name = name
         self.kind = kind
-        """The kind of function. Workers that list this kind can run it, and workers that list none."""
+        """The kind of function, with its environment (`kind_in`). Workers that list this kind can run it, and workers
+        that list none."""
+        self.environment = environment
         self.payload = payload
         self.clients: dict[int, int] = {}
         """The clients that may still submit tasks of it, by incarnation. The value counts the client's numbers for this
@@ -125,11 +130,15 @@ class FunctionTable:
     def __len__(self) -> int:
         return len(self._by_digest)
 
-    def add(self, digest: bytes, name: str, kind: str, payload: bytes) -> Function:
+    def find(self, digest: bytes) -> Function | None:
+        """Return the function with this digest."""
+        return self._by_digest.get(digest)
+
+    def add(self, digest: bytes, name: str, kind: str, payload: bytes, environment: str = "") -> Function:
         """Return the function with this digest. It is added if it is new."""
         function = self._by_digest.get(digest)
         if function is None:
-            function = Function(self._next_number, digest, name, kind, payload)
+            function = Function(self._next_number, digest, name, kind, payload, environment)
             self._next_number += 1
             self._by_digest[digest] = function
         return function

@@ -14,6 +14,7 @@ from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options, Resources
 from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.batches import BatchQueue
+from scaler_scheduler.core.state.environments import kinds_in, split_kind
 from scaler_scheduler.core.state.functions import SMALL, Function
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
@@ -552,8 +553,8 @@ class Client:
         return lane
 
 
-WorkerProfile = tuple[Capabilities, Kinds]
-"""What a worker can run. Workers with equal profiles can run the same tasks."""
+WorkerProfile = tuple[Capabilities, Kinds, str]
+"""What a worker can run: capabilities, kinds and environment. Workers with equal profiles can run the same tasks."""
 
 
 class Worker:
@@ -566,10 +567,12 @@ class Worker:
         "capabilities",
         "deadline",
         "done_tasks",
+        "environment",
         "functions",
         "heard_at",
         "host",
         "incarnation",
+        "is_changing",
         "is_unreachable",
         "is_ready",
         "is_retiring",
@@ -580,6 +583,7 @@ class Worker:
         "objects",
         "outgoing",
         "pid",
+        "plain_kinds",
         "profile",
         "quiet_checks",
         "route",
@@ -611,6 +615,7 @@ class Worker:
         deadline: float,
         user: str = "",
         takes_followers: bool = False,
+        environment: str = "",
     ) -> None:
         self.incarnation = incarnation
         self.agent = agent
@@ -620,8 +625,14 @@ class Worker:
         self.pid = pid
         self.capabilities = dict(capabilities)
         self.user = user
-        self.kinds = kinds
-        self.profile: WorkerProfile = (capabilities, kinds)
+        self.environment = environment
+        """The name of its environment. Empty: it has none."""
+        self.plain_kinds = kinds
+        """The kinds of functions that it can run, without its environment."""
+        self.kinds = kinds = kinds_in(environment, kinds)
+        self.is_changing = False
+        """Whether it gets no new tasks because a worker of another environment is to take its place."""
+        self.profile: WorkerProfile = (capabilities, kinds, environment)
         self.takes_followers = takes_followers
         """Whether it takes rows that read results of rows before them in the same Dispatch."""
         self.deadline = deadline
@@ -690,7 +701,7 @@ class Worker:
 
     def can_serve(self, capabilities: Capabilities, kind: str) -> bool:
         """Whether it can run functions of this kind and has these capabilities."""
-        if self.kinds and kind not in self.kinds:
+        if kind not in self.kinds and (self.kinds or split_kind(kind)[1] != self.environment):
             return False
         own = self.capabilities
         return not capabilities or all(own.get(name, 0) >= amount for name, amount in capabilities)
@@ -725,6 +736,20 @@ class Worker:
             self.running -= 1
 
 
+class AgentEnvironment:
+    """An environment at a host agent."""
+
+    __slots__ = ("error", "is_ready", "retry_at")
+
+    def __init__(self) -> None:
+        self.is_ready = False
+        """Whether workers of it can start there."""
+        self.error = ""
+        """Why the agent could not prepare it."""
+        self.retry_at = 0.0
+        """When the agent may be asked again after an error, in seconds of the monotonic clock."""
+
+
 class Agent:
     """A host agent. Such a record also stands for a client as the place of its files: see `Client.place`."""
 
@@ -733,6 +758,7 @@ class Agent:
         "data",
         "deadline",
         "dead_workers",
+        "environments",
         "evacuated",
         "last_heartbeat_at",
         "host",
@@ -741,10 +767,12 @@ class Agent:
         "is_retiring",
         "lag_us",
         "language",
+        "level",
         "name",
         "objects",
         "packages",
         "pid",
+        "platform",
         "route",
         "usage",
         "user",
@@ -768,6 +796,11 @@ class Agent:
         self.dead_workers: deque[int] = deque(maxlen=_GONE_WORKERS)
         """Workers whose death was reported before their hello came. Messages of two connections have no common
         order."""
+        self.level = 0
+        """The highest level of the environments that it prepares."""
+        self.platform = ""
+        self.environments: dict[str, AgentEnvironment] = {}
+        """The environments that it was asked to prepare, by name."""
         self.data: DataAddress | None = None
         """Where other agents get its object files. None: nowhere."""
         self.pid = 0

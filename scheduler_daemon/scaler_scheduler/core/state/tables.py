@@ -9,6 +9,7 @@ from typing import NamedTuple
 from scaler_scheduler.core.events import Options
 from scaler_scheduler.core.state.clients import ClientTable
 from scaler_scheduler.core.state.counts import Counts
+from scaler_scheduler.core.state.environments import EnvironmentTable
 from scaler_scheduler.core.state.functions import Function, FunctionTable
 from scaler_scheduler.core.state.history import History
 from scaler_scheduler.core.state.objects import ObjectTable
@@ -65,6 +66,7 @@ class Tables:
         "clock",
         "counts",
         "ended_nodes",
+        "environments",
         "functions",
         "history",
         "objects",
@@ -79,6 +81,7 @@ class Tables:
         self.workers = WorkerTable()
         self.agents = AgentTable()
         self.functions = FunctionTable()
+        self.environments = EnvironmentTable()
         self.objects = ObjectTable()
         self.timers = TimerQueue()
         self.counts = Counts()

@@ -14,6 +14,8 @@ class WorkerTable:
         self.by_route: dict[bytes, Worker] = {}
         self._by_incarnation: dict[int, Worker] = {}
         self._by_agent: dict[int, dict[Worker, None]] = {}
+        self.in_environments = 0
+        """The number of workers that have an environment."""
 
     def __iter__(self) -> Iterator[Worker]:
         return iter(list(self.by_route.values()))
@@ -32,10 +34,12 @@ class WorkerTable:
         self.by_route[worker.route] = worker
         self._by_incarnation[worker.incarnation] = worker
         self._by_agent.setdefault(worker.agent, {})[worker] = None
+        self.in_environments += worker.environment != ""
 
     def remove(self, worker: Worker) -> None:
         del self.by_route[worker.route]
         del self._by_incarnation[worker.incarnation]
+        self.in_environments -= worker.environment != ""
         neighbours = self._by_agent[worker.agent]
         del neighbours[worker]
         if not neighbours:
