@@ -68,7 +68,9 @@ def test_man_page_lists_every_subcommand_with_its_options(documents: Path) -> No
     assert list(sections) == [each.name for each in SUBCOMMANDS]
     for each in SUBCOMMANDS:
         names = [name for name, _ in each.positionals] + ["--" + name for name, _ in each.flags]
-        names += [option.kind.metavar if option.positional else option.label for option in each.command.options]
+        for option in each.command.options:
+            short = f"{option.short} {option.kind.metavar}, " if option.short else ""
+            names.append(option.kind.metavar if option.positional else short + option.label)
         for name in names:
             assert f".TP\n{name}" in sections[each.name] or f".TP\n{name}" in others, name
     assert "@" not in text

@@ -34,11 +34,14 @@ class Subcommand:
     """The options that name the scheduler."""
     description: str = ""
     """The first sentence of its help; empty: it shows what `help` says."""
+    asks_scheduler: bool = True
+    """Whether it has a time limit for the scheduler's answer."""
 
     @property
     def command(self) -> Command:
         """The option table of this subcommand."""
-        return Command(self.help, ENVIRONMENT_PREFIX, "", (*self.common_options, *self.options, TIMEOUT))
+        options = (*self.common_options, *self.options)
+        return Command(self.help, ENVIRONMENT_PREFIX, "", (*options, TIMEOUT) if self.asks_scheduler else options)
 
 
 DOCTOR_OPTIONS = (
@@ -103,6 +106,20 @@ SUBCOMMANDS = (
             "each whether it is all right and what to do."
         ),
     ),
+    Subcommand(
+        "environment",
+        "the packages of this Python, as a requirements file for Client(environment=...); asks no scheduler",
+        positionals=(("ACTION", "what to do: lock writes the names and exact versions"),),
+        options=(
+            Option("output", text("FILE", is_file=True), "-", "the file to write; - is standard output", short="-o"),
+        ),
+        flags=(
+            ("hashes", "ask the package index for hashes, by uv or pip: hosts with --environments locked need them"),
+            ("force", "overwrite an existing file"),
+        ),
+        common_options=(),
+        asks_scheduler=False,
+    ),
 )
 
 
@@ -148,7 +165,8 @@ def _add_arguments(parser: argparse.ArgumentParser, subcommand: Subcommand) -> N
         if option.positional:
             parser.add_argument(option.key, nargs="?", metavar=option.kind.metavar, help=about)
         else:
-            parser.add_argument("--" + option.name, dest=option.key, metavar=option.kind.metavar, help=about)
+            names = (option.short, "--" + option.name) if option.short else ("--" + option.name,)
+            parser.add_argument(*names, dest=option.key, metavar=option.kind.metavar, help=about)
     for name, about in subcommand.flags:
         parser.add_argument("--" + name, action="store_true", help=about)
 

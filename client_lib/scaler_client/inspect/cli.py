@@ -14,8 +14,10 @@ from ..monitor.monitor_address import resolve_monitor_address
 from ..monitor.socket import MonitorKeysError
 from ..monitor.task_names import parse_task_query
 from ..monitor.text_layout import output_format, print_lines
+from ..packages.package_set import PackagesError
 from .arguments import PROGRAM, parse_command_line
 from .dump import check_file, dump_json, write_dump
+from .environment import check_action, write_lock
 from .status import status_json, status_text
 from .story import story_json, story_text
 from .subscription import NoAnswerError, Subscription
@@ -42,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{PROGRAM} {_versions()}")
             return 0
         return _answer(command_line.subcommand, command_line.values)
-    except (OptionError, MonitorKeysError) as error:
+    except (OptionError, MonitorKeysError, PackagesError) as error:
         return fail(PROGRAM, str(error))
     except (NoAnswerError, UnknownTaskError) as error:
         fail(PROGRAM, str(error))
@@ -75,6 +77,10 @@ def _doctor(values: Mapping[str, Any]) -> int:
 def _answer(subcommand: str, values: Mapping[str, Any]) -> int:
     if subcommand == "doctor":
         return _doctor(values)
+    if subcommand == "environment":
+        check_action(values["action"])
+        write_lock(values["output"], values["force"], values["hashes"], os.environ)
+        return 0
     address = resolve_monitor_address(values)
     ask = {"status": _status, "workers": _workers, "story": _story, "dump": _dump}[subcommand]
     validated = _validate(subcommand, values)

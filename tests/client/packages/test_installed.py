@@ -1,0 +1,112 @@
+"""`scaler_client environment lock`: what this interpreter has, as a file for Client(environment=...)."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.wheel_files import make_wheel
+
+from scaler_client.inspect.cli import main
+from scaler_client.packages import installed
+from scaler_client.packages.installed import Installed, installed_packages, lock_text, with_hashes
+from scaler_client.packages.package_set import PackagesError, hash_of_file
+from scaler_client.packages.requirements import Requirement
+from scaler_client.packages.sources import read_packages
+
+SHA256 = "c" * 64
+
+
+def distribution(folder: Path, name: str, version: str, origin: object = None) -> importlib.metadata.Distribution:
+    """An installed package."""
+    path = folder / f"{name}-{version}.dist-info"
+    path.mkdir()
+    (path / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    if origin is not None:
+        (path / "direct_url.json").write_text(json.dumps(origin))
+    return importlib.metadata.PathDistribution(path)
+
+
+def test_names_versions_and_origins(tmp_path: Path) -> None:
+    commit = "1" * 40
+    found = installed_packages(
+        [
+            distribution(tmp_path, "Zeta", "1.0"),
+            distribution(tmp_path, "alpha", "2.0+local"),
+            distribution(tmp_path, "zeta", "0.5"),  # behind the first on the search path
+            distribution(tmp_path, "pip", "23"),
+            distribution(tmp_path, "scaler_client", "1"),
+            distribution(
+                tmp_path, "vcs", "1", {"url": "https://x.org/v", "vcs_info": {"vcs": "git", "commit_id": commit}}
+            ),
+            distribution(
+                tmp_path,
+                "direct",
+                "1",
+                {"url": "https://x.org/direct-1-py3-none-any.whl", "archive_info": {"hashes": {"sha256": SHA256}}},
+            ),
+        ]
+    )
+    assert [each.line() for each in found.requirements] == [
+        "alpha==2.0+local",
+        f"direct @ https://x.org/direct-1-py3-none-any.whl --hash=sha256:{SHA256}",
+        f"vcs @ git+https://x.org/v@{commit}",
+        "Zeta==1.0",
+    ]
+    assert found.warnings == ()
+
+
+def test_editable_installs_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    found = installed_packages(
+        [distribution(tmp_path, "mine", "1", {"url": "file:///home/me/mine", "dir_info": {"editable": True}})]
+    )
+    assert found.requirements == ()
+    (warning,) = found.warnings
+    assert warning.startswith("mine is left out: it is an editable install of /home/me/mine: ")
+    assert "Client(modules=[...])" in warning
+
+
+def test_the_text_names_python_and_can_be_read_again(tmp_path: Path) -> None:
+    requirements = (Requirement("a", specifier="==1", hashes=(f"sha256:{SHA256}",)), Requirement("b", specifier="==2"))
+    text = lock_text(Installed(requirements, ("mine is left out",)))
+    assert "with CPython 3." in text.splitlines()[0]
+    assert "# Hosts need --environments any: b==2 has no hash." in text
+    assert "# Left out: mine is left out" in text
+    (tmp_path / "lock.txt").write_text(text)
+    assert read_packages(tmp_path / "lock.txt").unlocked == "b==2 has no hash"
+
+
+def test_the_command_writes_this_interpreters_packages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "lock.txt"
+    assert main(["environment", "lock", "-o", str(path)]) == 0
+    assert f"cloudpickle=={importlib.metadata.version('cloudpickle')}\n" in path.read_text()
+    assert read_packages(path).packages.kind == "requirements"
+    assert main(["environment", "lock", "-o", str(path)]) == 2
+    assert "exists already: --force overwrites it" in capsys.readouterr().err
+    assert main(["environment", "lock", "-o", str(path), "--force"]) == 0
+    assert main(["environment", "unlock"]) == 2
+    assert "'unlock' is not one of lock" in capsys.readouterr().err
+    assert main(["environment", "lock"]) == 0
+    assert "cloudpickle==" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("has_uv", [True, False])
+def test_hashes_come_from_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_uv: bool) -> None:
+    if not has_uv:
+        monkeypatch.setattr(installed, "find_uv", lambda _: "")
+    elif not installed.find_uv(os.environ):
+        pytest.skip("there is no uv")
+    wheel = make_wheel(tmp_path, "tiny")
+    sha256 = hash_of_file(wheel)[0]
+    (tmp_path / "simple" / "tiny").mkdir(parents=True)
+    (tmp_path / "simple" / "tiny" / "index.html").write_text(f'<a href="file://{wheel}#sha256={sha256}">{wheel}</a>')
+    index = f"file://{tmp_path}/simple"
+    environ = {**os.environ, "PIP_INDEX_URL": index, "UV_DEFAULT_INDEX": index}
+    environ |= {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1"}
+    (locked,) = with_hashes((Requirement("tiny", specifier="==1.0"),), environ)
+    assert locked.line() == f"tiny==1.0 --hash=sha256:{sha256}"
+    with pytest.raises(PackagesError, match="--hashes: .*absent"):
+        with_hashes((Requirement("absent", specifier="==1.0"),), environ)
