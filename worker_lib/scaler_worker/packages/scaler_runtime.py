@@ -1,0 +1,102 @@
+"""What a worker needs to run in an environment: scaler_worker and its requirements, behind the environment's packages.
+
+For the Python of the agent this is a folder of links to the agent's own packages, and to nothing else that the agent
+has. For another version of Python it is a folder that the installer fills.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+from collections.abc import Iterator
+
+from .cache import remove_tree
+
+OWN_PACKAGES = ("scaler_worker", "scaler_client")
+_DISTRIBUTIONS = ("pyzmq", "pycapnp", "psutil", "cloudpickle", "tomli")
+FORMAT = 1
+
+
+def linked_runtime(root: str, python: str) -> str:
+    """Make a folder of links for the Python of this process, once.
+
+    Args:
+        root: the folder of the cache.
+        python: the full version, `3.11.7`.
+
+    Returns:
+        The folder, for the end of sys.path.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    links = dict(sorted({**dict(_distribution_links()), **dict(own_package_links())}.items()))
+    folder = os.path.join(root, "scaler-" + _key([FORMAT, python, links]))
+    made = os.path.join(folder, "linked")
+    if _has_links(made, links):
+        return made
+    temporary = f"{folder}.{os.getpid()}"
+    remove_tree(temporary)
+    os.makedirs(os.path.join(temporary, "linked"), 0o700)
+    for name, target in links.items():
+        os.symlink(target, os.path.join(temporary, "linked", name))
+    remove_tree(folder)
+    try:
+        os.rename(temporary, folder)
+    except OSError:  # another agent was faster
+        remove_tree(temporary)
+        if not _has_links(made, links):
+            raise
+    return made
+
+
+def runtime_key(python: str) -> str:
+    """The name in the cache of the runtime for another version of Python."""
+    versions = [importlib.metadata.version(name) for name in ("scaler-worker", "scaler-client")]
+    return "scaler-" + _key([FORMAT, python, versions, requirements()])
+
+
+def requirements() -> list[str]:
+    """What scaler_worker and scaler_client require, as lines for an installer; markers are for its Python."""
+    lines = []
+    for name in ("scaler-worker", "scaler-client"):
+        for line in importlib.metadata.requires(name) or []:
+            if "extra ==" not in line and not line.replace("_", "-").startswith("scaler-client"):
+                lines.append(line)
+    return sorted(lines)
+
+
+def own_package_links() -> Iterator[tuple[str, str]]:
+    """The names and folders of our own packages: they are pure Python, and work in every version that we support."""
+    for name in OWN_PACKAGES:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations:
+            yield name, os.path.realpath(next(iter(spec.submodule_search_locations)))
+
+
+def _distribution_links() -> Iterator[tuple[str, str]]:
+    """The top level entries of the packages that we require: modules, shared libraries, metadata."""
+    for distribution in _DISTRIBUTIONS:
+        try:
+            found = importlib.metadata.distribution(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        names = {file.parts[0] for file in found.files or [] if len(file.parts) > 1 or file.suffix in (".py", ".so")}
+        for name in sorted(names - {"..", "__pycache__", "bin", "/"}):
+            target = os.path.realpath(str(found.locate_file(name)))
+            if os.path.exists(target):
+                yield name, target
+
+
+def _has_links(folder: str, links: dict[str, str]) -> bool:
+    try:
+        return {name: os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)} == links
+    except OSError:
+        return False
+
+
+def _key(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
