@@ -109,6 +109,10 @@ class ModulesError(ScalerError, ValueError):
     """Modules cannot be uploaded. The text names the file or folder, and says what to do."""
 
 
+class PackagesError(ScalerError, ValueError):
+    """What `environment` names cannot be used. The text is one line that names the file, and says what to do."""
+
+
 class GraphCycleError(ScalerError, graphlib.CycleError):
     """The graph has a cycle: some of its nodes depend on each other.
 

@@ -82,7 +82,9 @@ class Config:
     environment_cache: str
     """The folder for the contents of environments; empty: in the user's folder of caches."""
     environment_cache_limit_bytes: int
-    """The most bytes of contents in this folder."""
+    """The most bytes of contents and installed packages in this folder."""
+    environment_build_seconds: float
+    """How long the installation of packages may take."""
     retire_seconds: float
     """How long running tasks may continue after SIGTERM; 0: the workers end at once."""
     parent_process: int
@@ -359,8 +361,17 @@ COMMAND = Command(
             "environment-cache-limit",
             options.memory_size(None),
             10 * GIBIBYTE,
-            "the most that stays in --environment-cache; the oldest contents go first",
+            "the most that stays in --environment-cache; what was not used for the longest time goes first. Packages "
+            "that find no room are not installed",
             default_text="10G",
+        ),
+        Option(
+            "environment-build-seconds",
+            options.seconds(),
+            900.0,
+            "how long the packages of an environment may take to be installed. Then the installer is ended, with all "
+            "processes that it has started",
+            unit="seconds",
         ),
         Option(
             "retire-seconds",

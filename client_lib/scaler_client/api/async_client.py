@@ -53,6 +53,7 @@ class AsyncClient:
         keys: the folder of keys, for a scheduler that requires keys; as for `Client`.
         data_address: where host agents get the client's large objects; as for `Client`.
         modules: files and folders of the program's own modules, which the tasks import; as for `Client`.
+        environment: the packages that the tasks import; as for `Client`.
 
     Raises:
         TypeError: an argument has a wrong type; the text names it.
@@ -87,6 +88,7 @@ class AsyncClient:
         keys: str | os.PathLike[str] | None = None,
         data_address: str | None = None,
         modules: Iterable[str | os.PathLike[str]] | None = None,
+        environment: str | os.PathLike[str] | None = None,
     ) -> None:
         arguments: dict[str, Any] = {
             "profiling": profiling,
@@ -98,6 +100,7 @@ class AsyncClient:
             "keys": keys,
             "data_address": data_address,
             "modules": None if modules is None else list(modules),
+            "environment": environment,
         }
         checked_settings(address, **arguments)
         self._make_client = functools.partial(Client, address, **arguments)

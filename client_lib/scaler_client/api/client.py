@@ -56,6 +56,9 @@ class Client(DataApi):
             `SCALER_DATA_ADDRESS`, or else `"auto"`.
         modules: files and folders of the program's own modules, which the tasks import; see `upload_modules`. Inside a
             task it is ignored: child tasks import what their parent imports.
+        environment: the packages that the tasks import: a requirements file, a `pylock.toml` or `uv.lock`, a folder of
+            wheels, or a PEX file. Each host installs them once. None: the packages of the hosts. Inside a task it is
+            ignored.
 
     Raises:
         TypeError: an argument has a wrong type; the text names it.
@@ -70,6 +73,7 @@ class Client(DataApi):
         RuntimeError: the local cluster is shut down, or cannot start.
         ModuleNotFoundError: a package that a local cluster needs is not installed; the text names it.
         ModulesError: modules cannot be read. It is a `ValueError`.
+        PackagesError: `environment` cannot be used. It is a `ValueError`.
 
     Example:
         ```python
@@ -92,6 +96,7 @@ class Client(DataApi):
         keys: str | os.PathLike[str] | None = None,
         data_address: str | None = None,
         modules: Iterable[str | os.PathLike[str]] | None = None,
+        environment: str | os.PathLike[str] | None = None,
     ) -> None:
         settings = checked_settings(
             address,
@@ -104,6 +109,7 @@ class Client(DataApi):
             keys=keys,
             data_address=data_address,
             modules=modules,
+            environment=environment,
         )
         self._set_up(settings)
 
@@ -114,9 +120,10 @@ class Client(DataApi):
             scheduler: the incarnation of the scheduler of a pickled client; 0 for a new client.
         """
         self._settings = settings
-        self._upload = ModuleUpload()
+        self._upload = ModuleUpload(settings.environment)
         self._own_cluster: LocalCluster | None = None
-        environment = self._upload.read(settings.modules) if settings.modules and task_host.host is None else None
+        is_needed = (settings.modules or settings.environment) and task_host.host is None
+        environment = self._upload.read(settings.modules) if is_needed else None
         nested_handle = None
         if task_host.host is not None:
             self._connection = nested_connections.attach(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..commands.addresses import parse_connect_address, parse_data_address
 from ..commands.key_files import absolute
-from ..environments.module_upload import checked_modules
+from ..environments.module_upload import checked_environment, checked_modules
 from ..graphs.order import check_backend
 from ..pickling.custom_serializer import check_serializer
 from .local_cluster import LocalCluster
@@ -33,12 +33,14 @@ class ClientSettings:
     """Where agents get large objects; None: it was not given. It belongs to this host, and is not pickled."""
     modules: tuple[str, ...] = ()
     """Absolute paths of the files and folders whose modules the tasks import."""
+    environment: str = ""
+    """The absolute path of what names the packages of the tasks; empty: nothing."""
 
     def __reduce__(self) -> Any:
         # The path of the folder is pickled, not the keys: on another host the same path may hold other keys, or none.
         parts = self.address, self.timeout_seconds, self.heartbeat_interval_seconds, self.serializer, self.keys
-        if self.modules:
-            return ClientSettings, (*parts, self.options, self.modules)
+        if self.modules or self.environment:
+            return ClientSettings, (*parts, self.options, self.modules, self.environment)
         return ClientSettings, parts if self.options == _DEFAULT_OPTIONS else (*parts, self.options)
 
 
@@ -54,6 +56,7 @@ def checked_settings(
     keys: Any,
     data_address: Any,
     modules: Any = None,
+    environment: Any = None,
 ) -> ClientSettings:
     """Check the arguments of `Client`.
 
@@ -94,6 +97,7 @@ def checked_settings(
         options,
         data_address,
         checked_modules(modules),
+        checked_environment(environment),
     )
 
 

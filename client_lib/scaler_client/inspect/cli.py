@@ -10,11 +10,11 @@ from typing import Any
 
 from .. import __version__
 from ..commands.options import OptionError, fail, interpreter
+from ..errors import PackagesError
 from ..monitor.monitor_address import resolve_monitor_address
 from ..monitor.socket import MonitorKeysError
 from ..monitor.task_names import parse_task_query
 from ..monitor.text_layout import output_format, print_lines
-from ..packages.package_set import PackagesError
 from .arguments import PROGRAM, parse_command_line
 from .dump import check_file, dump_json, write_dump
 from .environment import check_action, write_lock

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .package_set import PackagesError
+from ..errors import PackagesError
 from .requirements import MODULES_HINT, Requirement, RequirementsText, parse_requirement, read_requirements
 from .uv_lock import find_uv
 from .wheels import normalized

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import PackagesError
+
 REQUIREMENTS = "requirements"
 PEX = "pex"
 KINDS = (REQUIREMENTS, PEX)
@@ -31,10 +33,6 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PYTHON = re.compile(r"3\.[0-9]{1,3}")
 _CHUNK_BYTES = 1 << 20
-
-
-class PackagesError(ValueError):
-    """A source of packages cannot be used. The text is one line that names it and says what to do."""
 
 
 @dataclass(frozen=True, order=True)

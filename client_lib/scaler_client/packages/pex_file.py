@@ -8,7 +8,8 @@ import re
 import sys
 import zipfile
 
-from .package_set import PackagesError, is_file_name
+from ..errors import PackagesError
+from .package_set import is_file_name
 from .python_versions import allows, this_python
 
 MAX_INFO_BYTES = 4 << 20

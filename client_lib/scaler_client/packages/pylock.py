@@ -13,7 +13,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from .package_set import PackagesError
+from ..errors import PackagesError
 from .python_versions import allows, this_python
 from .requirements import MODULES_HINT, Requirement, RequirementsText, parse_requirement, read_text
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from .package_set import PackagesError
+from ..errors import PackagesError
 
 MAX_INCLUDES = 20
 """Depth of `-r` and `-c` in included files."""

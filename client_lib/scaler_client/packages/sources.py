@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..errors import PackagesError
 from .package_set import (
     CONSTRAINTS_FILE,
     MAX_FILE_BYTES,
@@ -17,7 +18,6 @@ from .package_set import (
     REQUIREMENTS,
     REQUIREMENTS_FILE,
     PackageFile,
-    PackagesError,
     PackageSet,
     hash_of_file,
 )

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 
-from .package_set import PackagesError
+from ..errors import PackagesError
 from .requirements import RequirementsText, read_requirements
 
 EXPORT_SECONDS = 120.0

@@ -6,7 +6,8 @@ import os
 import re
 import zipfile
 
-from .package_set import MAX_FILES, PackagesError, is_file_name
+from ..errors import PackagesError
+from .package_set import MAX_FILES, is_file_name
 from .requirements import Requirement, RequirementsText
 
 _WHEEL = re.compile(

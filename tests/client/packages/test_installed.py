@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from tests.wheel_files import make_wheel
 
+from scaler_client.errors import PackagesError
 from scaler_client.inspect.cli import main
 from scaler_client.packages import installed
 from scaler_client.packages.installed import Installed, installed_packages, lock_text, with_hashes
-from scaler_client.packages.package_set import PackagesError, hash_of_file
+from scaler_client.packages.package_set import hash_of_file
 from scaler_client.packages.requirements import Requirement
 from scaler_client.packages.sources import read_packages
 

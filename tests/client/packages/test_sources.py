@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.wheel_files import make_wheel
 
+from scaler_client.errors import PackagesError
 from scaler_client.packages.package_set import (
     REQUIREMENTS_FILE,
     PackageFile,
-    PackagesError,
     PackageSet,
     hash_of_file,
     package_set_from,

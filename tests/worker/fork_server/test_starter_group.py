@@ -15,7 +15,7 @@ import pytest
 from tests.waiting import wait_until
 from tests.worker.fork_server.test_fork_server import SLEEP, needs_fork, stand_in, worker
 
-from scaler_worker.agent.launched_fork_server import LaunchedForkServer
+from scaler_worker.agent.launched_fork_server import MODULE, LaunchedForkServer
 from scaler_worker.fork_server.client import ForkServer, ForkServerLost
 from scaler_worker.fork_server.process_events import ProcessEnded, ProcessEvent, ProcessStarted
 from scaler_worker.fork_server.starter_group import FORK_SERVER_LOST, UNUSED_SECONDS, StarterGroup
@@ -38,7 +38,7 @@ class Group:
         self.launched: list[LaunchedForkServer] = []
 
     def launch(self) -> LaunchedForkServer:
-        self.launched.append(LaunchedForkServer(sys.executable, self.page, os.environ))
+        self.launched.append(LaunchedForkServer([sys.executable, "-m", MODULE], self.page, os.environ))
         return self.launched[-1]
 
     def start(self, slot: int, incarnation: int, environment: str = "e") -> None:
@@ -123,7 +123,7 @@ def test_an_unused_fork_server_ends(group: Group) -> None:
 def test_an_interpreter_that_does_not_exist(group: Group) -> None:
     page = group.page
     settings = group.settings(12, "e")
-    group.group.start(1, settings, lambda: LaunchedForkServer("/no/python", page, os.environ))
+    group.group.start(1, settings, lambda: LaunchedForkServer(["/no/python"], page, os.environ))
     ended = group.wait(ProcessEnded, 12)
     assert isinstance(ended, ProcessEnded) and "the interpreter of its environment cannot be started" in ended.error
 
@@ -131,7 +131,7 @@ def test_an_interpreter_that_does_not_exist(group: Group) -> None:
 def test_an_interpreter_without_scaler_worker(group: Group) -> None:
     page = group.page
     settings = group.settings(12, "e")
-    group.group.start(1, settings, lambda: LaunchedForkServer("/bin/false", page, os.environ))
+    group.group.start(1, settings, lambda: LaunchedForkServer(["/bin/false"], page, os.environ))
     ended = group.wait(ProcessEnded, 12)
     assert isinstance(ended, ProcessEnded) and ended.error == FORK_SERVER_LOST
 

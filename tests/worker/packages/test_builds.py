@@ -38,7 +38,8 @@ def results_of(running: PackageBuilds, number: int) -> list[BuildResult]:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while len(found) < number:
         assert time.monotonic() < deadline, found
-        select.select(running.readers(), running.writers(), [], 0.1)
+        polled = running.filenos()
+        select.select([each for each, _ in polled], [each for each, writes in polled if writes], [], 0.1)
         found += running.step()
     return found
 
@@ -126,7 +127,7 @@ def test_builds_of_a_killed_agent_end(tmp_path: Path, wheels: Path, monkeypatch:
         "import json, select, sys; from scaler_worker.packages.builds import PackageBuilds;"
         "from scaler_worker.packages.build_process import request_from;"
         "agent = PackageBuilds(); agent.start('e', request_from(json.loads(sys.argv[1])));"
-        "[(select.select(agent.readers(), agent.writers(), [], 1), agent.step()) for _ in range(1000)]"
+        "[(select.select([each for each, _ in agent.filenos()], [], [], 0.1), agent.step()) for _ in range(1000)]"
     )
     plain = json.dumps(builds.request_to_plain(request))
     agent = subprocess.Popen([sys.executable, "-c", code, plain])

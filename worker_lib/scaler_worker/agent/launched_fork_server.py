@@ -1,7 +1,7 @@
 """Another fork server, in an interpreter of its own: workers with the packages of an environment need it.
 
-The agent starts `PYTHON -m scaler_worker.agent.launched_fork_server SOCKET PAGE SLOTS`. The first two are numbers of
-descriptors that the process inherits: the socket to the agent, and the memory of the state page.
+Its command ends with three numbers. The first two are descriptors that the process inherits: the socket to the agent,
+and the memory of the state page. The third one is the number of slots of this page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from scaler_client.commands import module_folders
 
@@ -20,6 +20,8 @@ from ..fork_server.json_lines import JsonLines
 from ..fork_server.process import AGENT_SIGNALS, run_fork_server
 from ..fork_server.state_page import StatePage
 
+MODULE = "scaler_worker.agent.launched_fork_server"
+
 END_SECONDS = 5.0
 """How long such a process may take to end after its socket is closed."""
 
@@ -27,23 +29,28 @@ END_SECONDS = 5.0
 class LaunchedForkServer(ForkServer):
     """A fork server in an interpreter of its own, from the agent's side."""
 
-    def __init__(self, python: str, page: StatePage, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], page: StatePage, environ: Mapping[str, str], locks: Sequence[int] = ()
+    ) -> None:
         """Start it.
 
         Args:
-            python: the path of the interpreter.
+            command: runs this module in the other interpreter.
             page: the state page of the agent.
             environ: the environment variables of the process.
+            locks: descriptors that the process keeps open as long as it lives.
 
         Raises:
             OSError: the interpreter cannot be started.
         """
         ours, theirs = socket.socketpair()
-        command = [python, "-m", "scaler_worker.agent.launched_fork_server"]
-        command += map(str, (theirs.fileno(), page.descriptor, page.slots))
+        numbers = map(str, (theirs.fileno(), page.descriptor, page.slots))
         try:
             self._process = subprocess.Popen(
-                command, pass_fds=(theirs.fileno(), page.descriptor), stdin=subprocess.DEVNULL, env=dict(environ)
+                [*command, *numbers],
+                pass_fds=(theirs.fileno(), page.descriptor, *locks),
+                stdin=subprocess.DEVNULL,
+                env=dict(environ),
             )
         except BaseException:
             ours.close()

@@ -80,7 +80,7 @@ from .effects import (
     WriteObject,
     WritePart,
 )
-from .environment_host import EnvironmentHost
+from .environment_host import EnvironmentHost, EnvironmentSettings
 from .environments import LEVELS
 from .host_resources import found_gpus, host_resources, warnings
 from .object_sender import ObjectSender
@@ -321,8 +321,9 @@ class _Agent:
             has_room=self._storage.has_room,
             link_file=self._link_file,
         )
+        limits = config.environment_cache_limit_bytes, config.environment_build_seconds
         self._environments = EnvironmentHost(
-            config.environment_cache, config.environment_cache_limit_bytes, incarnation, self._page
+            EnvironmentSettings(config.environments, config.environment_cache, *limits), incarnation, self._page
         )
         access = replace(access, missing_contents=self._environments.missing_contents)
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
@@ -349,14 +350,16 @@ class _Agent:
         poller.register(self._environments.thread.fileno(), zmq.POLLIN)
         self._do(self._session.start(time.monotonic()))
         while self._exit_status is None:
-            polled = self._starters.filenos()
+            polled = self._starters.filenos() + self._environments.builds.filenos()
             for descriptor, wants_write in polled:
                 poller.register(descriptor, zmq.POLLIN | (zmq.POLLOUT if wants_write else 0))
-            poller.poll(0 if self._starters.has_events else self._milliseconds_to_wait())
+            has_events = self._starters.has_events or self._environments.builds.has_results
+            poller.poll(0 if has_events else self._milliseconds_to_wait())
             for descriptor, _ in polled:
                 poller.unregister(descriptor)  # it may be closed
             self._disk.finish()
             self._environments.thread.finish()
+            self._environments.finish_builds()
             self._sender.send()
             # Signals first: if the same signal has also ended a worker (a whole control group got it), the worker has
             # not died.
@@ -496,6 +499,9 @@ class _Agent:
             environment=start.environment,
             module_folder="" if environment is None else environment.folder,
         )
+        if environment is not None and environment.packages is not None:
+            # The operator's functions are in the packages of this host, which these workers do not have.
+            settings = replace(settings, preload="", offers={})
         self._starters.start(start.slot, settings, self._environments.launcher(environment))
 
     def _store_contents(self, effect: StoreContents) -> None:

@@ -1,4 +1,5 @@
-"""Prepares environments: writes their modules to folders of this agent, from contents that are checked.
+"""Prepares environments: writes their modules to folders of this agent, from contents that are checked. Their packages
+are installed elsewhere (packages/preparation.py).
 
 The folders belong to one agent, which removes them at its end. Those of a killed agent go when the next one starts.
 """
@@ -13,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from scaler_client.environments.manifest import Manifest, ManifestError, ModuleFile, digest_of, read_manifest
+from scaler_client.errors import PackagesError
+from scaler_client.packages.package_set import PackageSet, package_set_from
 
 from .content_cache import ContentCache, own_folder
 
@@ -45,8 +48,8 @@ class PreparedEnvironment:
     name: str
     folder: str
     """Workers import its modules from here; empty: it has none."""
-    python: str = ""
-    """The interpreter of its workers; empty: that of the agent."""
+    packages: PackageSet | None = None
+    """The packages that its workers have; None: those of the agent."""
 
 
 class EnvironmentFolders:
@@ -96,11 +99,13 @@ class EnvironmentFolders:
         return prepared
 
     def _build(self, name: str, manifest: Manifest) -> PreparedEnvironment:
-        if manifest.packages is not None:
-            raise PreparationError("this version of scaler_worker installs no packages")
+        try:
+            packages = None if manifest.packages is None else package_set_from(manifest.packages)
+        except PackagesError as error:
+            raise PreparationError(str(error)) from None
         folder = os.path.join(self._folder, name[:32])
         write_modules(manifest.modules, folder, self.contents.read)
-        return PreparedEnvironment(name, folder)
+        return PreparedEnvironment(name, folder, packages)
 
     def remove(self, name: str) -> None:
         """Remove the folder of an environment."""

@@ -15,7 +15,8 @@ import sys
 from typing import Any
 
 from scaler_client.commands import module_folders
-from scaler_client.packages.package_set import PackagesError, package_set_from
+from scaler_client.errors import PackagesError
+from scaler_client.packages.package_set import package_set_from
 
 from .cache import Lock
 from .preparation import CannotPrepareError, Request, prepare

@@ -44,9 +44,7 @@ class _Build:
 
 
 class PackageBuilds:
-    """The preparations that run. The caller polls `readers()` for reading and `writers()` for writing, then calls
-    `step`.
-    """
+    """The preparations that run. The caller polls `filenos()`, and calls `step`."""
 
     def __init__(self) -> None:
         self._running: list[_Build] = []
@@ -67,13 +65,15 @@ class PackageBuilds:
             self._end(build)
         self._start_waiting()
 
-    def readers(self) -> list[int]:
-        """Descriptors to poll for reading."""
-        return [_descriptor(build.process.stdout) for build in self._running]
+    def filenos(self) -> list[tuple[int, bool]]:
+        """The descriptors to poll, each with whether it is polled for writing too."""
+        found = [(_descriptor(build.process.stdout), False) for build in self._running]
+        return found + [(_descriptor(build.process.stdin), True) for build in self._running if build.unsent]
 
-    def writers(self) -> list[int]:
-        """Descriptors to poll for writing."""
-        return [_descriptor(build.process.stdin) for build in self._running if build.unsent]
+    @property
+    def has_results(self) -> bool:
+        """Whether `step` returns results that no descriptor announces."""
+        return bool(self._failed)
 
     def step(self) -> list[BuildResult]:
         """Send and receive what can be sent and received at once. Returns the preparations that have ended."""

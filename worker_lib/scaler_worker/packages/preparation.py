@@ -20,12 +20,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from scaler_client.errors import PackagesError
 from scaler_client.packages.package_set import (
     CONSTRAINTS_FILE,
     PEX,
     REQUIREMENTS_FILE,
     PackageFile,
-    PackagesError,
     PackageSet,
     hash_of_file,
 )
