@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
+import tempfile
 from dataclasses import dataclass, replace
 
 from scaler_client.protocol.messages import TaskAttempt
@@ -59,7 +61,7 @@ class StatePage:
         size = slots * (SLOT_BYTES + START_ERROR_BYTES)
         self.slots = slots
         self.descriptor = _new_memory(size) if descriptor is None else descriptor
-        """An open file of this memory, for fork servers with an interpreter of their own; -1: there is none."""
+        """An open file of this memory, for fork servers with an interpreter of their own; -1 on Windows."""
         memory = memoryview(mmap.mmap(self.descriptor, size))
         self._words = memory[: slots * SLOT_BYTES].cast("Q")
         self._start_errors = memory[slots * SLOT_BYTES :]
@@ -102,10 +104,14 @@ class StatePage:
 
 
 def _new_memory(size: int) -> int:
-    """An open file without a name, in memory; -1 if the system has none."""
-    if not hasattr(os, "memfd_create"):
+    """An open file without a name, in memory if the system has that; -1 on Windows."""
+    if sys.platform == "win32":
         return -1
-    descriptor = os.memfd_create("scaler_state")
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("scaler_state")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
     os.ftruncate(descriptor, size)
     return descriptor
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -14,6 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scaler_client.packages.uv_lock import find_uv
+
+if sys.platform != "win32":
+    import resource
 
 from .interpreters import without_python_variables
 
@@ -173,7 +175,7 @@ def _watch(process: subprocess.Popen[bytes], output: bytearray, limits: Limits) 
                 return reason
             took = time.monotonic() - now
             next_look = now + max(CHECK_SECONDS, took * MEASURING_SHARE)
-        has_ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        has_ended = _has_ended(process)
         readable, _, _ = select.select(streams, [], [], 0 if has_ended else _POLL_SECONDS)
         if limits.cancelled in readable:
             return "the agent has ended, or does not need it any more"
@@ -185,6 +187,12 @@ def _watch(process: subprocess.Popen[bytes], output: bytearray, limits: Limits) 
                 streams = [limits.cancelled]
         elif has_ended:  # a process that it has left behind may still have its output open
             return limits.exceeded()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13: this reaps it
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

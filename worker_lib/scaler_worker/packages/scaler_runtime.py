@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import secrets
 from collections.abc import Iterator
 
 from .cache import remove_tree
@@ -38,8 +39,7 @@ def linked_runtime(root: str, python: str) -> str:
     made = os.path.join(folder, "linked")
     if _has_links(made, links):
         return made
-    temporary = f"{folder}.{os.getpid()}"
-    remove_tree(temporary)
+    temporary = f"{folder}.{secrets.token_hex(4)}"  # hosts may share the cache
     os.makedirs(os.path.join(temporary, "linked"), 0o700)
     for name, target in links.items():
         os.symlink(target, os.path.join(temporary, "linked", name))
