@@ -22,6 +22,7 @@ from . import (
     chains,
     data,
     encryption,
+    environments,
     graph_analysis,
     graph_rate,
     hostile,
@@ -62,6 +63,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "encryption": encryption.measure,
     "hostile": hostile.measure,
     "scale": scale.measure,
+    "environments": environments.measure,
     "hosts": hosts.measure,
 }
 

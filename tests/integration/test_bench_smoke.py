@@ -69,6 +69,7 @@ FIGURES = {
             "array_once",
         )
     },
+    "environments": {f"environments.{each}" for each in ("installer", "first", "beyond", "another")},
     "encryption": {
         f"encryption.{each}"
         for name in ("keyed_", "plain_")
@@ -130,6 +131,8 @@ BARS = {
     "sleep.random": ("at least", 95),
     "sleep.map": ("at least", 95),
     "sleep.mix": ("at least", 90),
+    "environments.beyond": ("at most", 2.0),
+    "environments.another": ("at most", 1.0),
     "data.ratio": ("at most", 1.5),
     "data.tcp_ratio": ("at most", 1.5),
     "data.keys_ratio": ("at most", 1.3),
