@@ -217,7 +217,7 @@ def test_an_operator_who_allows_nothing(
     with cluster(tmp_path, daemon.address, 1, "--environments", "none"):
         with Client(daemon.address, timeout_seconds=SECONDS, modules=[folder]) as client:
             future = client.submit(reader("uploaded_one"))
-            wait_until(lambda: "(scaler_cluster --environments)" in caplog.text, SECONDS, "the notice")
+            wait_until(lambda: "(scaler_cluster --environments modules)" in caplog.text, SECONDS, "the notice")
             assert not future.done()
         with Client(daemon.address, timeout_seconds=SECONDS) as client:
             assert client.submit(abs, -1).result(SECONDS) == 1

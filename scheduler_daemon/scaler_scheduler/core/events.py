@@ -46,6 +46,9 @@ WORKER = 1
 AGENT = 2
 LEVEL_MODULES = 1
 """The level of an environment that has modules alone: it has the Python of the host agent."""
+LEVEL_LOCKED = 2
+"""That of one with packages that run no code when they are installed."""
+LEVEL_ANY = 3
 
 ROLE_NAMES = ("client", "worker", "agent")
 

@@ -9,6 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.wheel_files import make_wheel
 
 from scaler_client.errors import PackagesError
@@ -447,6 +449,17 @@ def test_manifests_that_are_not_well_formed_are_refused(wrong: object) -> None:
 def test_hosts_refuse_lines_that_clients_do_not_make(line: str) -> None:
     with pytest.raises(PackagesError):
         parse_canonical(line + "\n", ["a.whl"], "requirements.txt")
+
+
+@pytest.mark.one_interpreter
+@given(st.text(alphabet=st.sampled_from("ab1=<>!~;@#./:+-_[]() \\\"'$\n\r\t\0{}*,é"), max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        parsed = parse_canonical(text, ["a.whl"], "requirements.txt")
+    except PackagesError:
+        return
+    again = parse_canonical(parsed.canonical(), ["a.whl"], "requirements.txt")
+    assert again.canonical() == parsed.canonical()
 
 
 def test_hosts_read_what_clients_make(tmp_path: Path) -> None:

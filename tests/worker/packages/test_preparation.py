@@ -112,6 +112,25 @@ def test_locked_hosts_refuse_what_is_not_locked(tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
+def test_hosts_for_modules_take_no_packages(tmp_path: Path, wheels: Path) -> None:
+    make_wheel(wheels, "first")
+    with pytest.raises(
+        CannotPrepareError, match=r"takes no packages \(modules is set\): scaler_cluster --environments"
+    ):
+        with prepared(request_of(read_packages(wheels), tmp_path, allowed="modules")):
+            pass
+
+
+def test_a_host_without_installers(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_wheel(wheels, "first")
+    monkeypatch.setattr(installer, "find_uv", without_uv)
+    monkeypatch.setattr(installer.importlib.util, "find_spec", lambda name: None)
+    request = request_of(read_packages(wheels), tmp_path)
+    with pytest.raises(CannotPrepareError, match="this host has neither uv nor pip: install one of them"):
+        with prepared(request):
+            pass
+
+
 def test_other_hosts_take_packages_from_the_agents_index(tmp_path: Path, wheels: Path, installer_name: str) -> None:
     make_wheel(wheels, "tiny", "1.0")
     make_wheel(wheels, "tiny", "3.0")

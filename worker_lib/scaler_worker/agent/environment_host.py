@@ -114,9 +114,11 @@ class EnvironmentHost:
 
     def launcher(self, environment: PreparedEnvironment | None) -> Callable[[], WorkerStarter] | None:
         """Return what starts the fork server of an environment; None: the agent's own suits."""
-        installed = None if environment is None else self._installed.get(environment.name)
-        if installed is None:
+        if environment is None or environment.packages is None:
             return None
+        installed = self._installed.get(environment.name)
+        if installed is None:
+            return _without_packages
         packages = installed.packages
         locks = [lock.fileno() for lock in installed.locks]
         variables = packages.process_variables(os.environ)
@@ -192,12 +194,8 @@ class EnvironmentHost:
                 self._folders.prepared.pop(result.name, None)
             return result.error
         prepared = result.prepared
-        how = (
-            f"installed by {prepared.installer} in {prepared.build_seconds:.1f} s"
-            if prepared.build_seconds
-            else "cached"
-        )
-        _log.info("environment %s has Python %s, its packages are %s", result.name[:12], prepared.python, how)
+        how = f"{prepared.build_seconds:.1f} s of {prepared.installer}" if prepared.build_seconds else "in the cache"
+        _log.info("environment %s has its packages (%s, for Python %s)", result.name[:12], how, prepared.python)
         self._installed[result.name] = _Installed(prepared, result.locks)
         return ""
 
@@ -224,6 +222,10 @@ class EnvironmentHost:
             _log.exception("an environment could not be prepared")
             return f"{type(error).__name__}: {error}", []
         return "", []
+
+
+def _without_packages() -> WorkerStarter:
+    raise FileNotFoundError("its packages are not installed any more")
 
 
 def _release(locks: Sequence[Lock]) -> None:

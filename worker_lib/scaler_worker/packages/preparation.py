@@ -105,6 +105,9 @@ def _check(request: Request) -> RequirementsText | None:
         PackagesError: a file is damaged, a line is not allowed, or the operator does not allow such packages.
     """
     packages = request.packages
+    if request.allowed not in (LOCKED, ANY):
+        option = "scaler_cluster --environments locked, or any"
+        raise PackagesError(f"this host takes no packages ({request.allowed} is set): {option}")
     if packages.kind == PEX:
         return None
     wheels = [file.name for file in packages.files if file.name.endswith(".whl")]

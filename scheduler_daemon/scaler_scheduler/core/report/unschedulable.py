@@ -8,7 +8,7 @@ from itertools import islice
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.events import CPUS, UNIT, Capabilities, Resources
+from scaler_scheduler.core.events import CPUS, LEVEL_ANY, LEVEL_LOCKED, LEVEL_MODULES, UNIT, Capabilities, Resources
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.resource_pools import amount_text, resources_text
@@ -21,6 +21,9 @@ _MAX_VERSIONS = 8
 
 MAX_HOSTS = 1024
 """At most so many hosts are compared for one report."""
+
+LEVEL_OPTIONS = {LEVEL_MODULES: " modules", LEVEL_LOCKED: " locked", LEVEL_ANY: " any"}
+"""What `--environments` must allow, by the level of an environment."""
 
 Requirement = tuple[int, Capabilities, str, Resources]
 """A client, and the capabilities, the kind of functions and the resources that its tasks need."""
@@ -62,9 +65,7 @@ class Unschedulable:
             lacking[key] = lacking.get(key, 0) + lane.waiting + lane.further_calls
         for key, waiting in lacking.items():
             if key not in self._reported:
-                lack = _described(key[1], key[2], workers)
-                reason = f"no connected worker {lack}" if lack else lacking_text(self._core, key[3], workers)
-                self._report(key[0], f"{waiting} task(s) wait: {reason}")
+                self._report(key[0], f"{waiting} task(s) wait: {self._reason(key, workers)}")
         self._reported = set(lacking)
         self.task_count = sum(lacking.values())
 
@@ -88,25 +89,38 @@ class Unschedulable:
             is_servable = any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
         return is_servable or self._may_serve(lane)
 
+    def _reason(self, key: Requirement, workers: list[Worker]) -> str:
+        """Say what is missing: a worker, or the resources of a host."""
+        _, capabilities, kind, resources = key
+        lack = "" if resources and self._lacks_resources(resources) else self._described(capabilities, kind, workers)
+        return f"no connected worker {lack}" if lack else lacking_text(self._core, resources, workers)
 
-def _described(capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
-    """Describe the missing worker. Empty: there is one."""
-    parts = []
-    if capabilities and not any(worker.can_serve(capabilities, kind) for worker in workers):
-        parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
-    plain, environment = split_kind(kind)
-    if environment:
-        parts.append("takes the modules or packages of this client (scaler_cluster --environments)")
-    elif not any(worker.can_serve(frozenset(), kind) for worker in workers):
-        parts.append(_described_kind(plain, workers))
-    return " and ".join(parts)
+    def _lacks_resources(self, resources: Resources) -> bool:
+        """Whether no host has these resources, free or not."""
+        hosts = islice(self._core.bookings.with_any(resources), MAX_HOSTS)
+        return not any(host.could_have(resources) for host in hosts)
+
+    def _described(self, capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
+        """Describe the missing worker. Empty: there is one."""
+        parts = []
+        if capabilities and not any(worker.can_serve(capabilities, kind) for worker in workers):
+            parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
+        plain, environment = split_kind(kind)
+        if environment:
+            known = self._tables.environments.find(environment)
+            level = "" if known is None else LEVEL_OPTIONS.get(known.level, "")
+            place = "" if known is None or not known.platform else f" on {known.platform}"
+            parts.append(f"takes the modules or packages of this client (scaler_cluster --environments{level}{place})")
+        elif not any(worker.can_serve(frozenset(), kind) for worker in workers):
+            parts.append(_described_kind(plain, workers))
+        return " and ".join(parts)
 
 
 def _described_kind(kind: str, workers: list[Worker]) -> str:
     """Describe a worker that can run functions of this kind. Python's kinds are `cloudpickle 3.11`."""
     name, _, version = kind.partition(" ")
     if name == _PYTHON_KIND:
-        kinds = {kind.partition(" ") for worker in workers for kind in worker.kinds}
+        kinds = {split_kind(kind)[0].partition(" ") for worker in workers for kind in worker.kinds}
         there = sorted(other for own, _, other in kinds if own == _PYTHON_KIND)[:_MAX_VERSIONS]
         has = f"; the workers have {', '.join(there)}" if there else ""
         return f"has Python {version}, as the program has{has}"

@@ -18,6 +18,7 @@ from tests.scheduler.core.harness import (
     dispatched,
     resolved,
     rows_of,
+    warnings_of,
 )
 
 from scaler_scheduler.core import effects, events
@@ -172,6 +173,20 @@ def test_a_host_takes_what_it_allows(core: Core, level: int, platform: str, is_t
     sent = [each[0] for each in core.take()]
     assert sent == (["environment"] if is_taken else [])
     assert bool(core.notices) is not is_taken
+
+
+@pytest.mark.parametrize(
+    "level, platform, says", [(2, "", "locked"), (3, "", "any"), (3, "windows", "any on windows"), (7, "", "")]
+)
+def test_the_warning_says_what_a_host_must_allow(core: Core, level: int, platform: str, says: str) -> None:
+    host(core, W, level=1)
+    core.client(C, 11)
+    core.function(C, 1, b"f", environment=declare(core, platform=platform, level=level))
+    core.submit(C, [1])
+    core.wait(2)
+    option = f"scaler_cluster --environments {says}".rstrip()
+    text = f"1 task(s) wait: no connected worker takes the modules or packages of this client ({option})"
+    assert warnings_of(core) == [text]
 
 
 def test_one_task_changes_one_worker(core: Core) -> None:
