@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scaler_client.packages.sources import PackageSource, read_packages
 from scaler_worker.packages import installer
-from scaler_worker.packages.launch import PreparedPackages
+from scaler_worker.packages.launch import BOOTSTRAP, PreparedPackages
 from scaler_worker.packages.preparation import Request, prepare
 
 LIMIT_BYTES = 200 << 20
@@ -63,7 +63,7 @@ def prepared(request: Request) -> Iterator[PreparedPackages]:
 
 def output_of(packages: PreparedPackages, code: str) -> str:
     """What a program prints that runs in an environment as a fork server does."""
-    bootstrap = "import sys;sys.path[:]=[f for f in sys.path if f];sys.path.append(sys.argv.pop(1));"
+    bootstrap = BOOTSTRAP.split("import runpy")[0]
     done = subprocess.run(
         [*packages.command, "-c", bootstrap + code, packages.runtime],
         env=packages.process_variables(os.environ),

@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .interpreters import without_python_variables
+from .scaler_runtime import OWN, REQUIRED
 
 BOOTSTRAP = (
     "import sys;"
     "sys.path[:]=[folder for folder in sys.path if folder];"  # not the folder in which the agent was started
-    "sys.path.append(sys.argv.pop(1));"  # last, so that the environment's own packages win
+    "runtime=sys.argv.pop(1);"
+    f"sys.path.insert(0,runtime+'/{OWN}');"
+    f"sys.path.append(runtime+'/{REQUIRED}');"  # last, so that the environment's own packages win
     "import runpy;runpy.run_module(sys.argv.pop(1),run_name='__main__',alter_sys=True)"
 )
 """A .pth file in the environment would do the same for every Python that a task starts, which must not get ours."""
@@ -29,7 +32,7 @@ class PreparedPackages:
     scripts: str
     """The folder of its commands, for PATH; empty: there is none."""
     runtime: str
-    """The folder with scaler_worker, for the end of sys.path."""
+    """The folder with scaler_worker and what it requires (scaler_runtime.py)."""
     locks: tuple[str, ...]
     """Lock files. They must be held, shared, as long as the environment is used."""
     python: str

@@ -43,7 +43,7 @@ from .installer import (
 )
 from .interpreters import Interpreter, find_interpreter, minor_versions, without_python_variables
 from .launch import PreparedPackages
-from .scaler_runtime import linked_runtime, own_package_links, requirements, runtime_key
+from .scaler_runtime import OWN, REQUIRED, linked_runtime, make_links, own_package_links, requirements, runtime_key
 from .seal import BrokenSealError, read_seal, write_seal
 
 LOCKED = "locked"
@@ -174,7 +174,7 @@ class _Preparation:
                 _, runtime_lock, _ = self._entry(runtime_key(self._python.version), self._build_runtime)
                 undo.callback(runtime_lock.release)
                 locks.append(runtime_lock)
-                runtime = os.path.join(self._cache.folder(runtime_key(self._python.version)), "packages")
+                runtime = self._cache.folder(runtime_key(self._python.version))
             undo.pop_all()
         return self._result(facts, runtime, seconds), locks
 
@@ -279,7 +279,7 @@ class _Preparation:
 
     def _build_runtime(self, folder: str) -> str:
         """Install what scaler_worker requires, for another version of Python than the agent's."""
-        target = os.path.join(folder, "packages")
+        target = os.path.join(folder, REQUIRED)
         os.mkdir(target)
         installer = find_installer(self._request.environ)
         arguments = ["--target", target, "--only-binary", ":all:", *requirements()]
@@ -290,8 +290,7 @@ class _Preparation:
                 f"this host runs Python {sys.version.split()[0]}, and what scaler_worker requires could not be "
                 f"installed for Python {self._python.version}: {error}"
             ) from None
-        for name, source in own_package_links():
-            os.symlink(source, os.path.join(target, name))
+        make_links(os.path.join(folder, OWN), dict(own_package_links()))
         return installer.name
 
     def _install(

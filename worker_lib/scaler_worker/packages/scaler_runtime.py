@@ -1,7 +1,9 @@
-"""What a worker needs to run in an environment: scaler_worker and its requirements, behind the environment's packages.
+"""What a worker needs to run in an environment: a folder with two parts.
 
-For the Python of the agent this is a folder of links to the agent's own packages, and to nothing else that the agent
-has. For another version of Python it is a folder that the installer fills.
+`own` has links to scaler_worker and scaler_client, and comes before the environment's packages: worker and agent must
+have the same version, also if the environment names another one. `required` has what these two require, and comes
+behind them. For the Python of the agent this has links to the agent's packages, and to nothing else that the agent
+has. For another version of Python the installer fills it.
 """
 
 from __future__ import annotations
@@ -16,41 +18,48 @@ from collections.abc import Iterator
 
 from .cache import remove_tree
 
+OWN = "own"
+REQUIRED = "required"
 OWN_PACKAGES = ("scaler_worker", "scaler_client")
 _DISTRIBUTIONS = ("pyzmq", "pycapnp", "psutil", "cloudpickle", "tomli")
-FORMAT = 1
+FORMAT = 2
 
 
 def linked_runtime(root: str, python: str) -> str:
-    """Make a folder of links for the Python of this process, once.
+    """Make the folder for the Python of this process, once.
 
     Args:
         root: the folder of the cache.
         python: the full version, `3.11.7`.
 
     Returns:
-        The folder, for the end of sys.path.
+        The folder.
 
     Raises:
         OSError: it cannot be made.
     """
-    links = dict(sorted({**dict(_distribution_links()), **dict(own_package_links())}.items()))
-    folder = os.path.join(root, "scaler-" + _key([FORMAT, python, links]))
-    made = os.path.join(folder, "linked")
-    if _has_links(made, links):
-        return made
+    parts = {OWN: dict(own_package_links()), REQUIRED: dict(_distribution_links())}
+    folder = os.path.join(root, "scaler-" + _key([FORMAT, python, parts]))
+    if _has_links(folder, parts):
+        return folder
     temporary = f"{folder}.{secrets.token_hex(4)}"  # hosts may share the cache
-    os.makedirs(os.path.join(temporary, "linked"), 0o700)
-    for name, target in links.items():
-        os.symlink(target, os.path.join(temporary, "linked", name))
+    for part, links in parts.items():
+        make_links(os.path.join(temporary, part), links)
     remove_tree(folder)
     try:
         os.rename(temporary, folder)
     except OSError:  # another agent was faster
         remove_tree(temporary)
-        if not _has_links(made, links):
+        if not _has_links(folder, parts):
             raise
-    return made
+    return folder
+
+
+def make_links(folder: str, links: dict[str, str]) -> None:
+    """Make a folder of links. Raises OSError."""
+    os.makedirs(folder, 0o700)
+    for name, target in links.items():
+        os.symlink(target, os.path.join(folder, name))
 
 
 def runtime_key(python: str) -> str:
@@ -91,9 +100,13 @@ def _distribution_links() -> Iterator[tuple[str, str]]:
                 yield name, target
 
 
-def _has_links(folder: str, links: dict[str, str]) -> bool:
+def _has_links(folder: str, parts: dict[str, dict[str, str]]) -> bool:
     try:
-        return {name: os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)} == links
+        return all(
+            {name: os.readlink(os.path.join(folder, part, name)) for name in os.listdir(os.path.join(folder, part))}
+            == links
+            for part, links in parts.items()
+        )
     except OSError:
         return False
 
