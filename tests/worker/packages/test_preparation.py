@@ -96,7 +96,7 @@ def test_a_damaged_content_is_found(tmp_path: Path, wheels: Path) -> None:
     content = Path(request.files[hash_of_file(wheel)[0]])
     content.write_bytes(content.read_bytes()[:-1] + b"x")
     with (
-        pytest.raises(CannotPrepareError, match=r"first-1\.0-py3-none-any\.whl of the environment: it is damaged"),
+        pytest.raises(CannotPrepareError, match=r"first-1\.0-py3-none-any\.whl of the environment is damaged"),
         prepared(request),
     ):
         pass

@@ -99,7 +99,7 @@ class EnvironmentHost:
             if then is None:
                 _release(result.locks)
                 continue
-            then((self._built(result), []))
+            then(self._built(result))
 
     def remove(self, name: str) -> None:
         """Remove what was prepared. Its packages stay in the cache."""
@@ -187,17 +187,22 @@ class EnvironmentHost:
             name, Request(environment.packages, files, settings.allowed, cache, limit_bytes, settings.build_seconds)
         )
 
-    def _built(self, result: BuildResult) -> str:
-        """Keep installed packages. Returns the error, if there is one."""
+    def _built(self, result: BuildResult) -> Outcome:
+        """Keep installed packages."""
         if result.prepared is None:
             if self._folders is not None:
                 self._folders.prepared.pop(result.name, None)
-            return result.error
+                if result.damaged:
+                    _log.warning("%s: it is got again", result.error)
+                    for digest in result.damaged:
+                        self._folders.contents.remove(digest)
+                    return "", list(result.damaged)
+            return result.error, []
         prepared = result.prepared
         how = f"{prepared.build_seconds:.1f} s of {prepared.installer}" if prepared.build_seconds else "in the cache"
         _log.info("environment %s has its packages (%s, for Python %s)", result.name[:12], how, prepared.python)
         self._installed[result.name] = _Installed(prepared, result.locks)
-        return ""
+        return "", []
 
     def _release(self, name: str) -> None:
         """Let the cache remove the packages of an environment, as far as no process uses them."""

@@ -108,9 +108,13 @@ class ContentCache:
         if digest_of(content) == name:
             return content
         _log.warning("the file %s was changed: it is removed and got again", self.path(name))
+        self.remove(name)
+        return None
+
+    def remove(self, name: str) -> None:
+        """Remove a content, if it is here."""
         with suppress(OSError):
             os.unlink(self.path(name))
-        return None
 
     def trim(self) -> None:
         """Remove the contents that were not used for the longest time, if they exceed the limit."""

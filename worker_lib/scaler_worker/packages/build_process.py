@@ -35,7 +35,9 @@ def main() -> int:
     try:
         prepared, locks = prepare(request_from(json.loads(line)))
         answer: dict[str, Any] = {"ready": prepared.to_plain()}
-    except (CannotPrepareError, PackagesError) as error:
+    except CannotPrepareError as error:
+        answer = {"error": str(error), "damaged": list(error.damaged)}
+    except PackagesError as error:
         answer = {"error": str(error)}
     except Exception as error:  # said to the clients that wait, and the agent goes on
         logging.getLogger(__name__).exception("the environment cannot be made")

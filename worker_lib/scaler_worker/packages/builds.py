@@ -33,6 +33,8 @@ class BuildResult:
     locks: tuple[Lock, ...] = ()
     """Keep the environment in the cache. The caller releases them when no process uses it any more."""
     error: str = ""
+    damaged: tuple[str, ...] = ()
+    """The SHA-256 of contents that are missing, or were changed since they came."""
 
 
 @dataclass
@@ -155,7 +157,8 @@ def _result(build: _Build) -> BuildResult:
         return BuildResult(build.name, None, error="the process that builds it has ended")
     try:
         if "ready" not in answer:
-            return BuildResult(build.name, None, error=str(answer.get("error")))
+            damaged = tuple(answer.get("damaged", ()))
+            return BuildResult(build.name, None, error=str(answer.get("error")), damaged=damaged)
         prepared = prepared_packages_from(answer["ready"])
         locks: list[Lock] = []
         for path in prepared.locks:

@@ -15,7 +15,7 @@ import select
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,7 +57,24 @@ _log = logging.getLogger(__name__)
 
 
 class CannotPrepareError(Exception):
-    """The environment cannot be made here. The text says why, and ends with the installer's own lines."""
+    """The environment cannot be made here. The text says why, and ends with the installer's own lines.
+
+    Args:
+        text: why.
+        damaged: the SHA-256 of contents that are missing, or were changed since they came.
+    """
+
+    def __init__(self, text: str, damaged: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.damaged = damaged
+
+
+class _ContentError(Exception):
+    """Contents are missing, or were changed."""
+
+    def __init__(self, text: str, digests: Sequence[str]) -> None:
+        super().__init__(text)
+        self.digests = digests
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,8 @@ def prepare(request: Request) -> tuple[PreparedPackages, list[Lock]]:
     try:
         text = _check(request)
         return _Preparation(request, text).run()
+    except _ContentError as error:
+        raise CannotPrepareError(str(error), error.digests) from None
     except (PackagesError, CacheError, InstallError) as error:
         raise CannotPrepareError(str(error)) from None
     except OSError as error:
@@ -137,15 +156,15 @@ def _check(request: Request) -> RequirementsText | None:
 
 def _content(request: Request, file: PackageFile) -> str:
     path = request.files.get(file.sha256)
-    if path is None:
-        raise PackagesError(f"{file.name} of the environment did not arrive")
+    if path is None or not os.path.isfile(path):
+        raise _ContentError(f"{file.name} of the environment did not arrive", [file.sha256])
     return path
 
 
 def _check_hash(file: PackageFile, found: str) -> None:
     if found != file.sha256:
-        text = f"it is damaged: its hash is {found[:12]}..., not {file.sha256[:12]}..."
-        raise PackagesError(f"{file.name} of the environment: {text}")
+        text = f"is damaged: its hash is {found[:12]}..., not {file.sha256[:12]}..."
+        raise _ContentError(f"{file.name} of the environment {text}", [file.sha256])
 
 
 class _Preparation:
@@ -256,10 +275,7 @@ class _Preparation:
         """Build the environment itself. Returns the name of the installer."""
         files = os.path.join(folder, "files")
         os.mkdir(files)
-        for file in self._packages.files:
-            if file.name not in (REQUIREMENTS_FILE, CONSTRAINTS_FILE):
-                copy = shutil.copyfile(_content(self._request, file), os.path.join(files, file.name))
-                _check_hash(file, hash_of_file(copy)[0])
+        self._copy_contents(files)
         if self._text is None:
             return self._unpack_pex(folder)
         arguments = ["-r", _written(files, REQUIREMENTS_FILE, self._text.canonical())]
@@ -276,6 +292,19 @@ class _Preparation:
         self._install(installer, os.path.join(venv, "bin", "python"), arguments, folder, files, is_locked=is_locked)
         shutil.rmtree(files)
         return installer.name
+
+    def _copy_contents(self, files: str) -> None:
+        """Copy the wheels, or the PEX file, and check the copies. All that are damaged are named at once."""
+        failed: list[_ContentError] = []
+        for file in self._packages.files:
+            if file.name not in (REQUIREMENTS_FILE, CONSTRAINTS_FILE):
+                try:
+                    copy = shutil.copyfile(_content(self._request, file), os.path.join(files, file.name))
+                    _check_hash(file, hash_of_file(copy)[0])
+                except _ContentError as error:
+                    failed.append(error)
+        if failed:
+            raise _ContentError(str(failed[0]), [digest for error in failed for digest in error.digests])
 
     def _build_runtime(self, folder: str) -> str:
         """Install what scaler_worker requires, for another version of Python than the agent's."""
