@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ClientClosedError,
         EnvironmentFailedError,
         FunctionLoadError,
+        GangError,
         GraphCycleError,
         MessageTooLargeError,
         ModulesError,
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
         WorkerDiedError,
     )
     from .futures.future import TaskFuture
+    from .futures.gang_future import GangFuture
     from .futures.kept_results import KeptFuture
     from .futures.profiling import ProfilingInfo
     from .nested.current_task import CurrentTask, current_task
+    from .nested.gang import Gang
     from .nested.task_host import TaskStoppedError
     from .pickling.custom_serializer import Serializer
     from .pickling.named_function import NamedFunction, named
@@ -55,6 +58,9 @@ __all__ = [
     "ClusterExecutor",
     "CurrentTask",
     "FunctionLoadError",
+    "Gang",
+    "GangError",
+    "GangFuture",
     "GraphCycleError",
     "KeptFuture",
     "KeyFileError",
@@ -97,6 +103,9 @@ _MODULES = {
     "ClusterExecutor": "api.executor",
     "CurrentTask": "nested.current_task",
     "FunctionLoadError": "errors",
+    "Gang": "nested.gang",
+    "GangError": "errors",
+    "GangFuture": "futures.gang_future",
     "GraphCycleError": "errors",
     "KeptFuture": "futures.kept_results",
     "KeyFileError": "commands.key_files",

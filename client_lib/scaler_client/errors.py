@@ -42,6 +42,10 @@ class ResultPickleError(ScalerError):
     """
 
 
+class GangError(ScalerError):
+    """The members of a gang have not all begun in time."""
+
+
 class MessageTooLargeError(ScalerError, ValueError):
     """The arguments of a task, its function or an object are larger than the scheduler accepts in one frame.
 

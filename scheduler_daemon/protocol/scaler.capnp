@@ -63,6 +63,8 @@ struct Message {
     contents @43 :Contents;               # client -> scheduler -> host agent: further frames: contents that were asked for
     environmentReady @44 :EnvironmentReady;  # host agent -> scheduler: answers `environment`
     changeWorker @45 :ChangeWorker;       # scheduler -> host agent: replace this idle worker by one of an environment
+    gangMember @46 :GangMember;           # scheduler -> worker: the task of this name, which follows, is a member of a gang
+    exchange @47 :Exchange;               # worker -> scheduler: a member's value for the others; scheduler -> worker: the values of all
   }
 }
 
@@ -303,11 +305,30 @@ struct Options {
   limits @11 :List(Text);           # names of the scheduler's limits that the tasks need, each once
   resources @12 :List(Resource);    # counted resources of its host that a task needs; "cpus": so many workers of the host
   releaseResources @13 :Bool;       # a task gives its resources back for good when it waits for its own tasks for the first time
+  gangSize @14 :UInt32;             # each row stands for a gang of so many tasks, at most 1024; their ids are the row's and those that
+                                    # follow it. 0: the row is no gang
 }
 
 struct Resource {
   name @0 :Text;                    # a letter or digit, then letters, digits, "_", "-" and "."; at most 64 characters
   amount @1 :UInt64;                # thousandths of a unit, at least 1 and below 2^62
+}
+
+struct GangMember {
+  client @0 :UInt64;                # with `id` and `attempt`: the task
+  id @1 :UInt64;
+  attempt @2 :UInt32;
+  rank @3 :UInt32;                  # from 0
+  hosts @4 :List(Text);             # the host of each member, by rank; those of one host agent follow one another
+}
+
+struct Exchange {
+  client @0 :UInt64;                # with `id` and `attempt`: the member that gives the value, or gets the values
+  id @1 :UInt64;
+  attempt @2 :UInt32;
+  round @3 :UInt32;                 # counts the exchanges of this attempt, from 0
+  sizes @4 :List(UInt32);           # to a worker: bytes of the value of each rank; from a worker not read
+  payload @5 :Data;                 # the values, concatenated
 }
 
 struct Dispatch {
@@ -320,7 +341,8 @@ struct Dispatch {
   payload @6 :Data;
   flags @7 :List(UInt8);            # bit 0: profile the task; 1: send `started` when it begins; 2: send its `output`; 3: its result is
                                     # kept, and a large one may be `stored`; 4: the row stands for several calls, as `calls` of its
-                                    # Options says; 5: it releases its resources when it is suspended. Empty: all 0
+                                    # Options says; 5: it releases its resources when it is suspended; 6: it is a member of a gang. Empty:
+                                    # all 0
   depths @8 :List(UInt32);          # depth and priority of its Options, for the tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # in two's complement
   inputs @10 :List(UInt64);         # as in Submit: ids of objects of the row's client
@@ -649,6 +671,8 @@ struct History {
   errors @13 :List(UInt32);         # of `ended` or `returned` without a value: one line that says why; texts. Empty: no row has one
   functions @14 :List(UInt32);      # names of the functions; texts. Empty: equal to `names`
   tracebacks @15 :List(UInt32);     # only in the answer about one task: tracebacks of failed attempts; texts. Empty: no row has one
+  waitReasons @16 :List(UInt32);    # only in the answer about one task, in its last row while it is open: why it waits, or where it
+                                    # runs; lines `kind: text`; texts. Empty: no row has some
 }
 
 enum GraphState {

@@ -48,7 +48,7 @@ class Maker:
             *[self._submit] * 6, *[self._results] * 5, self._started, self._cancel, self._died, self._retracted,
             self._suspended, self._resumed, self._received, *[self._object] * 2, self._forget_objects, self._shutdown,
             self._output, self._transferred, self._fetch_objects, self._objects,
-            self._environment, self._contents_wanted, self._contents, self._environment_ready,
+            self._environment, self._contents_wanted, self._contents, self._environment_ready, self._exchange,
         )  # fmt: skip
 
     def event(self) -> events.Event:
@@ -167,19 +167,24 @@ class Maker:
             return events.Submit(route, ids, functions, sizes, joined, large, options)
         counts = array("I", [drawing.below(4) for _ in range(rows)])
         inputs = array("q", [self._id() for _ in range(sum(counts))])
-        keep = array("B", [0 if options.calls else drawing.below(events.KEEP_BOTH + 1) for _ in range(rows)])
+        keep = array(
+            "B", [0 if options.calls or options.gang_size else drawing.below(events.KEEP_BOTH + 1) for _ in range(rows)]
+        )
         if not inputs:
             counts = array("I")
         return events.Submit(route, ids, functions, sizes, joined, large, options, inputs, counts, keep)
 
     def _options(self) -> events.Options:
         drawing = self.drawing
-        return events.Options(
+        options = events.Options(
             drawing.one_of((0, 1, -1, (1 << 31) - 1, -(1 << 31))), drawing.one_of((0, 1, (1 << 32) - 1)),
             drawing.one_of((-1, 0, 1, (1 << 31) - 1)), drawing.one_of((0.0, 0.5, ((1 << 32) - 1) / 1000)),
             bool(drawing.below(2)), drawing.one_of(("", "mine")), drawing.one_of(_CAPABILITIES), bool(drawing.below(2)),
             calls=drawing.one_of((0, 0, 1, 2, 9, 65_536)),
         )  # fmt: skip
+        if options.calls == 9:  # rows of gangs, of which a batch has some with the same ids of members
+            options.calls, options.weight, options.gang_size = 0, 1, 3
+        return options
 
     def _cancel(self) -> events.Event:
         ids = [self._id() for _ in range(self.drawing.below(_MAX_ROWS))]
@@ -214,6 +219,11 @@ class Maker:
         return events.Transferred(
             self._from(AGENTS), client, self._id(), source, error, bool(error) and bool(drawing.below(2))
         )
+
+    def _exchange(self) -> events.Event:
+        drawing = self.drawing
+        client, attempt = self._incarnation(CLIENTS), drawing.below(3)
+        return events.Exchange(self._from(WORKERS), client, self._id(), attempt, drawing.below(3), b"value")
 
     def _fetch_objects(self) -> events.Event:
         ids = array("q", [self._id() for _ in range(self.drawing.below(_MAX_ROWS))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -103,6 +104,21 @@ def test_workers(running: Cluster) -> None:
     (worker,) = running.json("workers", "--sort", "memory", "--filter", "busy")["workers"]
     assert worker["task"]["id"] == str(running.retried.task_id) and worker["task"]["attempt"] == 2
     assert running.json("workers", "--filter", "no such worker")["workers"] == []
+
+
+def test_why_a_task_waits(running: Cluster) -> None:
+    text = running.text("why", f"stays#{running.retried.task_id}")
+    assert re.search(r"^runs +on worker \S+ on \S+, for [\d.]+ s$", text, re.MULTILINE)
+    waiting = [running.client.submit(pow, 2, number) for number in range(3)]
+    wait_until(lambda: waiting[-1].task_id >= 0, what="its id")
+    answer = running.json("why", f"pow#{waiting[-1].task_id}")
+    assert [reason["kind"] for reason in answer["reasons"]] == ["since", "before", "host"]
+    assert answer["reasons"][1]["text"] == "2 task(s) with the same needs go first"
+    assert answer["reasons"][2]["text"].endswith(" could serve it: 1 busy")
+    for future in waiting:
+        assert future.cancel()
+    ended = running.text("why", f"abs#{running.cancelled.task_id}")
+    assert "it ended " in ended
 
 
 def test_story_of_a_retried_running_task(running: Cluster) -> None:

@@ -18,6 +18,7 @@ from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.records import Client, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
 
+from .gang_contract import GangContract
 from .held_tasks import HeldTasks, TaskId
 from .object_contract import ObjectContract, dispatched_inputs, inputs_of
 from .priority_check import check_priorities, serves
@@ -48,6 +49,7 @@ class Contract:
         """Bookings that workers have named in this step when they joined again: worker, attempt, number."""
         self._followers: set[TaskId] = set()
         """Held tasks that read the result of a row before them in their dispatch."""
+        self._gangs = GangContract()
         self._objects = ObjectContract()
         self._returning = RestartCheck(incarnation)
         self._attempts: dict[TaskId, int] = {}
@@ -144,6 +146,7 @@ class Contract:
             there = self._open.setdefault(name, [])
             if not there or not _knows(client, task_id):
                 there.append(event.options)
+                self._gangs.submitted(name, event.options)
                 stored = self._core.tables.objects.find(client, task_id)
                 is_kept = stored is not None and not stored.is_missing
                 self._objects.submitted(event, row, name, inputs, is_kept)
@@ -179,6 +182,11 @@ class Contract:
                     answer = event.large.get(row) or event.payload[ends[row] - event.sizes[row] : ends[row]]
                     self._check_calls(name, outcome, answer, event.calls[row] if event.calls else 0)
                 self._drop(name)
+                lead = self._gangs.lead(name)
+                if lead is not None:
+                    self._gangs.ended(name, outcome)
+                    self._failures[lead] += outcome == effects.OUTCOME_RETRYABLE
+                    continue
                 self._returned[name] = outcome
                 self._died.discard(name)
                 if outcome == effects.OUTCOME_RETRYABLE:
@@ -224,6 +232,7 @@ class Contract:
                 self._reported.add(route)
                 name = event.client, event.id
                 if event.attempt and self._held.is_holder(route, name, event.attempt):
+                    name = self._gangs.lead(name) or name
                     self._failures[name] += 1
                     self._died.add(name)
 
@@ -264,6 +273,7 @@ class Contract:
         self._reported.clear()
         try:
             self._check_effects(collected)
+            self._trace.count("gangs begun", self._gangs.step_over())
             self._check_cancels()
             if not self._has_environments and any(effect.kind == effects.DISPATCH for effect in collected):
                 check_priorities(collected, self._workers, self._waiting(), self._open, self._share_of)
@@ -381,7 +391,8 @@ class Contract:
         back before the worker is done, the task runs again."""
         for client, task_id, attempt in zip(effect.clients, effect.ids, effect.attempts):
             is_unclaimed = (client, task_id) in self._core.tables.unclaimed
-            if is_unclaimed and self._core.tables.clients.find(client) is None:
+            is_member = self._gangs.lead((client, task_id)) is not None  # its gang begins again
+            if is_unclaimed and (is_member or self._core.tables.clients.find(client) is None):
                 if self._held.is_holder(effect.route, (client, task_id), attempt):
                     self._trace.count("given up, because no client asked for it")
                     self._drop((client, task_id))
@@ -404,8 +415,12 @@ class Contract:
                     self._expect(is_before, "dispatched without the row whose result it reads", name, each)
                     self._followers.add(name)
                     self._trace.count("inputs of a row before")
-            self._expect(name in self._open, "dispatched, and no client waits for it", name)
-            options = self._open[name][-1]
+            lead = self._gangs.lead(name)
+            if lead is not None:
+                self._gangs.dispatched(name, attempt)
+                self._expect(worker.task_count == 1, "a member of a gang goes to a busy worker", name)
+            self._expect((lead or name) in self._open, "dispatched, and no client waits for it", name)
+            options = self._open[lead or name][-1]
             is_split = options.calls > 1 and name in self._died
             self._expect(not is_split, "a row of several calls runs again, though its worker died in it", name)
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
@@ -469,10 +484,14 @@ class Contract:
     def _check_cancels(self) -> None:
         """A waiting task is cancelled at once. A task that a worker keeps is refused at once, or is being stopped."""
         for name in self._cancelled:
-            self._expect(name in self._held, "its cancel was forgotten", name)
+            is_held = name in self._held or any(member in self._held for member in self._gangs.members(name))
+            self._expect(is_held, "its cancel was forgotten", name)
         for name in self._kept & self._cancelled:
             task = self._core.tables.clients.by_incarnation[name[0]].tasks.get(name[1])
-            self._expect(task is not None and task.is_stopping, "neither refused nor stopped", name)
+            is_stopped = task is not None and (
+                task.is_stopping or task.gang is not None
+            )  # its other members are stopped
+            self._expect(is_stopped, "neither refused nor stopped", name)
 
     def _waiting(self) -> dict[TaskId, events.Options]:
         """Return the tasks that no worker holds and that may be dispatched."""
@@ -510,6 +529,9 @@ class Contract:
         for task_id, outcome in zip(effect.ids[seen:], effect.outcomes[seen:]):
             name = client.incarnation, task_id
             self._expect(name in self._open, "answered, and no client waits for it", name, outcome)
+            for member in self._gangs.members(name)[1:]:
+                self._expect(member not in self._held, "answered, and a member still runs", member)
+                self._attempts.pop(member, None)
             self._check_outcome(name, outcome, self._open[name].pop(0))
             self._cancelled.discard(name)
             if self._open[name]:
@@ -523,13 +545,17 @@ class Contract:
             self._attempts.pop(name, None)
 
     def _check_outcome(self, name: TaskId, outcome: int, options: events.Options) -> None:
+        if options.gang_size:
+            self._gangs.check_answer(name, outcome)
         returned = self._returned.get(name)
         limit = self._core.limits.task_retries if options.retries < 0 else options.retries
         if options.calls > 1:
             limit = 0
         if self._objects.resolved(name, outcome, returned) or self._objects.may_inherit(name, outcome):
             return
-        if outcome < effects.OUTCOME_RETRYABLE:
+        if options.gang_size and outcome < effects.OUTCOME_RETRYABLE:
+            pass  # checked above
+        elif outcome < effects.OUTCOME_RETRYABLE:
             is_last = returned == effects.OUTCOME_RETRYABLE and outcome == effects.OUTCOME_EXCEPTION
             self._expect(returned == outcome or is_last, "answered with what no holder has sent", name, outcome)
             if is_last:
@@ -575,10 +601,11 @@ class Contract:
         self._objects.route_gone(route)
         for name in self._held.remove_all(route):
             self._followers.discard(name)
-            if name not in self._open:
+            lead = self._gangs.lead(name) or name
+            if lead not in self._open:
                 self._attempts.pop(name, None)
             elif is_blamed:
-                self._failures[name] += 1
+                self._failures[lead] += 1
 
     def _check_nested(self, worker: int) -> None:
         """The nested clients of a worker are removed with it, unless the worker has joined again on another
@@ -595,8 +622,11 @@ class Contract:
             self._failures.pop(name, None)
             self._died.discard(name)
             self._returned.pop(name, None)
-            if name not in self._held:  # else these still count: the client may come back before the worker is done
-                self._attempts.pop(name, None)
+            for member in self._gangs.members(name) or [name]:
+                if (
+                    member not in self._held
+                ):  # else these still count: the client may come back before the worker is done
+                    self._attempts.pop(member, None)
 
     def _drop(self, name: TaskId) -> None:
         self._followers.discard(name)

@@ -32,6 +32,16 @@ class Wait:
         self.future = future
 
 
+class Meet:
+    """Exchange a value with the other members of the gang."""
+
+    def __init__(self, number: int, value: bytes) -> None:
+        self.number = number
+        self.value = value
+        self.values: list[bytes] | None = None
+        """The values of all, when they have come."""
+
+
 class Die:
     """Kill the process."""
 
@@ -57,8 +67,11 @@ class Run:
         store: Store | None = None,
         write_seconds: float = 0.0,
         earlier: Sequence[int] = (),
+        rank: int = -1,
     ) -> None:
         """`store` writes the value to a file of this host; None: the value is answered."""
+        self.rank = rank
+        """Its rank in its gang; -1: it is in none."""
         self.earlier = earlier
         """The keys of the scripts that have ended in the same row."""
         self.row = row
@@ -92,8 +105,11 @@ class Run:
         except InputLostError as error:
             return Outcome.INPUT_LOST, str(error).encode()
         yield from self._be_busy(script.seconds / 2, script.ignores_stop)
-        if oracle.killed[script.key] < script.kills:
+        is_odd = self.rank < 0 or script.odd_rank in (-1, self.rank)
+        if is_odd and oracle.killed[script.key] < script.kills:
             yield Die()
+        for number in range(script.meets if self.rank >= 0 else 0):
+            yield from self._meet(number)
         futures: list[Future] = []
         for child in script.children:
             futures.append(self._submit(self, child))
@@ -104,9 +120,9 @@ class Run:
         yield from self._be_busy(script.seconds / 2, script.ignores_stop)
         if any(future.outcome != Outcome.VALUE for future in futures):
             return Outcome.EXCEPTION, CHILD_FAILED
-        if script.raises:
+        if script.raises and is_odd:
             return Outcome.EXCEPTION, script.error()
-        if oracle.retried[script.key] < script.retryable:
+        if is_odd and oracle.retried[script.key] < script.retryable:
             oracle.retried[script.key] += 1
             return Outcome.RETRYABLE, AGAIN
         answer = script.answer_to(values)
@@ -117,6 +133,21 @@ class Run:
                 yield from self._be_busy(STORED_SECONDS, script.ignores_stop)
                 return Outcome.STORED, len(answer).to_bytes(SIZE_BYTES, "little")
         return Outcome.VALUE, answer
+
+    def _meet(self, number: int) -> Generator[Any, None, None]:
+        """Exchange a value with the other members of the gang."""
+        meeting = Meet(number, b"%d.%d of %d in %d" % (self.name[2], number, self.rank, self.script.key))
+        while meeting.values is None:
+            try:
+                yield meeting
+            except TaskStoppedError:
+                if not self.script.ignores_stop:
+                    raise
+                return
+        size = self.script.options.gang_size
+        expected = [b"%d.%d of %d in %d" % (self.name[2], number, rank, self.script.key) for rank in range(size)]
+        if meeting.values != expected:
+            raise SimulationError(f"member {self.rank} of task {self.script.key} gets {meeting.values}, not {expected}")
 
     def _read(self) -> Generator[Any, None, list[int]]:
         """Read the values of all inputs."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from scaler_client.protocol.messages import Options
 
+from .gang_plan import add_gangs
 from .host_result_faults import KEPT_FAULTS, LONG_FAULTS
 from .kept_plan import keep_tasks
 from .map_plan import add_maps
@@ -45,6 +46,7 @@ def draw_plan(seed: int) -> Plan:
         _add_nets(plan, writer, chance)
     add_readers(plan, writer, seed)
     keep_tasks(plan, writer, seed)
+    add_gangs(plan, writer, seed)
     return plan
 
 

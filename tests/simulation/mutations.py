@@ -27,6 +27,7 @@ from scaler_scheduler.core import scheduler, submissions
 from scaler_scheduler.core.completion import (
     attempt_end,
     cancellation,
+    gangs,
     graphs,
     host_results,
     results,
@@ -40,13 +41,14 @@ from scaler_scheduler.core.dispatch import (
     dispatch_writer,
     dispatcher,
     followers,
+    gang_dispatch,
     holdings,
     near_data,
     task_limits,
     transfers,
 )
 from scaler_scheduler.core.environments import worker_changes
-from scaler_scheduler.core.peers import leases, peer_loss, restart_hold, welcome
+from scaler_scheduler.core.peers import leases, peer_loss, reattach, restart_hold, welcome
 from scaler_scheduler.core.state import functions, records, resource_pools
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import runner
@@ -87,6 +89,35 @@ class Mutation:
 
 
 MUTATIONS = (
+    Mutation(
+        "dispatch the members of a gang one by one",
+        gang_dispatch.GangReservation, "choose", "return None", "return chosen or None",
+    ),
+    Mutation(
+        "let members of a gang go on when one has failed",
+        gangs.Gangs, "_break", "self.broken.append(gang)", "pass",
+    ),
+    Mutation(
+        "answer a gang that has lost a member with the results that there are",
+        gangs.Gangs, "_finish", "if not gang.is_broken:", "if gang.verdict is None:",
+    ),
+    Mutation(
+        "answer a gang with the failure of a member that was stopped",
+        gangs.Gangs, "end_with_result", "elif intent >= INTENT_FORCE:", "elif False:",
+    ),
+    Mutation(
+        "let a member wait for others that belong to another attempt",
+        scheduler.Scheduler, "_exchange", "if not self._gangs.exchange(event, worker):",
+        "if not self._gangs.exchange(event, worker) and False:",
+    ),
+    Mutation(
+        "attach single members of a gang after a restart of the scheduler",
+        reattach.Reattach, "match_batch", "if batch.options.gang_size:", "if False:",
+    ),
+    Mutation(
+        "keep a reservation for a gang that waits no longer",
+        gang_dispatch.GangReservation, "check", "self.cancel()", "pass",
+    ),
     Mutation(
         "keep the file of a client's object that nobody needs",
         held_objects.HeldObjects, "dropped_by_scheduler", "self.files.remove(each)", "pass",

@@ -194,7 +194,8 @@ class Oracle:
 
     def submitted(self, client: int, future: Future, is_asked: bool = True) -> None:
         """Note a submitted task. `is_asked`: whether its client gets its outcome."""
-        self.by_name[client, future.task_id] = future
+        for member in range(max(1, future.asked.gang_size)):
+            self.by_name[client, future.task_id + member] = future
         if is_asked:
             self.futures.append(future)
             self.trace.count("tasks")
@@ -227,7 +228,7 @@ class Oracle:
         assert future is not None
         if self.is_calm and not self.has_duplicates and not future.asked.depth:
             self._expect(not future.is_cancel_confirmed, f"task {script.key} runs after its cancel was confirmed")
-        if self.is_calm and not self.has_duplicates and future.parent is None:
+        if self.is_calm and not self.has_duplicates and future.parent is None and not script.options.gang_size:
             key = script.key
             cut = self.killed[key] + self.retried[key] + self.cut_off[key] + self.lost[key]
             self._expect(self.executions[key] <= cut, f"task {key} runs once more, and was not cut off before")
@@ -264,7 +265,8 @@ class Oracle:
     def _value(self, future: Future) -> None:
         script = future.script
         raises = any(each.raises for each in script.needed)
-        self._wrong_if(future.answer != script.answer() or raises, future)
+        answer = script.gang_answer() if script.options.gang_size else script.answer()
+        self._wrong_if(future.answer != answer or raises, future)
         limit = future.asked.timeout_milliseconds / 1000
         can_stop = self.is_calm and not script.ignores_stop and not script.hogs
         self._wrong_if(can_stop and 0 < limit < script.seconds - STOP_SECONDS, future)
@@ -295,8 +297,10 @@ class Oracle:
     def _timed_out(self, future: Future) -> None:
         limits = [each.options.timeout_milliseconds / 1000 for each in future.script.needed]
         limit = min(filter(None, limits), default=0)
-        # The run time of a task that waits, for children or inputs, is not bounded.
-        is_long = any(each.children or each.inputs or each.seconds >= limit / 2 for each in future.script.needed)
+        # The run time of a task that waits, for children, inputs or the members of its gang, is not bounded.
+        is_long = any(
+            each.children or each.inputs or each.meets or each.seconds >= limit / 2 for each in future.script.needed
+        )
         may_be_long = is_long or self.has_slow_peers
         self._wrong_if(not limit or (self.is_calm and not may_be_long), future)
 

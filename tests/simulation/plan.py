@@ -137,6 +137,8 @@ class Plan:
     """The same for scaler_client/session/map_feed.py."""
     death_timeout_seconds: float = 60.0
     """How long an agent waits without an answer."""
+    gang_size: int = 0
+    """The size of the largest gangs; 0: there are none."""
 
     @property
     def keeps_results(self) -> bool:

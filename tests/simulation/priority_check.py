@@ -44,7 +44,8 @@ def check_priorities(
     kinds = {
         (share_of(name[0]), rank(options), options.capabilities): name
         for name, options in waiting.items()
-        if not (options.limits or options.resources)  # such a task may wait for its limit, or for room
+        # Such a task may wait for its limit, for room, or for enough workers.
+        if not (options.limits or options.resources or options.gang_size)
     }
     for effect in collected if kinds else ():
         worker = workers.get(effect.route) if isinstance(effect, effects.Dispatch) else None

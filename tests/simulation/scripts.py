@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from struct import pack
 
 from scaler_client.protocol.messages import Options
 
@@ -58,6 +59,10 @@ class Script:
     stop_seconds: float = 0.0
     """How long it takes to end once it is stopped."""
     children: tuple[Script, ...] = ()
+    meets: int = 0
+    """How many values the members of a gang exchange."""
+    odd_rank: int = -1
+    """The only member of a gang that raises, kills or ends with a retryable outcome; -1: all do."""
     one_by_one: bool = False
     """Whether it waits for each child before it submits the next."""
     payload_bytes: int = 0
@@ -79,6 +84,11 @@ class Script:
         for position, each in enumerate(values):
             value = (value + (2 * position + 3) * each) % _MODULUS
         return _filled(b"%d gives %d " % (self.key, value), self.result_bytes)
+
+    def gang_answer(self) -> bytes:
+        """The results of all members of a gang, without faults."""
+        size, answer = self.options.gang_size, self.answer()
+        return pack(f"<{size}I", *[len(answer)] * size) + answer * size
 
     def error(self) -> bytes:
         return b"%d raises" % self.key

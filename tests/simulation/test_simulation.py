@@ -8,11 +8,13 @@ import subprocess
 import sys
 
 import pytest
+from tests.simulation import gang_plan
 from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.run import run_seed, run_seeds
 from tests.simulation.world import World
 
 SEEDS = 100
+GANG_SEEDS = 40
 CHUNK = 20
 
 
@@ -22,6 +24,13 @@ def test_no_seed_fails(first: int) -> None:
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["seeds"] == CHUNK
     assert figures["resolved: value"] > 100
+
+
+@pytest.mark.parametrize("first", range(gang_plan.FIRST_SEED, gang_plan.FIRST_SEED + GANG_SEEDS, CHUNK))
+def test_no_seed_with_gangs_fails(first: int) -> None:
+    figures, failures = run_seeds(range(first, first + CHUNK))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["gangs begun"] > 50 and figures["values exchanged"] > 50
 
 
 @pytest.mark.parametrize(("seed", "what"), REGRESSIONS)

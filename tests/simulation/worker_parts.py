@@ -14,11 +14,10 @@ from scaler_worker.task_rows import Row, attempt_of, booking_number, booking_of
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.executor import ROW_LIMIT_BYTES
 from scaler_worker.worker.interruption import Interruption
-from scaler_worker.worker.run_token import RunToken
+from scaler_worker.worker.run_token import RunToken, Wakeup
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Wakeup
 
-from .execution import Die, Run, Work
+from .execution import Die, Meet, Run, Work
 from .input_reader import CallInputs, InputReader
 from .network import Frames
 from .oracle import STOPPED, Future
@@ -214,6 +213,16 @@ class _Latch:
         return self._gate.wait(None if timeout < 0 else timeout)
 
 
+class _Opener:
+    """Released when the values of a gang have come."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def release(self) -> None:
+        self._gate.open()
+
+
 class SimulatedExecution:
     """Executes scripts, as scaler_worker.worker.runner.Execution."""
 
@@ -316,7 +325,12 @@ class SimulatedExecution:
         if profile is not None:
             profile.script = script
         seconds = world.plan.write_seconds
-        run = self.running = Run(row, script, inputs, world.oracle, world.clock, worker.submit, store, seconds, earlier)
+        place = worker.session.gangs.get(attempt_of(row))
+        if (place is None) == (script.options.gang_size > 0):
+            raise SimulationError(f"{worker.name} gets task {script.key} of a gang as {place}")
+        rank = -1 if place is None else place.rank
+        run = Run(row, script, inputs, world.oracle, world.clock, worker.submit, store, seconds, earlier, rank)
+        self.running = run
         try:
             outcome, answer = self._execute(run)
         except TaskStoppedError:
@@ -327,6 +341,7 @@ class SimulatedExecution:
                 world.trace.count("workers damaged by a stop")
                 worker.interruption.is_raised_unsafely = True
         self.running = None
+        worker.session.end_member(run.name)
         world.trace.note(worker.name, "ends task", str(script.key), Outcome(outcome))
         if outcome == Outcome.INPUT_LOST:
             world.oracle.lost[script.key] += 1
@@ -344,6 +359,8 @@ class SimulatedExecution:
             error = None
             if isinstance(step, Work):
                 error = self._work(run, step.seconds)
+            elif isinstance(step, Meet):
+                error = self._meet(run, step)
             elif isinstance(step, Die):
                 worker.world.trace.note(worker.name, "kills itself")
                 worker.agent.kill_worker(worker)
@@ -363,6 +380,29 @@ class SimulatedExecution:
         run.gate.wait(seconds)
         run.is_working = False
         run.gate = None
+        return worker.interruption.take_due(run.name)
+
+    def _meet(self, run: Run, step: Meet) -> TaskStoppedError | None:
+        """Exchange values as scaler_worker.worker.gang_place does it. The members hold their workers meanwhile."""
+        worker, session = self._worker, self._worker.session
+        error = worker.interruption.take_due(run.name)
+        if error is not None:
+            return error
+        gate = run.gate = Gate(worker.threads)
+        session.latches[run.name] = _Opener(gate)  # type: ignore[assignment]
+        with worker.connection.lock:
+            if session.exchanges.get(run.name) is None:
+                session.give(run.name, step.number, step.value)
+            worker.connection.exchange()
+        run.is_working = True
+        worker.watch()
+        gate.wait(1.0)
+        run.is_working = False
+        run.gate = None
+        answer = session.exchanged.get(run.name)
+        if answer is not None and answer.round == step.number:
+            step.values = [bytes(each) for each in answer.values]
+            worker.world.trace.count("values exchanged")
         return worker.interruption.take_due(run.name)
 
     def _wait(self, run: Run, future: Future) -> TaskStoppedError | None:

@@ -23,6 +23,7 @@ from .client_host import ClientHost
 from .client_maps import pack_scripts
 from .clock import Clock
 from .environments import Environments
+from .gang_plan import ALL_CAPABILITIES
 from .graph_plan import draw_plan
 from .leaks import check_empty
 from .network import Network
@@ -226,8 +227,10 @@ class World:
 
     def _repair(self) -> None:
         """Make sure that workers can serve every task."""
-        if not any({"gpu": 1, "linux": 4}.items() <= host.capabilities.items() for host in self.living_hosts()):
-            self.add_host(1, {"gpu": 1, "linux": 4})
+        if self.plan.gang_size:
+            self.add_host(self.plan.gang_size, ALL_CAPABILITIES)
+        elif not any(ALL_CAPABILITIES.items() <= host.capabilities.items() for host in self.living_hosts()):
+            self.add_host(1, ALL_CAPABILITIES)
 
     def _leave(self) -> None:
         for client in self.living_clients():

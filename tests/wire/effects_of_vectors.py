@@ -103,6 +103,10 @@ _BY_MESSAGE: dict[str, Callable[[dict[str, Any]], effects.Effect]] = {
 }
 
 
+def _name(fields: dict[str, Any]) -> dict[str, int]:
+    return {"client": fields["client"], "task_id": fields["id"], "attempt": fields["attempt"]}
+
+
 def effect_of(vector: Vector) -> effects.Effect:
     fields = vector.fields
     if vector.message == "dispatch":
@@ -128,6 +132,14 @@ def effect_of(vector: Vector) -> effects.Effect:
         return effects.Environment(ROUTE, *about, vector.frames[1])
     if vector.message == "contents":
         return effects.Contents(ROUTE, vector.frames[1:])
+    if vector.message == "gangMember":
+        return effects.GangMember(ROUTE, **_name(fields), rank=fields["rank"], hosts=fields["hosts"])
+    if vector.message == "exchange":
+        begin, values = 0, []
+        for size in fields["sizes"]:
+            values.append(fields["payload"][begin : begin + size])
+            begin += size
+        return effects.Exchange(ROUTE, **_name(fields), round_number=fields["round"], values=values)
     if vector.message == "fetchObjects":
         return effects.FetchObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     return _BY_MESSAGE[vector.message](fields)

@@ -340,6 +340,19 @@ CASES: list[Any] = [
         "client": CLIENT, "id": 30, "bytes": 50 << 20, "source": AGENT,
         "data": {"address": "tcp://[fe80::1]:40123", "key": "0123456789abcdef" * 4, "ticket": "fedcba9876543210" * 2},
     }, []),
+    # Gangs.
+    ("submit-gang", "submit", {
+        "ids": [41, 45], "functions": [7], "sizes": [1], "payload": b"xy", "options": {**OPTIONS, "gangSize": 4},
+    }, []),
+    ("gang-member", "gangMember", {
+        "client": CLIENT, "id": 42, "attempt": 2, "rank": 1, "hosts": ["node-7", "node-7", "node-8", "knoten-\u00e4"],
+    }, []),
+    ("exchange-from-worker", "exchange", {
+        "client": CLIENT, "id": 42, "attempt": 2, "round": 3, "sizes": [5], "payload": b"value",
+    }, []),
+    ("exchange-to-worker", "exchange", {
+        "client": CLIENT, "id": 42, "attempt": 2, "round": 3, "sizes": [5, 0, 2], "payload": b"valueab",
+    }, []),
     ("transferred", "transferred", {"client": CLIENT, "id": 30, "source": AGENT}, []),
     ("transferred-not", "transferred", {
         "client": CLIENT, "id": 30, "source": AGENT, "error": "no connection within 5 s", "isUnreachable": True,
@@ -509,6 +522,12 @@ CASES: list[Any] = [
         "ids": [11, 11], "attempts": [0, 1], "workers": [0, WORKER], "names": [0], "outcomes": [0, 1],
         "durations": [0, 6], "text": b"fKeyError: 1Traceback:\nKeyError: 1", "sizes": [1, 0, 11, 22], "errors": [1, 2],
         "tracebacks": [1, 3],
+    }, []),
+    ("history-reasons", "history", {
+        "incarnation": [0x4444444444444444], "first": [0], "kinds": [0, 1], "times": [5, 6], "clients": [CLIENT],
+        "ids": [11, 11], "attempts": [0, 1], "workers": [0, WORKER], "names": [0], "outcomes": [0], "durations": [0],
+        "text": b"fsince: it waits for 1.0 s\nhost: a could serve it: 1 busy", "sizes": [1, 0, 56],
+        "waitReasons": [1, 2],
     }, []),
     ("history-nothing", "history", {"incarnation": [0x4444444444444444], "first": [0]}, []),
     ("history-segments", "history", {

@@ -86,6 +86,10 @@ def message_of(vector: Vector) -> messages.Message:
         if "options" in fields:
             full["options"] = _options(fields["options"])
         return kind(**full)  # type: ignore[no-any-return]
+    if vector.message == "exchange":
+        payload, sizes = fields.pop("payload"), fields.pop("sizes")
+        begins = [sum(sizes[:row]) for row in range(len(sizes))]
+        fields["values"] = [payload[begin : begin + size] for begin, size in zip(begins, sizes)]
     if vector.message in TASKS:
         fields = {"tasks": names(vector.fields), **{name: fields[name] for name in fields if name == "returned"}}
     elif vector.message == "endWorker":
@@ -174,6 +178,7 @@ def history_of(vector: Vector) -> snapshots.History:
     errors = [texts[number] for number in vector.column("errors", rows)] or [""] * rows
     columns |= {"errors": errors, "functions": [texts[number] for number in vector.column("functions", rows)] or names}
     columns["tracebacks"] = [texts[number] for number in vector.column("tracebacks", rows)] or [""] * rows
+    columns["wait_reasons"] = [texts[number] for number in vector.column("waitReasons", rows)] or [""] * rows
     return snapshots.History(fields["incarnation"][0], fields["first"][0], names=names, **columns)
 
 

@@ -152,6 +152,7 @@ def _submit(event: events.Submit, vector: Vector) -> None:
     assert event.options.limits == tuple(options.get("limits", ()))
     assert event.options.release_resources is options.get("releaseResources", False)
     assert event.options.resources == tuple(tuple(each.values()) for each in options.get("resources", ()))
+    assert event.options.gang_size == options.get("gangSize", 0)
     calls = options.get("calls", 0)
     assert (event.options.calls, event.options.weight) == (calls, max(1, calls))
 
@@ -255,6 +256,12 @@ def _environment_ready(event: events.EnvironmentReady, vector: Vector) -> None:
     assert (event.name, event.error) == (vector.fields["name"], vector.fields["error"])
 
 
+def _exchange(event: events.Exchange, vector: Vector) -> None:
+    fields = vector.fields
+    assert (event.client, event.id, event.attempt) == (fields["client"], fields["id"], fields["attempt"])
+    assert (event.round, event.value) == (fields["round"], fields["payload"])
+
+
 CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "hello": _hello,
     "goodbye": _goodbye,
@@ -281,6 +288,7 @@ CHECKS: dict[str, Callable[[Any, Vector], None]] = {
     "contentsWanted": _contents_wanted,
     "contents": _contents,
     "environmentReady": _environment_ready,
+    "exchange": _exchange,
 }
 
 

@@ -12,13 +12,14 @@ TO_SCHEDULER = {
     "hello", "goodbye", "heartbeat", "function", "forgetFunctions", "submit", "results", "started", "cancel",
     "workerDied", "retracted", "suspended", "resumed", "received", "object", "forgetObjects", "fetchObjects",
     "shutdown", "output", "transferred", "objects", "environment", "contentsWanted", "contents", "environmentReady",
+    "exchange",
 }  # fmt: skip
 TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "notice", "snapshot", "retract", "stop", "endWorker", "credit",
     "object", "forgetObjects", "fetchObjects", "shutdown", "output", "history", "graphs",
     "transferObject", "readObject", "objectChunk", "noObject", "environment", "contentsWanted", "contents",
-    "changeWorker",
+    "changeWorker", "gangMember", "exchange",
 }  # fmt: skip
 BETWEEN_AGENTS = {"readObject", "objectChunk", "noObject"}
 """Messages of TO_PEERS that the scheduler does not send."""
@@ -26,6 +27,7 @@ BETWEEN_AGENTS = {"readObject", "objectChunk", "noObject"}
 DATA = {
     ("objects", "payload"),
     *((batch, "payload") for batch in ("submit", "dispatch", "results", "resolved")),
+    ("exchange", "payload"),
     ("output", "text"),
     ("history", "text"),
     ("graphs", "text"),

@@ -276,6 +276,37 @@ class AsyncClient:
         keywords, is_profiled = split_profiling_argument(fn, profiling, kwargs)
         return self._future(client._submit_call(fn, args, keywords, is_profiled))
 
+    def submit_gang(
+        self,
+        fn: Callable[..., T],
+        /,
+        *args: Any,
+        size: int,
+        resources: Mapping[str, float | str] | None = None,
+        cpus: float | None = None,
+        **kwargs: Any,
+    ) -> AsyncTaskFuture[list[T]]:
+        """Call `fn(*args, **kwargs)` on several workers that start together or not at all. Returns at once.
+
+        Args:
+            fn: the function; inside it, `current_task().gang` tells the rank, as for `Client.submit_gang`.
+            args: the positional arguments, the same for all members.
+            size: the number of members, at most 1,024.
+            resources: what each member needs of its host, as for `options`.
+            cpus: how many processors of its host each member needs, as for `options`.
+            kwargs: the keyword arguments.
+
+        Returns:
+            The future of the gang, an `asyncio.Future`. Its result is the list of the members' results, by rank.
+
+        Raises:
+            TypeError: as for `submit`, or `size` is no whole number.
+            ValueError: `size` is out of range, or this view has an option that gangs do not have: `keep`, `profiling`.
+            RuntimeError: the client is not connected.
+        """
+        gang = self._connected.submit_gang(fn, *args, size=size, resources=resources, cpus=cpus, **kwargs)
+        return self._future(gang)
+
     async def map(
         self, fn: Callable[..., T], iterable: Iterable[Arguments], *others: NoReturn, progress: bool = False
     ) -> list[T]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ..errors import ClientClosedError
 from ..futures.kept_results import KeptFuture, fetch_values
 from ..futures.profiling import NOT_DONE, ProfilingInfo
-from ..futures.result_references import stand_in
 from ..nested import slot_await, task_host
 from ..pickling.references import STAND_INS, reduced
 from .event_loop import call_in_loop
@@ -139,7 +138,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
             self.set_exception(error)
 
 
-STAND_INS[AsyncTaskFuture] = lambda future, io_thread: stand_in(future._task, io_thread)
+STAND_INS[AsyncTaskFuture] = lambda future, io_thread: STAND_INS[type(future._task)](future._task, io_thread)
 
 
 class _Ended(AsyncTaskFuture[Any]):

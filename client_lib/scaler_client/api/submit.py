@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ALL_COMPLETED, Future
@@ -10,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ..errors import ClientClosedError
 from ..futures.future import TaskFuture
+from ..futures.gang_future import GangFuture
 from ..futures.kept_results import KeptFuture
 from ..io.io_thread import IoThread
 from ..nested import slot_wait
@@ -22,7 +24,7 @@ from . import wait
 from .executor import ClusterExecutor
 from .map import check_one_iterable, checked_count, iterate_map, run_map
 from .map_run import Arguments, DumpCall, MapPlan
-from .task_options import TaskOptions, checked_bool
+from .task_options import TaskOptions, checked_bool, checked_gang
 
 C = TypeVar("C")
 S = TypeVar("S", bound="Submitter")
@@ -238,6 +240,66 @@ class Submitter:
             future.options = options
             future.parent = None if task is None else task.name
             self._io_thread.submit_with_options(future)
+        return future
+
+    def submit_gang(
+        self,
+        fn: Callable[..., T],
+        /,
+        *args: Any,
+        size: int,
+        resources: Mapping[str, float | str] | None = None,
+        cpus: float | None = None,
+        **kwargs: Any,
+    ) -> GangFuture[T]:
+        """Call `fn(*args, **kwargs)` on several workers that start together or not at all. Returns at once.
+
+        Each call is a member of the gang. Inside it, `current_task().gang` tells its rank, and exchanges values with
+        the others. The variables of `torch.distributed` are set (`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and others). If a
+        member fails, the others are stopped. If its worker dies, all start again, as the option `retries` allows.
+
+        Args:
+            fn: the function.
+            args: the positional arguments, the same for all members.
+            size: the number of members, at most 1,024. The gang starts when so many workers are idle.
+            resources: what each member needs of its host, as for `options`.
+            cpus: how many processors of its host each member needs, as for `options`.
+            kwargs: the keyword arguments. If `fn` has a parameter of one of these names, use `functools.partial`.
+
+        Returns:
+            The future of the gang. Its result is the list of the members' results, by rank.
+
+        Raises:
+            TypeError: as for `submit`, or `size` is no whole number.
+            ValueError: `size` is out of range, or this view has an option that gangs do not have: `keep`, `profiling`.
+            ClientClosedError: the client is disconnected, or belongs to the parent process of a fork.
+
+        Example:
+            ```python
+            from scaler_client import Client, current_task
+
+            def total(numbers):
+                gang = current_task().gang
+                own = sum(numbers[gang.rank :: gang.size])
+                return sum(gang.all_gather(own))
+
+            with Client() as client:
+                print(client.submit_gang(total, range(10), size=2).result())  # [45, 45]
+            ```
+        """
+        if resources is not None or cpus is not None:
+            return self.options(resources=resources, cpus=cpus).submit_gang(fn, *args, size=size, **kwargs)
+        task = self._current_task()
+        checked_gang(size, self._options)
+        options = self._wire_options(task, None) or Options()
+        future: GangFuture[T] = GangFuture(
+            self._io_thread,
+            self._function(fn),
+            self._dumper(fn)(args, kwargs),
+            options=dataclasses.replace(options, gang_size=size),
+            parent=None if task is None else task.name,
+        )
+        self._io_thread.submit_with_options(future)
         return future
 
     def map(

@@ -23,6 +23,9 @@ DEFAULT_RETRY_ON_RETRIES = 3
 MAX_LIMITS = 16
 """The most limits of a task."""
 
+MOST_MEMBERS = 1024
+"""The largest gang that a scheduler takes."""
+
 _MAX_INT32 = 2**31 - 1
 _MIN_INT32 = -(2**31)
 _MAX_UINT32 = 2**32 - 1
@@ -214,6 +217,22 @@ def _checked_retry_on(value: Any) -> RetryOn:
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in classes):
         raise TypeError(f"retry_on must be an exception class or a tuple of them, not {value!r}")
     return classes
+
+
+def checked_gang(size: Any, options: TaskOptions) -> None:
+    """Check the size of a gang, and the options of its view.
+
+    Raises:
+        TypeError: the size is no whole number.
+        ValueError: the size is out of range, or gangs do not have one of these options.
+    """
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise TypeError(f"size must be a whole number, not {size!r}")
+    if not 1 <= size <= MOST_MEMBERS:
+        raise ValueError(f"size must be 1 to {MOST_MEMBERS}, not {size}")
+    for name in ("keep", "profiling"):
+        if getattr(options, name):
+            raise ValueError(f"a gang can't have the option {name}: use a view without it")
 
 
 def _checked_limits(value: Any) -> tuple[str, ...]:

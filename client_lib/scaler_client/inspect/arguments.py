@@ -84,6 +84,11 @@ SUBCOMMANDS = (
         positionals=(("TASK_ID", "the task as logs, errors and scaler_top name it: ID, NAME#ID or CLIENT/ID"),),
     ),
     Subcommand(
+        "why",
+        "why a task waits, or where it runs",
+        positionals=(("TASK_ID", "the task as logs, errors and scaler_top name it: ID, NAME#ID or CLIENT/ID"),),
+    ),
+    Subcommand(
         "dump",
         "all that the scheduler publishes, as JSON, for a bug report; takes some seconds",
         positionals=(("FILE", "the file to write, which must not exist yet; - is standard output"),),

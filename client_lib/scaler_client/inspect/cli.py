@@ -22,6 +22,7 @@ from .status import status_json, status_text
 from .story import story_json, story_text
 from .subscription import NoAnswerError, Subscription
 from .task_lookup import UnknownTaskError, find_story
+from .why import why_json, why_text
 from .workers import select_workers, workers_json, workers_text
 
 NO_ANSWER = 1
@@ -82,7 +83,7 @@ def _answer(subcommand: str, values: Mapping[str, Any]) -> int:
         write_lock(values["output"], values["force"], values["hashes"], os.environ)
         return 0
     address = resolve_monitor_address(values)
-    ask = {"status": _status, "workers": _workers, "story": _story, "dump": _dump}[subcommand]
+    ask = {"status": _status, "workers": _workers, "story": _story, "why": _why, "dump": _dump}[subcommand]
     validated = _validate(subcommand, values)
     subscription = Subscription(address, values["timeout"], values["keys"])
     try:
@@ -95,7 +96,7 @@ def _answer(subcommand: str, values: Mapping[str, Any]) -> int:
 def _validate(subcommand: str, values: Mapping[str, Any]) -> Any:
     """Check the arguments before the scheduler is contacted. Raises OptionError."""
     try:
-        if subcommand == "story":
+        if subcommand in ("story", "why"):
             return parse_task_query(values["task_id"])
     except ValueError as error:
         raise OptionError(str(error)) from None
@@ -128,6 +129,15 @@ def _story(subscription: Subscription, values: Mapping[str, Any], query: Any) ->
         _show_json(story_json(story, view))
     else:
         print_lines(story_text(output_format(sys.stdout), story, view))
+
+
+def _why(subscription: Subscription, values: Mapping[str, Any], query: Any) -> None:
+    story = find_story(subscription, subscription.view(has_rates=False), query)
+    view = subscription.view(has_rates=False)
+    if values["json"]:
+        _show_json(why_json(story, view))
+    else:
+        print_lines(why_text(output_format(sys.stdout), story, view))
 
 
 def _dump(subscription: Subscription, values: Mapping[str, Any], _: Any) -> None:

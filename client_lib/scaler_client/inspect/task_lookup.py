@@ -46,6 +46,8 @@ class Story:
     """The task's name, or its function's."""
     function: str
     events: list[Event]
+    wait_reasons: list[tuple[str, str]]
+    """Why the task waits, or where it runs, by the scheduler: kind and text of each reason. Empty: it is not open."""
 
 
 def find_story(subscription: Subscription, view: SnapshotView, query: TaskQuery) -> Story:
@@ -113,14 +115,22 @@ def _request_stories(subscription: Subscription, client: int, task_id: int) -> l
 def stories_of(history: History) -> list[Story]:
     """The stories in the scheduler's answer: one a client, in the order of their first rows."""
     events: dict[tuple[int, int], list[Event]] = {}
+    reasons: dict[tuple[int, int], list[tuple[str, str]]] = {}
     for row, task in enumerate(zip(history.clients, history.ids)):
         events.setdefault(task, []).append(_event(history, row))
-    return [_story(*task, of_task) for task, of_task in events.items()]
+        if history.wait_reasons[row]:
+            reasons[task] = [_reason(line) for line in history.wait_reasons[row].splitlines()]
+    return [_story(*task, of_task, reasons.get(task, [])) for task, of_task in events.items()]
 
 
-def _story(client: int, task_id: int, events: list[Event]) -> Story:
+def _reason(line: str) -> tuple[str, str]:
+    kind, _, text = line.partition(": ")
+    return kind, text
+
+
+def _story(client: int, task_id: int, events: list[Event], reasons: list[tuple[str, str]]) -> Story:
     named = next((event for event in events if event.name), None)
-    return Story(client, task_id, named.name if named else "", named.function if named else "", events)
+    return Story(client, task_id, named.name if named else "", named.function if named else "", events, reasons)
 
 
 def _event(history: History, row: int) -> Event:

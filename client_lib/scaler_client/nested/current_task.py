@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..commands.resource_amounts import CPUS, UNIT, resource_amount, units_of
 from . import task_host
+from .gang import Gang
 
 ResourceValue = int | float | tuple[int, ...]
 
@@ -26,6 +27,8 @@ class CurrentTask:
     resources: Mapping[str, ResourceValue] = field(default_factory=dict)
     """What it has of its host: the ids of a resource with identities, such as `{"gpu": (0, 2)}`; of others the amount
     in units. A task with a fraction of a unit shares the last id with others."""
+    gang: Gang | None = None
+    """The gang that it is a member of; None: it is a member of none."""
 
 
 def current_task() -> CurrentTask | None:
@@ -46,7 +49,8 @@ def current_task() -> CurrentTask | None:
         return None
     resources = booked_resources(task.booking)
     cpus = resources.pop(CPUS, 1)
-    return CurrentTask(*task.name, 1 if isinstance(cpus, tuple) else cpus, resources)
+    gang = None if task.gang is None else Gang(task.gang)
+    return CurrentTask(*task.name, 1 if isinstance(cpus, tuple) else cpus, resources, gang)
 
 
 def booked_resources(booking: str) -> dict[str, ResourceValue]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ..protocol.messages import Output, TaskAttempt
+from .gang import GangMember
 
 
 class TaskStoppedError(BaseException):
@@ -43,6 +44,10 @@ class RunningTask(Protocol):
     def booking(self) -> str:
         """The resources that the task has, as `17 cpus=4 gpu=1.5:0+2`: the booking's number, then names, amounts and
         ids. Empty: none."""
+
+    @property
+    def gang(self) -> GangMember | None:
+        """Its place in its gang; None: it is no member of one."""
 
     def suspend(self) -> None:
         """Give up the slot, so that another task may begin.

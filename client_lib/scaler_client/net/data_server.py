@@ -22,6 +22,7 @@ from ..commands.object_files import CHUNK_BYTES, DO_NOT_WAIT, FLAGS, ObjectName,
 from ..protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject
 from ..protocol.wire import WireError, decode, encode
 from .curve import is_local_address
+from .host_lookup import interface_to
 
 MAX_REQUEST_BYTES = 16 * 1024
 """ZeroMQ cuts a connection that sends a longer frame."""
@@ -205,22 +206,6 @@ class DataServer:
         if self._context is not None:
             self._context.destroy(linger=0)
             self.socket = self._context = None
-
-
-def interface_to(scheduler: Address) -> str:
-    """The address of the interface by which this host reaches the scheduler; empty: there is none that others could
-    use."""
-    if scheduler.transport != "tcp":
-        return ""
-    try:
-        found = socket.getaddrinfo(scheduler.host, scheduler.port, type=socket.SOCK_DGRAM)
-        family, kind, protocol, _, where = found[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.connect(where)  # sends nothing: the system only chooses the interface
-            host = str(probe.getsockname()[0])
-    except (OSError, UnicodeError):
-        return ""
-    return "" if "%" in host or host.startswith("fe80:") else host  # a link-local address needs the other side's zone
 
 
 def _is_loopback(host: str) -> bool:

@@ -29,6 +29,22 @@ def host_problem(address: Address) -> str:
     return ""
 
 
+def interface_to(scheduler: Address) -> str:
+    """The address of the interface by which this host reaches the scheduler; empty: there is none that others could
+    use."""
+    if scheduler.transport != "tcp":
+        return ""
+    try:
+        found = socket.getaddrinfo(scheduler.host, scheduler.port, type=socket.SOCK_DGRAM)
+        family, kind, protocol, _, where = found[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(where)  # sends nothing: the system only chooses the interface
+            host = str(probe.getsockname()[0])
+    except (OSError, UnicodeError):
+        return ""
+    return "" if "%" in host or host.startswith("fe80:") else host  # a link-local address needs the other side's zone
+
+
 def warn_if_unresolved(address: Address, log: logging.Logger) -> None:
     """Look up the host in a thread, and log one warning if it is not found."""
 

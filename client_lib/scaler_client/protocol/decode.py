@@ -24,10 +24,12 @@ from .messages import (
     EndWorker,
     Environment,
     Error,
+    Exchange,
     FetchObjects,
     ForgetFunctions,
     ForgetObjects,
     Function,
+    GangMember,
     Goodbye,
     HeartbeatEcho,
     HelloWanted,
@@ -394,6 +396,22 @@ def _decode_transfer_object(struct: Any, _: Sequence[Payload]) -> TransferObject
     return TransferObject(struct.client, struct.id, struct.bytes, struct.source, data)
 
 
+def _decode_gang_member(struct: Any, _: Sequence[Payload]) -> GangMember:
+    return GangMember(struct.client, struct.id, struct.attempt, struct.rank, list(struct.hosts))
+
+
+def _decode_exchange(struct: Any, _: Sequence[Payload]) -> Exchange:
+    sizes, payload = list(struct.sizes), struct.payload
+    if sum(sizes) != len(payload):
+        raise WireError(f"an exchange of {sum(sizes)} bytes with {len(payload)}")
+    values: list[Payload] = []
+    begin = 0
+    for size in sizes:
+        values.append(payload[begin : begin + size])
+        begin += size
+    return Exchange(struct.client, struct.id, struct.attempt, struct.round, values)
+
+
 def _decode_read_object(struct: Any, _: Sequence[Payload]) -> ReadObject:
     return ReadObject(struct.ticket, struct.client, struct.id, struct.offset, struct.bytes)
 
@@ -466,6 +484,8 @@ _DECODERS: dict[str, Any] = {
     "credit": _decode_credit,
     "object": _decode_object,
     "transferObject": _decode_transfer_object,
+    "gangMember": _decode_gang_member,
+    "exchange": _decode_exchange,
     "readObject": _decode_read_object,
     "objectChunk": _decode_object_chunk,
     "noObject": _decode_no_object,

@@ -15,6 +15,7 @@ from .messages import (
     DataAddress,
     Environment,
     EnvironmentReady,
+    Exchange,
     FetchObjects,
     ForgetFunctions,
     ForgetObjects,
@@ -233,6 +234,7 @@ def _options_body(options: Options) -> StructBody:
         for each, (name, amount) in zip(root.init("resources", len(options.resources)), options.resources):
             each.name, each.amount = name, amount
     root.releaseResources = options.release_resources
+    root.gangSize = options.gang_size
     return body_of(root.to_bytes())
 
 
@@ -331,6 +333,19 @@ def _encode_objects(message: Objects) -> Frames:
 
 def _encode_forget_objects(message: ForgetObjects) -> Frames:
     return [write_batch(FORGET_OBJECTS, [("Q", _column(message.clients)), ("Q", message.ids)])]
+
+
+def _encode_exchange(message: Exchange) -> Frames:
+    payload = b"".join(message.values)
+    root = _new(64 + len(payload) + 4 * len(message.values))
+    struct = root.init("exchange")
+    struct.client = message.client
+    struct.id = message.id
+    struct.attempt = message.attempt
+    struct.round = message.round
+    struct.sizes = list(map(len, message.values))
+    struct.payload = payload
+    return [root.to_bytes()]
 
 
 def _encode_transferred(message: Transferred) -> Frames:
@@ -456,6 +471,7 @@ _ENCODERS: dict[type, Callable[[Any], Frames]] = {
     Shutdown: _encode_shutdown,
     Output: _encode_output,
     Transferred: _encode_transferred,
+    Exchange: _encode_exchange,
     ReadObject: _encode_read_object,
     ObjectChunk: _encode_object_chunk,
     NoObject: _encode_no_object,

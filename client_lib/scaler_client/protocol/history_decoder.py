@@ -15,14 +15,15 @@ def decode_history(batch: BatchReader, _: Sequence[Payload]) -> Message:
     """Decode a History."""
     ids = batch.numbers(5, "Q")
     rows = len(ids)
-    errors, functions, tracebacks = (batch.numbers(field, "I") for field in (13, 14, 15))
-    names, lines, of_functions, of_tracebacks = _look_up_texts(
+    errors, functions, tracebacks, reasons = (batch.numbers(field, "I") for field in (13, 14, 15, 16))
+    names, lines, of_functions, of_tracebacks, of_reasons = _look_up_texts(
         batch.data(11),
         batch.numbers(12, "I"),
         expand_column(batch.numbers(8, "I"), rows, "names"),
         expand_column(errors, rows, "errors") if errors else [],
         expand_column(functions, rows, "functions") if functions else [],
         expand_column(tracebacks, rows, "tracebacks") if tracebacks else [],
+        expand_column(reasons, rows, "waitReasons") if reasons else [],
     )
     return History(
         sum(batch.numbers(0, "Q")[:1]),
@@ -39,6 +40,7 @@ def decode_history(batch: BatchReader, _: Sequence[Payload]) -> Message:
         lines or [""] * rows,
         of_functions or names,
         of_tracebacks or [""] * rows,
+        of_reasons or [""] * rows,
     )
 
 

@@ -232,6 +232,8 @@ class Options:
     resources: tuple[tuple[str, int], ...] = ()
     """Counted resources of a host: names and thousandths, sorted."""
     release_resources: bool = False
+    gang_size: int = 0
+    """Each row stands for a gang of so many tasks. 0: it is no gang."""
 
 
 @dataclass
@@ -283,6 +285,7 @@ FLAG_MAY_STORE = 8
 FLAG_CALLS = 16
 FLAG_RELEASE = 32
 """The row releases its resources when it is suspended."""
+FLAG_GANG = 64
 
 INPUT_IN_WORKER_FILE = 2
 """In Dispatch.input_sources: a file that a worker of the host has made."""
@@ -390,6 +393,30 @@ class Transferred:
     """Why the file is not there; empty: it is."""
     is_unreachable: bool = False
     """Whether there was no connection to the source."""
+
+
+@dataclass
+class GangMember:
+    """The scheduler tells a worker, before it sends a task, that the task is a member of a gang."""
+
+    client: int
+    id: int
+    attempt: int
+    rank: int
+    hosts: list[str]
+    """The host of each member, by rank."""
+
+
+@dataclass
+class Exchange:
+    """From a worker: the value of a member of a gang for the others. To a worker: the values of all, by rank."""
+
+    client: int
+    id: int
+    attempt: int
+    round: int
+    """Counts the exchanges of this attempt, from 0."""
+    values: list[Payload]
 
 
 @dataclass
@@ -598,5 +625,5 @@ Message = Union[
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
     Suspended, Resumed, EndWorker, Credit, Received, Object, Objects, ForgetObjects, FetchObjects, Shutdown, Output,
     History, Graphs, TransferObject, Transferred, ReadObject, ObjectChunk, NoObject, Environment, ContentsWanted,
-    Contents, EnvironmentReady, ChangeWorker,
+    Contents, EnvironmentReady, ChangeWorker, GangMember, Exchange,
 ]  # fmt: skip

@@ -61,7 +61,7 @@ BATCH_COLUMNS: dict[str, tuple[int, tuple[tuple[str, str], ...]]] = {
         (
             *(("incarnation", "Q"), ("first", "Q"), ("kinds", "B"), ("times", "Q"), *_TASK_COLUMNS),
             *(("workers", "Q"), ("names", "I"), ("outcomes", "B"), ("durations", "Q"), ("text", "B"), ("sizes", "I")),
-            *(("errors", "I"), ("functions", "I"), ("tracebacks", "I")),
+            *(("errors", "I"), ("functions", "I"), ("tracebacks", "I"), ("waitReasons", "I")),
         ),
     ),
     "graphs": (

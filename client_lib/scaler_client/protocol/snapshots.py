@@ -46,7 +46,8 @@ class History:
     `first` is the number of the first row since the scheduler's start. `times` are microseconds of the scheduler's
     uptime, `durations` nanoseconds. `workers` are 0 for events without a worker. `names` are the tasks' own names, or
     else those of their `functions`. `errors` have one line for each failure, and empty texts for other events. Only the
-    answer about a single task has `tracebacks`, for its failed attempts.
+    answer about a single task has `tracebacks`, for its failed attempts, and in its last row `wait_reasons`: lines that
+    say why it waits, or where it runs.
     """
 
     incarnation: int
@@ -63,6 +64,7 @@ class History:
     errors: list[str]
     functions: list[str]
     tracebacks: list[str]
+    wait_reasons: list[str]
 
 
 class GraphState(enum.IntEnum):

@@ -137,9 +137,9 @@ class Session:
         return task_id
 
     def submit_with_options(self, sink: SingleSink, function: Function, call: Call) -> int:
-        """Submit a task with the options of its sink; return its id."""
+        """Submit a task with the options of its sink; return its id. The members of a gang have the ids behind it."""
         task_id = self._next_id
-        self._next_id = task_id + 1
+        self._next_id = task_id + (1 if sink.options is None else sink.options.gang_size or 1)
         self.pending[task_id] = sink
         if self.state is State.JOINED:
             self._batch.add_row(task_id, function, call, sink.options)

@@ -35,6 +35,8 @@ ENVIRONMENT = 41
 CONTENTS_WANTED = 42
 CONTENTS = 43
 CHANGE_WORKER = 45
+GANG_MEMBER = 46
+EXCHANGE = 47
 
 REFUSED_PROTOCOL_VERSION = 0
 REFUSED_MALFORMED_HELLO = 1
@@ -42,6 +44,7 @@ REFUSED_NOT_AUTHORIZED = 2
 
 OUTCOME_VALUE = 0
 OUTCOME_EXCEPTION = 1
+OUTCOME_RESULT_FAILED = 3
 OUTCOME_RETRYABLE = 4
 OUTCOME_WORKER_DIED = 5
 OUTCOME_CANCELLED = 6
@@ -219,6 +222,7 @@ FLAG_STREAM_OUTPUT = 4
 FLAG_MAY_STORE = 8
 FLAG_CALLS = 16
 FLAG_RELEASE = 32
+FLAG_GANG = 64
 
 INPUT_IN_MESSAGE = 0
 INPUT_IN_AGENT_FILE = 1
@@ -474,6 +478,40 @@ class ChangeWorker(Effect):
         self.route = route
         self.worker = worker
         self.environment = environment
+
+
+class GangMember(Effect):
+    """To a worker, before the Dispatch of this task: it is a member of a gang. `hosts` has the host of each rank."""
+
+    __slots__ = ("attempt", "client", "hosts", "id", "rank")
+    kind = GANG_MEMBER
+
+    def __init__(
+        self, route: bytes, *, client: int, task_id: int, attempt: int, rank: int, hosts: Sequence[str]
+    ) -> None:
+        self.route = route
+        self.client = client
+        self.id = task_id
+        self.attempt = attempt
+        self.rank = rank
+        self.hosts = hosts
+
+
+class Exchange(Effect):
+    """To the worker of a member of a gang: the values of all members, by rank, in this round."""
+
+    __slots__ = ("attempt", "client", "id", "round", "values")
+    kind = EXCHANGE
+
+    def __init__(
+        self, route: bytes, *, client: int, task_id: int, attempt: int, round_number: int, values: Sequence[bytes]
+    ) -> None:
+        self.route = route
+        self.client = client
+        self.id = task_id
+        self.attempt = attempt
+        self.round = round_number
+        self.values = values
 
 
 class Shutdown(Effect):

@@ -35,7 +35,8 @@ ENVIRONMENT = 41
 CONTENTS_WANTED = 42
 CONTENTS = 43
 ENVIRONMENT_READY = 44
-KINDS = 46
+EXCHANGE = 47
+KINDS = 48
 
 KEEP_NO = 0
 KEEP_YES = 1
@@ -100,12 +101,14 @@ class Options:
     single call, whose payload and answer have the plain form. `limits` are names of limits, sorted.
     `resources` are counted resources of the host. `release_resources`: a task gives them back for good when it first
     waits for its own tasks.
+    `gang_size` is the number of members of the gang that each row stands for; 0: none.
     """
 
     __slots__ = (
         "calls",
         "capabilities",
         "depth",
+        "gang_size",
         "graph",
         "keys",
         "limits",
@@ -137,10 +140,12 @@ class Options:
         limits: "tuple[str, ...]" = (),
         resources: Resources = (),
         release_resources: bool = False,
+        gang_size: int = 0,
     ) -> None:
         self.limits = limits
         self.resources = resources
         self.release_resources = release_resources
+        self.gang_size = gang_size
         self.priority = priority
         self.depth = depth
         self.retries = retries
@@ -714,6 +719,22 @@ class Cancel(Event):
         self.route = route
         self.ids = ids
         self.force = force
+
+
+class Exchange(Event):
+    """The value that a member of a gang gives to the others, from its worker. `round` counts the exchanges of the
+    attempt from 0."""
+
+    __slots__ = ("attempt", "client", "id", "round", "value")
+    kind = EXCHANGE
+
+    def __init__(self, route: bytes, client: int, task_id: int, attempt: int, round_number: int, value: bytes) -> None:
+        self.route = route
+        self.client = client
+        self.id = task_id
+        self.attempt = attempt
+        self.round = round_number
+        self.value = value
 
 
 class WorkerDied(Event):

@@ -9,7 +9,15 @@ from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.events import CPUS
 from scaler_scheduler.core.scheduler import Scheduler
 from scaler_scheduler.core.state.functions import Function
-from scaler_scheduler.core.state.records import PAUSE_RESTART_HOLD, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.records import (
+    PAUSE_RESTART_HOLD,
+    Client,
+    Gang,
+    GangTask,
+    StoredObject,
+    Task,
+    Worker,
+)
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
@@ -36,6 +44,7 @@ def check(scheduler: Scheduler) -> None:
     _check_shares(tables)
     _check_holdings(scheduler)
     _check_tasks(tables)
+    _check_gangs(scheduler)
     _check_functions(tables)
     _check_unclaimed(tables)
     _check_credit(tables)
@@ -122,13 +131,19 @@ def check_collected(scheduler: Scheduler) -> None:
     limits = scheduler.task_limits
     if dispatcher.idle:
         for lane in dispatcher.queues.lanes():
-            if lane.client.share.room <= 0 or (lane.limits and limits.ready_at(lane.limits) > now):
+            tasks = max(1, lane.gang_size)
+            if lane.client.share.room < tasks or (lane.limits and limits.ready_at(lane.limits, tasks) > now):
                 continue
             able = [worker for worker in dispatcher.idle if worker.can_serve(lane.capabilities, lane.kind)]
+            if lane.resources and lane.gang_size:
+                continue  # what its members need together is known only when all of it is booked
             if lane.resources:
-                found = None if limits.hold_until > now else dispatcher.host_choice.find(lane)
+                is_held = limits.hold_until > now or dispatcher.gangs.keeps_resources(lane)
+                found = None if is_held else dispatcher.host_choice.find(lane)
                 able = [found] if found is not None else []
-            if not able:
+            if lane is not dispatcher.gangs.lane:
+                able = [worker for worker in able if not dispatcher.gangs.keeps(worker)]
+            if len(able) < tasks:
                 continue
             hosts = {worker.agent for worker in [*able, *dispatcher.partial]}
             may_wait = 0
@@ -308,6 +323,36 @@ def _check_tasks(tables: Tables) -> None:
             if task.is_stopping and task.timer is None:
                 raise InvariantError(f"{name} is being stopped, and has no timer")
     _expect("timers", timers, len(tables.timers))
+
+
+def _check_gangs(scheduler: Scheduler) -> None:
+    """Check that all members of each gang are there: at a worker, or with a result that waits for the others."""
+    members: dict[Gang, int] = {}
+    for client in scheduler.tables.clients.by_incarnation.values():
+        for task in client.tasks.values():
+            gang = task.gang
+            if gang is None:
+                if isinstance(task, GangTask) and (task.rank or task.worker is not None):
+                    raise InvariantError(f"member {task.rank} of gang {client.incarnation}/{task.id} has no gang")
+                continue
+            members[gang] = members.get(gang, 0) + (task.worker is not None)
+            if (
+                gang.moving
+                or client.tasks.get(gang.lead.id) is not gang.lead
+                or gang.members[task.id - gang.lead.id] is not task
+            ):
+                raise InvariantError(f"task {client.incarnation}/{task.id} is no member of its gang")
+            if task.worker is None and task is not gang.lead:
+                raise InvariantError(f"member {client.incarnation}/{task.id} of a gang is kept, and no worker holds it")
+    for gang, held in members.items():
+        name = f"gang {gang.lead.client.incarnation}/{gang.lead.id}"
+        _expect(f"members of {name} at workers", held, gang.held)
+        done = sum(result is not None for result in gang.results)
+        if not gang.is_broken and held + done != len(gang.members):
+            raise InvariantError(f"{name} goes on with {held} members at workers and {done} results")
+    reservation = scheduler.dispatcher.gangs
+    if reservation.held_back:
+        raise InvariantError("workers are held back for a gang between runs of the dispatcher")
 
 
 def _check_functions(tables: Tables) -> None:

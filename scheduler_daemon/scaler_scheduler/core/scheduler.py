@@ -13,6 +13,7 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.cancellation import Cancellation, mark_started
 from scaler_scheduler.core.completion.evacuation import Evacuation
+from scaler_scheduler.core.completion.gangs import Gangs
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.results import ResultHandler
@@ -41,6 +42,7 @@ from scaler_scheduler.core.peers.welcome import Welcomes
 from scaler_scheduler.core.report.outputs import forward_output, report_dropped
 from scaler_scheduler.core.report.slow_consumer import SlowConsumer
 from scaler_scheduler.core.report.unschedulable import Unschedulable
+from scaler_scheduler.core.report.wait_reasons import WaitReasons
 from scaler_scheduler.core.state.counts import WASTED_MESSAGE_US, WASTED_ROW_US, Counts
 from scaler_scheduler.core.state.environments import kind_in
 from scaler_scheduler.core.state.records import Client, Task, Worker
@@ -92,9 +94,10 @@ class Scheduler:
         self._graphs = graphs = Graphs(core, evacuation)
         self._host_results = host_results = HostResults(core, graphs)
         self._transfer_end = transfer_end = TransferEnd(core, graphs, host_results)
-        attempt_end = AttemptEnd(core, graphs)
-        self._results_handler = ResultHandler(core, attempt_end, graphs, host_results)
-        self._cancellation = cancellation = Cancellation(core, graphs, host_results, attempt_end)
+        self._gangs = gangs = Gangs(core, graphs)
+        attempt_end = AttemptEnd(core, graphs, gangs)
+        self._results_handler = ResultHandler(core, attempt_end, graphs, host_results, gangs)
+        self._cancellation = cancellation = Cancellation(core, graphs, host_results, attempt_end, gangs)
         self._credits = credits = Credits(core)
         self._quotas = quotas = Quotas(limits, tables)
         self._duplicate_hellos = duplicate_hellos = DuplicateHellos(tables, is_connected)
@@ -105,6 +108,7 @@ class Scheduler:
             core,
             attempt_end=attempt_end,
             cancellation=cancellation,
+            gangs=gangs,
             graphs=graphs,
             host_results=host_results,
             reattach=reattach,
@@ -113,6 +117,7 @@ class Scheduler:
         )
         self.transfers = core.transfers
         self.unschedulable = Unschedulable(core, changes.may_serve)
+        self.wait_reasons = WaitReasons(core)
         self._slow_consumer = SlowConsumer(core)
         self._peers = Peers(core)
         welcomes = Welcomes(
@@ -162,6 +167,7 @@ class Scheduler:
         self._handlers[events.ENVIRONMENT_READY] = self._environment_ready
         self.core_state = core
         """For reports (`core/report/resource_wait.py`)."""
+        self._handlers[events.EXCHANGE] = self._exchange
 
     @property
     def counts(self) -> Counts:
@@ -214,6 +220,7 @@ class Scheduler:
             self._credits.update_all()
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
+            self.dispatcher.gangs.check()
             self.dispatcher.near_data.forget_ended()
             self.changes.return_unused(now)
             self.unschedulable.check(now)
@@ -250,11 +257,14 @@ class Scheduler:
         has_environments = self.changes.is_active or self.changes.next_look_at <= self._clock.now
         if has_environments:
             self.changes.advance(self._clock.now)
+        if self._gangs.broken:
+            self._cancellation.stop_broken_gangs(self._clock.now)
         if dispatcher.queues:
             dispatcher.run()
         if has_environments:
             self.changes.look(self._clock.now, self._cancellation)
-        if dispatcher.long_running and dispatcher.idle:  # the idle workers cannot run the tasks that still wait
+        if dispatcher.long_running and len(dispatcher.idle) > dispatcher.gangs.kept_count():
+            # The idle workers cannot run the tasks that still wait.
             self._cancellation.rebalance(work_stealing.tasks_to_steal(dispatcher))
         self._cancellation.flush()
         self._forget_unused_functions()
@@ -489,7 +499,7 @@ class Scheduler:
                 continue
             mark_started(task, now)
             self._record_start(task, task.worker, now)
-            if not task.client.is_gone:
+            if not task.client.is_gone and (task.gang is None or task is task.gang.lead):
                 begun.setdefault(task.client, []).append(task.id)
         for client, ids in begun.items():
             self.outbox.add(effects.Started(client.route, ids))
@@ -540,6 +550,15 @@ class Scheduler:
         agent = self._peers.agent(event.route)
         if agent is not None:
             self._transfer_end.transferred(agent, event)
+
+    def _exchange(self, event: events.Exchange, now: float) -> None:
+        worker = self._peers.worker(event.route)
+        if worker is not None:
+            worker.message_count += 1
+            worker.heard_at = now
+            if not self._gangs.exchange(event, worker):
+                self.counts.wasted_us += WASTED_ROW_US
+                self._cancellation.stop_copy(worker, (event.client, event.id, event.attempt))
 
     # ---------------------------------------------------------------------------------------------------------- clients
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import ProtocolError
-from scaler_scheduler.core.events import Submit
+from scaler_scheduler.core.events import Options, Submit
 from scaler_scheduler.core.peers.quotas import Quotas
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.state.batches import Batch
@@ -17,6 +17,9 @@ from scaler_scheduler.core.state.records import Client
 
 MAX_RESOURCE_KINDS = 1000
 """The most different sets of resources that open tasks of one client ask for: each is a lane to look at."""
+
+MOST_MEMBERS = 1024
+"""The largest gang."""
 
 
 class Submissions:
@@ -39,15 +42,19 @@ class Submissions:
         """
         if event.keep_earlier:
             self._graphs.keep_results(client, event.keep_earlier)
-        undefined = event.options.limits and self._task_limits.undefined(event.options.limits)
-        if event.options.resources and not client.add_resource_kind(event.options.resources, MAX_RESOURCE_KINDS):
-            undefined = (
+        options, last = event.options, event.ids[-1]
+        fault = self._task_limits.undefined(options.limits) if options.limits else ""
+        if options.resources and not client.add_resource_kind(options.resources, MAX_RESOURCE_KINDS):
+            fault = (
                 f"the client's open tasks ask for {MAX_RESOURCE_KINDS} different sets of resources: let some end "
                 "before others are submitted, or round the amounts"
             )
-        if undefined:
+        if options.gang_size:
+            fault = fault or self._gang_fault(client, event.ids, options)
+            last += options.gang_size - 1
+        if fault:
             client.returned_bytes += sum(_size(event, row) + TASK_OVERHEAD for row in range(len(event.ids)))
-            raise ProtocolError(undefined, list(event.ids))
+            raise ProtocolError(fault, list(event.ids))
         unknown = [number for number in dict.fromkeys(event.functions) if number not in client.functions]
         if unknown:
             known, others, weight = split_by_known_functions(event, client.functions)
@@ -72,8 +79,8 @@ class Submissions:
         self._tables.history.record_submitted(client, event.ids, functions, event.options.name)
         if event.inputs or event.keep:
             self._graphs.submit(client, event, functions)
-            client.highest_id = max(client.highest_id, event.ids[-1])
-            client.highest_counted_id = max(client.highest_counted_id, event.ids[-1])
+            client.highest_id = max(client.highest_id, last)
+            client.highest_counted_id = max(client.highest_counted_id, last)
             self.match_ready(now)
             return
         is_known = event.ids[0] <= client.highest_id
@@ -85,8 +92,20 @@ class Submissions:
             if is_known:
                 self._drop_known_rows(client, batch)
             self._enqueue(client, batch, kind, now)
-        client.highest_id = max(client.highest_id, event.ids[-1])
-        client.highest_counted_id = max(client.highest_counted_id, event.ids[-1])
+        client.highest_id = max(client.highest_id, last)
+        client.highest_counted_id = max(client.highest_counted_id, last)
+
+    def _gang_fault(self, client: Client, ids: Sequence[int], options: Options) -> str:
+        """Return why gangs cannot begin; empty if they can."""
+        size = options.gang_size
+        if size > MOST_MEMBERS:
+            return f"a gang of {size} tasks exceeds the limit of {MOST_MEMBERS}"
+        if any(after - before < size for before, after in zip(ids, ids[1:])):
+            return f"the ids of gangs of {size} tasks must be {size} apart: a member has the id of another gang"
+        most = client.share.limits.max_running
+        if size > most:
+            return f"a gang of {size} tasks can never begin: its key may run {most} tasks at once (--max-running)"
+        return self._task_limits.too_small(options.limits, size)
 
     def _enqueue(self, client: Client, batch: Batch, kind: str, now: float) -> None:
         """Queue the remaining rows of the batch in the lane of this kind of functions."""

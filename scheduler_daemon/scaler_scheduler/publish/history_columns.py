@@ -11,11 +11,19 @@ from ..wire.columns import UINT8, UINT32, UINT64, Column, columns_message, compa
 from ..wire.message_kinds import KIND_NAMES
 from .snapshot_columns import TextTable
 
+REASONS_BYTES = 8192
+"""The most bytes of the reasons why one task waits."""
+
 _HISTORY = KIND_NAMES.index("history")
 
 
 def history_frame(
-    first: int, runs: Sequence[Rows], incarnation: int, started: float, tracebacks: Sequence[str] = ()
+    first: int,
+    runs: Sequence[Rows],
+    incarnation: int,
+    started: float,
+    tracebacks: Sequence[str] = (),
+    reasons: Sequence[str] = (),
 ) -> bytes:
     """Frame 0 of a History message.
 
@@ -25,6 +33,7 @@ def history_frame(
         runs: the rows.
         started: the start of the scheduler, in seconds of the monotonic clock.
         tracebacks: one for each row, which may be empty; or none at all.
+        reasons: why the task of each row waits, likewise.
     """
     texts = TextTable()
     kinds: list[int] = []
@@ -49,6 +58,7 @@ def history_frame(
         durations.extend(_expanded(run.durations, rows))
     functions = _functions(runs, texts)
     errors = _errors(runs, texts)
+    reason_numbers = [texts.number(text, REASONS_BYTES) for text in reasons] if any(reasons) else []
     traceback_numbers = [texts.number(text, TRACEBACK_BYTES) for text in tracebacks] if any(tracebacks) else []
     return columns_message(
         _HISTORY,
@@ -68,6 +78,7 @@ def history_frame(
             errors,
             functions,
             (UINT32, traceback_numbers),
+            (UINT32, reason_numbers),
         ),
     )
 

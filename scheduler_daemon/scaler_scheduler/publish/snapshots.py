@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
+from itertools import islice
 
 from ..commands.options import interpreter
 from ..core.report.graph_view import graph_nodes
@@ -35,6 +36,9 @@ from .snapshot_columns import (
 
 MAX_SHARES = 100
 """The most shares in a snapshot: those with the most open tasks."""
+
+EXPLAINED_TASKS = 20
+"""The most tasks of one story, of different clients, whose reasons to wait are told."""
 
 MAX_PAIRS = 20
 """The most pairs of hosts that cannot reach each other in a snapshot."""
@@ -179,7 +183,11 @@ class SnapshotWriter:
         """Frame 0 of a History message of one task. Client 0 stands for all clients."""
         rows = story(self._core.tables, client, task_id)
         tracebacks = story_tracebacks(self._core.tables, task_id, rows)
-        return history_frame(0, rows, self._identity.incarnation, self._started, tracebacks)
+        newest = {row.clients[0]: place for place, row in enumerate(rows)}
+        reasons = [""] * len(rows)
+        for each, place in islice(newest.items(), EXPLAINED_TASKS):
+            reasons[place] = "\n".join(self._core.wait_reasons.lines(each, task_id))
+        return history_frame(0, rows, self._identity.incarnation, self._started, tracebacks, reasons)
 
     def _dropped(self) -> dict[str, int]:
         counts = self._core.counts

@@ -385,6 +385,7 @@ def _options(options: Any, frame: bytes) -> events.Options:
         _limits(options.limits, frame),
         _resources(options.resources),
         options.release_resources,
+        options.gang_size,
     )
 
 
@@ -412,6 +413,8 @@ def _submit(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     keep_earlier = read_column(submit.keep_earlier, UINT64, "keepEarlier")
     if options.calls and any(keep):
         raise WireError("a row of calls whose result is kept: the result of such a row is no object")
+    if options.gang_size and (options.calls or any(keep)):
+        raise WireError("a gang whose row stands for several calls, or whose result is kept")
     if not counts and not keep and not keep_earlier:
         return events.Submit(route, ids, functions, sizes, joined, large, options)
     return events.Submit(route, ids, functions, sizes, joined, large, options, inputs, counts, keep, keep_earlier)
@@ -526,6 +529,15 @@ def _transferred(route: bytes, message: Any, frames: list[bytes]) -> events.Even
     if (done.client | done.id | done.source) >> 63:
         raise WireError("the client, id or source of a transfer is 2^63 or more")
     return events.Transferred(route, done.client, done.id, done.source, _text(done.error), done.is_unreachable)
+
+
+def _exchange(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
+    exchange = _required(message.exchange)
+    check_frames(frames, 0)
+    if (exchange.client | exchange.id) >> 63:
+        raise WireError("the client or id of an exchange is 2^63 or more")
+    value = read_bytes(exchange, "payload")
+    return events.Exchange(route, exchange.client, exchange.id, exchange.attempt, exchange.round, value)
 
 
 def _fetch_objects(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
@@ -653,4 +665,5 @@ _DECODERS: dict[int, Callable[[bytes, Any, list[bytes]], events.Event]] = {
     events.CONTENTS_WANTED: _contents_wanted,
     events.CONTENTS: _contents,
     events.ENVIRONMENT_READY: _environment_ready,
+    events.EXCHANGE: _exchange,
 }

@@ -14,7 +14,9 @@ from scaler_scheduler.wire.schema import (
     EndWorker,
     Environment,
     Error,
+    Exchange,
     Function,
+    GangMember,
     Goodbye,
     HeartbeatEcho,
     Host,
@@ -322,6 +324,25 @@ def _change_worker(effect: effects.ChangeWorker, identity: Identity) -> list[byt
     return [Message.new_change_worker(struct).dumps()]
 
 
+def _gang_member(effect: effects.GangMember, identity: Identity) -> list[bytes]:
+    struct = GangMember(
+        client=effect.client, id=effect.id, attempt=effect.attempt, rank=effect.rank, hosts=list(effect.hosts)
+    )
+    return [Message.new_gang_member(struct).dumps()]
+
+
+def _exchange(effect: effects.Exchange, identity: Identity) -> list[bytes]:
+    struct = Exchange(
+        client=effect.client,
+        id=effect.id,
+        attempt=effect.attempt,
+        round=effect.round,
+        sizes=list(map(len, effect.values)),
+        payload=b"".join(effect.values),
+    )
+    return [Message.new_exchange(struct).dumps()]
+
+
 def _cancel_refused(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.CANCEL_REFUSED, ((UINT64, effect.ids),))]
 
@@ -363,4 +384,6 @@ _ENCODERS: dict[int, Callable[[Any, Identity], list[bytes]]] = {
     effects.CONTENTS_WANTED: _contents_wanted,
     effects.CONTENTS: _contents,
     effects.CHANGE_WORKER: _change_worker,
+    effects.GANG_MEMBER: _gang_member,
+    effects.EXCHANGE: _exchange,
 }

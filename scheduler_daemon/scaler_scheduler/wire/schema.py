@@ -161,11 +161,17 @@ EnvironmentReady.__name__ = 'EnvironmentReady'
 class ChangeWorker(_Struct): pass
 ChangeWorker.__name__ = 'ChangeWorker'
 
+class GangMember(_Struct): pass
+GangMember.__name__ = 'GangMember'
+
+class Exchange(_Struct): pass
+Exchange.__name__ = 'Exchange'
+
 class Message(_Struct): pass
 Message.__name__ = 'Message'
 class Message__tag__(_BaseEnum):
     __capnpy_id__ = None
-    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs', 'notice', 'transfer_object', 'transferred', 'read_object', 'object_chunk', 'no_object', 'objects', 'environment', 'contents_wanted', 'contents', 'environment_ready', 'change_worker',)
+    __members__ = ('hello', 'welcome', 'refused', 'hello_wanted', 'goodbye', 'heartbeat', 'heartbeat_echo', 'function', 'forget_functions', 'submit', 'dispatch', 'results', 'resolved', 'started', 'cancel', 'cancel_refused', 'worker_died', 'error', 'snapshot', 'retract', 'retracted', 'stop', 'suspended', 'resumed', 'end_worker', 'credit', 'received', 'object', 'forget_objects', 'shutdown', 'output', 'fetch_objects', 'history', 'graphs', 'notice', 'transfer_object', 'transferred', 'read_object', 'object_chunk', 'no_object', 'objects', 'environment', 'contents_wanted', 'contents', 'environment_ready', 'change_worker', 'gang_member', 'exchange',)
     @staticmethod
     def _new(x):
         return Message__tag__(x)
@@ -3806,7 +3812,7 @@ _FetchObjects_list_item_type = _StructItemType(FetchObjects)
 class History(_Struct):
     __capnpy_id__ = 0xae0879926a48d682
     __static_data_size__ = 0
-    __static_ptrs_size__ = 16
+    __static_ptrs_size__ = 17
     
     
     @property
@@ -4046,10 +4052,25 @@ class History(_Struct):
         ptr = self._read_fast_ptr(120)
         return ptr != 0
     
+    @property
+    def wait_reasons(self):
+        # no union check
+        return self._read_list(128, _PrimitiveItemType(_Types.uint32))
+    
+    def get_wait_reasons(self):
+        res = self.wait_reasons
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_wait_reasons(self):
+        ptr = self._read_fast_ptr(128)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None, tracebacks=None):
+    def __new(incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None, tracebacks=None, wait_reasons=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(128)
+        pos = builder.allocate(136)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnation)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), first)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint8), kinds)
@@ -4066,11 +4087,12 @@ class History(_Struct):
         builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint32), errors)
         builder.copy_from_list(pos + 112, _PrimitiveItemType(_Types.uint32), functions)
         builder.copy_from_list(pos + 120, _PrimitiveItemType(_Types.uint32), tracebacks)
+        builder.copy_from_list(pos + 128, _PrimitiveItemType(_Types.uint32), wait_reasons)
         return builder.as_string()
     
-    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None, tracebacks=None):
-        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes, errors, functions, tracebacks)
-        self._init_from_buffer(_buf, 0, 0, 16)
+    def __init__(self, incarnation=None, first=None, kinds=None, times=None, clients=None, ids=None, attempts=None, workers=None, names=None, outcomes=None, durations=None, text=None, sizes=None, errors=None, functions=None, tracebacks=None, wait_reasons=None):
+        _buf = History.__new(incarnation, first, kinds, times, clients, ids, attempts, workers, names, outcomes, durations, text, sizes, errors, functions, tracebacks, wait_reasons)
+        self._init_from_buffer(_buf, 0, 0, 17)
     
     def shortrepr(self):
         parts = []
@@ -4090,6 +4112,7 @@ class History(_Struct):
         if self.has_errors(): parts.append("errors = %s" % self.get_errors().shortrepr())
         if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
         if self.has_tracebacks(): parts.append("tracebacks = %s" % self.get_tracebacks().shortrepr())
+        if self.has_wait_reasons(): parts.append("waitReasons = %s" % self.get_wait_reasons().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _History_list_item_type = _StructItemType(History)
@@ -5083,6 +5106,180 @@ class ChangeWorker(_Struct):
 
 _ChangeWorker_list_item_type = _StructItemType(ChangeWorker)
 
+@GangMember.__extend__
+class GangMember(_Struct):
+    __capnpy_id__ = 0xe54668bc622cc0a2
+    __static_data_size__ = 3
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def attempt(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def rank(self):
+        # no union check
+        value = self._read_primitive(20, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def hosts(self):
+        # no union check
+        return self._read_list(0, _TextUnicodeItemType(_Types.text))
+    
+    def get_hosts(self):
+        res = self.hosts
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _TextUnicodeItemType(_Types.text))
+        return res
+    
+    def has_hosts(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(client=0, id=0, attempt=0, rank=0, hosts=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(32)
+        builder.write_uint64(pos + 0, client)
+        builder.write_uint64(pos + 8, id)
+        builder.write_uint32(pos + 16, attempt)
+        builder.write_uint32(pos + 20, rank)
+        builder.copy_from_list(pos + 24, _TextUnicodeItemType(_Types.text), hosts)
+        return builder.as_string()
+    
+    def __init__(self, client=0, id=0, attempt=0, rank=0, hosts=None):
+        _buf = GangMember.__new(client, id, attempt, rank, hosts)
+        self._init_from_buffer(_buf, 0, 3, 1)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        parts.append("attempt = %s" % self.attempt)
+        parts.append("rank = %s" % self.rank)
+        if self.has_hosts(): parts.append("hosts = %s" % self.get_hosts().shortrepr())
+        return "(%s)" % ", ".join(parts)
+
+_GangMember_list_item_type = _StructItemType(GangMember)
+
+@Exchange.__extend__
+class Exchange(_Struct):
+    __capnpy_id__ = 0x82ac80e08947c8ce
+    __static_data_size__ = 3
+    __static_ptrs_size__ = 2
+    
+    
+    @property
+    def client(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def id(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def attempt(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def round(self):
+        # no union check
+        value = self._read_primitive(20, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def sizes(self):
+        # no union check
+        return self._read_list(0, _PrimitiveItemType(_Types.uint32))
+    
+    def get_sizes(self):
+        res = self.sizes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_sizes(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def payload(self):
+        # no union check
+        return self._read_data(8)
+    
+    def get_payload(self):
+        return self._read_data(8, default_=b"")
+    
+    def has_payload(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @staticmethod
+    def __new(client=0, id=0, attempt=0, round=0, sizes=None, payload=None):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(40)
+        builder.write_uint64(pos + 0, client)
+        builder.write_uint64(pos + 8, id)
+        builder.write_uint32(pos + 16, attempt)
+        builder.write_uint32(pos + 20, round)
+        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.alloc_data(pos + 32, payload)
+        return builder.as_string()
+    
+    def __init__(self, client=0, id=0, attempt=0, round=0, sizes=None, payload=None):
+        _buf = Exchange.__new(client, id, attempt, round, sizes, payload)
+        self._init_from_buffer(_buf, 0, 3, 2)
+    
+    def shortrepr(self):
+        parts = []
+        parts.append("client = %s" % self.client)
+        parts.append("id = %s" % self.id)
+        parts.append("attempt = %s" % self.attempt)
+        parts.append("round = %s" % self.round)
+        if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
+        if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
+        return "(%s)" % ", ".join(parts)
+
+_Exchange_list_item_type = _StructItemType(Exchange)
+
 @Message.__extend__
 class Message(_Struct):
     __capnpy_id__ = 0xb2a24cc8f87661f0
@@ -5185,6 +5382,10 @@ class Message(_Struct):
         return self._read_int16(0) == 44
     def is_change_worker(self):
         return self._read_int16(0) == 45
+    def is_gang_member(self):
+        return self._read_int16(0) == 46
+    def is_exchange(self):
+        return self._read_int16(0) == 47
     
     @property
     def hello(self):
@@ -6296,8 +6497,58 @@ class Message(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def gang_member(self):
+        self._ensure_union(46)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = GangMember.__new__(GangMember)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_gang_member(self):
+        res = self.gang_member
+        if res is None:
+            return GangMember.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_gang_member(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def exchange(self):
+        self._ensure_union(47)
+        offset = 0
+        p = self._read_fast_ptr(offset)
+        if _ptr.kind(p) == _ptr.FAR:
+            offset, p = self._read_far_ptr(offset)
+        else:
+            offset += self._ptrs_offset
+        if p == 0:
+            return None
+        obj = Exchange.__new__(Exchange)
+        obj._init_from_pointer(self._seg, offset, p)
+        return obj
+    
+    def get_exchange(self):
+        res = self.exchange
+        if res is None:
+            return Exchange.from_buffer(b'', 0, data_size=0, ptrs_size=0)
+        return res
+    
+    def has_exchange(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
     @staticmethod
-    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined):
+    def __new(hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined):
         builder = _SegmentBuilder()
         pos = builder.allocate(16)
         anonymous__curtag = None
@@ -6483,240 +6734,258 @@ class Message(_Struct):
             anonymous__curtag = _check_tag(anonymous__curtag, 'change_worker')
             builder.write_int16(0, 45)
             builder.copy_from_struct(pos + 8, ChangeWorker, change_worker)
+        if gang_member is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'gang_member')
+            builder.write_int16(0, 46)
+            builder.copy_from_struct(pos + 8, GangMember, gang_member)
+        if exchange is not _undefined:
+            anonymous__curtag = _check_tag(anonymous__curtag, 'exchange')
+            builder.write_int16(0, 47)
+            builder.copy_from_struct(pos + 8, Exchange, exchange)
         return builder.as_string()
     
-    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined):
-        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs, notice, transfer_object, transferred, read_object, object_chunk, no_object, objects, environment, contents_wanted, contents, environment_ready, change_worker)
+    def __init__(self, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined):
+        _buf = Message.__new(hello, welcome, refused, hello_wanted, goodbye, heartbeat, heartbeat_echo, function, forget_functions, submit, dispatch, results, resolved, started, cancel, cancel_refused, worker_died, error, snapshot, retract, retracted, stop, suspended, resumed, end_worker, credit, received, object, forget_objects, shutdown, output, fetch_objects, history, graphs, notice, transfer_object, transferred, read_object, object_chunk, no_object, objects, environment, contents_wanted, contents, environment_ready, change_worker, gang_member, exchange)
         self._init_from_buffer(_buf, 0, 1, 1)
     
     @classmethod
     def new_hello(cls, hello=None):
-        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(hello=hello, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_welcome(cls, welcome=None):
-        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(welcome=welcome, hello=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_refused(cls, refused=None):
-        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(refused=refused, hello=_undefined, welcome=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_hello_wanted(cls, hello_wanted=None):
-        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(hello_wanted=hello_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_goodbye(cls, goodbye=None):
-        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(goodbye=goodbye, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat(cls, heartbeat=None):
-        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(heartbeat=heartbeat, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_heartbeat_echo(cls, heartbeat_echo=None):
-        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(heartbeat_echo=heartbeat_echo, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_function(cls, function=None):
-        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(function=function, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_functions(cls, forget_functions=None):
-        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(forget_functions=forget_functions, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_submit(cls, submit=None):
-        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(submit=submit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_dispatch(cls, dispatch=None):
-        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(dispatch=dispatch, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_results(cls, results=None):
-        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(results=results, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resolved(cls, resolved=None):
-        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(resolved=resolved, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_started(cls, started=None):
-        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(started=started, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel(cls, cancel=None):
-        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(cancel=cancel, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_cancel_refused(cls, cancel_refused=None):
-        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(cancel_refused=cancel_refused, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_worker_died(cls, worker_died=None):
-        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(worker_died=worker_died, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_error(cls, error=None):
-        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(error=error, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_snapshot(cls, snapshot=None):
-        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(snapshot=snapshot, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retract(cls, retract=None):
-        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(retract=retract, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_retracted(cls, retracted=None):
-        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(retracted=retracted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_stop(cls, stop=None):
-        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(stop=stop, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_suspended(cls, suspended=None):
-        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(suspended=suspended, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_resumed(cls, resumed=None):
-        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(resumed=resumed, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_end_worker(cls, end_worker=None):
-        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(end_worker=end_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_credit(cls, credit=None):
-        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(credit=credit, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_received(cls, received=None):
-        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(received=received, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object(cls, object=None):
-        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(object=object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_forget_objects(cls, forget_objects=None):
-        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(forget_objects=forget_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_shutdown(cls, shutdown=None):
-        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(shutdown=shutdown, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_output(cls, output=None):
-        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(output=output, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_fetch_objects(cls, fetch_objects=None):
-        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(fetch_objects=fetch_objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_history(cls, history=None):
-        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(history=history, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_graphs(cls, graphs=None):
-        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(graphs=graphs, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_notice(cls, notice=None):
-        buf = Message.__new(notice=notice, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(notice=notice, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_transfer_object(cls, transfer_object=None):
-        buf = Message.__new(transfer_object=transfer_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(transfer_object=transfer_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_transferred(cls, transferred=None):
-        buf = Message.__new(transferred=transferred, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(transferred=transferred, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_read_object(cls, read_object=None):
-        buf = Message.__new(read_object=read_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(read_object=read_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_object_chunk(cls, object_chunk=None):
-        buf = Message.__new(object_chunk=object_chunk, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(object_chunk=object_chunk, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_no_object(cls, no_object=None):
-        buf = Message.__new(no_object=no_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(no_object=no_object, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_objects(cls, objects=None):
-        buf = Message.__new(objects=objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(objects=objects, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_environment(cls, environment=None):
-        buf = Message.__new(environment=environment, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(environment=environment, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_contents_wanted(cls, contents_wanted=None):
-        buf = Message.__new(contents_wanted=contents_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(contents_wanted=contents_wanted, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_contents(cls, contents=None):
-        buf = Message.__new(contents=contents, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, environment_ready=_undefined, change_worker=_undefined)
+        buf = Message.__new(contents=contents, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_environment_ready(cls, environment_ready=None):
-        buf = Message.__new(environment_ready=environment_ready, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, change_worker=_undefined)
+        buf = Message.__new(environment_ready=environment_ready, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, change_worker=_undefined, gang_member=_undefined, exchange=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     @classmethod
     def new_change_worker(cls, change_worker=None):
-        buf = Message.__new(change_worker=change_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined)
+        buf = Message.__new(change_worker=change_worker, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, gang_member=_undefined, exchange=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_gang_member(cls, gang_member=None):
+        buf = Message.__new(gang_member=gang_member, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, exchange=_undefined)
+        return cls.from_buffer(buf, 0, 1, 1)
+    
+    @classmethod
+    def new_exchange(cls, exchange=None):
+        buf = Message.__new(exchange=exchange, hello=_undefined, welcome=_undefined, refused=_undefined, hello_wanted=_undefined, goodbye=_undefined, heartbeat=_undefined, heartbeat_echo=_undefined, function=_undefined, forget_functions=_undefined, submit=_undefined, dispatch=_undefined, results=_undefined, resolved=_undefined, started=_undefined, cancel=_undefined, cancel_refused=_undefined, worker_died=_undefined, error=_undefined, snapshot=_undefined, retract=_undefined, retracted=_undefined, stop=_undefined, suspended=_undefined, resumed=_undefined, end_worker=_undefined, credit=_undefined, received=_undefined, object=_undefined, forget_objects=_undefined, shutdown=_undefined, output=_undefined, fetch_objects=_undefined, history=_undefined, graphs=_undefined, notice=_undefined, transfer_object=_undefined, transferred=_undefined, read_object=_undefined, object_chunk=_undefined, no_object=_undefined, objects=_undefined, environment=_undefined, contents_wanted=_undefined, contents=_undefined, environment_ready=_undefined, change_worker=_undefined, gang_member=_undefined)
         return cls.from_buffer(buf, 0, 1, 1)
     
     def shortrepr(self):
@@ -6855,6 +7124,12 @@ class Message(_Struct):
         if self.is_change_worker() and (self.has_change_worker() or
                                   not False):
             parts.append("changeWorker = %s" % self.get_change_worker().shortrepr())
+        if self.is_gang_member() and (self.has_gang_member() or
+                                  not False):
+            parts.append("gangMember = %s" % self.get_gang_member().shortrepr())
+        if self.is_exchange() and (self.has_exchange() or
+                                  not False):
+            parts.append("exchange = %s" % self.get_exchange().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Message_list_item_type = _StructItemType(Message)
@@ -7314,8 +7589,16 @@ class Options(_Struct):
             value = value ^ False
         return value
     
+    @property
+    def gang_size(self):
+        # no union check
+        value = self._read_primitive(36, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None, resources=None, release_resources=False):
+    def __new(priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None, resources=None, release_resources=False, gang_size=0):
         builder = _SegmentBuilder()
         pos = builder.allocate(80)
         builder.write_int32(pos + 0, priority)
@@ -7333,10 +7616,11 @@ class Options(_Struct):
         builder.copy_from_list(pos + 64, _TextUnicodeItemType(_Types.text), limits)
         builder.copy_from_list(pos + 72, _Resource_list_item_type, resources)
         builder.write_bool(12, 2, release_resources)
+        builder.write_uint32(pos + 36, gang_size)
         return builder.as_string()
     
-    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None, resources=None, release_resources=False):
-        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys, calls, limits, resources, release_resources)
+    def __init__(self, priority=0, depth=0, retries=-1, timeout_milliseconds=0, profiling=False, name=None, capabilities=None, stream_output=False, graph=0, keys=None, calls=0, limits=None, resources=None, release_resources=False, gang_size=0):
+        _buf = Options.__new(priority, depth, retries, timeout_milliseconds, profiling, name, capabilities, stream_output, graph, keys, calls, limits, resources, release_resources, gang_size)
         self._init_from_buffer(_buf, 0, 5, 5)
     
     def shortrepr(self):
@@ -7355,6 +7639,7 @@ class Options(_Struct):
         if self.has_limits(): parts.append("limits = %s" % self.get_limits().shortrepr())
         if self.has_resources(): parts.append("resources = %s" % self.get_resources().shortrepr())
         parts.append("releaseResources = %s" % str(self.release_resources).lower())
+        parts.append("gangSize = %s" % self.gang_size)
         return "(%s)" % ", ".join(parts)
 
 _Options_list_item_type = _StructItemType(Options)

@@ -95,6 +95,7 @@ def test_options_are_sent_with_tasks(scheduler: FakeScheduler, client: Client) -
         "keys": "",
         "calls": 0,
         "releaseResources": False,
+        "gangSize": 0,
     }
     scheduler.resolve(submitted["ids"], dumps(9))
     assert future.result(WAIT_SECONDS) == 9

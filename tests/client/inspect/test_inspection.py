@@ -66,6 +66,9 @@ ended      115: 100 value, 10 exception, 5 worker died; 4 retries
 rates      0 tasks/s; loop busy 0%, cpu 0% of a core
 workers    4 on 2 hosts: 2 busy, 1 idle, 1 silent
 clients    2, 1 of them in tasks; 3 functions, 7 objects
+shares     ada: 3 waiting, 5 running, 100% of the time, weight 3, 2 clients
+           bob@node-1: 0 waiting, 0 running, 0% of the time, 1 client
+limits     db: 2 waiting, 4 running (at most 10)
 resources  node-7: gpu 1.5 of 4 booked, 1 reserved; gpu 0 of 1 booked
            3 waiting, 2.5 s since the oldest reservation
 memory     scheduler 9.0 MiB; tasks and objects 3.0 MiB of 1.0 GiB (0%); workers
@@ -477,9 +480,9 @@ def test_pipe_has_80_columns_and_no_colours(monkeypatch: pytest.MonkeyPatch, tmp
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ("", "no command: one of status, workers, story, dump"),
+        ("", "no command: one of status, workers, story, why, dump"),
         ("stat", "there is no command 'stat' (did you mean status?)"),
-        ("nonsense", "there is no command 'nonsense': one of status, workers, story, dump"),
+        ("nonsense", "there is no command 'nonsense': one of status, workers, story, why, dump"),
         ("status --timeot 1", "status: unknown option --timeot (did you mean --timeout?)"),
         ("status --timeout 0", "--timeout: '0' is not a number of seconds above 0"),
         ("status tcp://x", "monitor-address: bad address 'tcp://x'"),

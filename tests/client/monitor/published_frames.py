@@ -107,6 +107,11 @@ def busy(sequence: int = 1, seconds: float = 60.0, **fields: Any) -> bytes:
         received=[{"name": "results", "count": 10}], sent=[{"name": "dispatch", "count": 8}],
         dropped=[{"name": "late", "count": 2}],
         deaths=[{"name": "signal 9", "count": 2}, {"name": "lease", "count": 1}], retries=4,
+        shares=[
+            {"name": "ada", "weight": 3.0, "clients": 2, "waiting": 3, "running": 5, "usedMilliseconds": 2500},
+            {"name": "bob@node-1", "weight": 1.0, "clients": 1},
+        ],
+        limits=[{"name": "db", "most": 10, "running": 4, "waiting": 2}],
         resources=[
             {"host": "node-7", "name": "gpu", "total": 4000, "booked": 1500, "reserved": 1000, "free": 2500},
             {"host": "node-7", "name": "gpu", "total": 1000, "booked": 0, "reserved": 0, "free": 1000},

@@ -110,6 +110,10 @@ def plain(effect: Any) -> Sent:
         return ("contents", route, list(effect.frames))
     if effect.kind == effects.CHANGE_WORKER:
         return ("change worker", route, effect.worker, effect.environment)
+    if effect.kind == effects.GANG_MEMBER:
+        return ("gang member", route, (effect.client, effect.id, effect.attempt), effect.rank, list(effect.hosts))
+    if effect.kind == effects.EXCHANGE:
+        return ("exchange", route, (effect.client, effect.id, effect.attempt), effect.round, list(effect.values))
     if effect.kind == effects.SHUTDOWN:
         return ("shutdown", route)
     if effect.kind == effects.CREDIT:
@@ -320,6 +324,10 @@ class Core:
 
     def cancel(self, route: bytes, *ids: int, force: bool = False) -> None:
         self.feed(events.Cancel(route, array("q", ids), force))
+
+    def exchange(self, route: bytes, row: Row, number: int, value: bytes) -> None:
+        """A member of a gang gives a value to the others."""
+        self.feed(events.Exchange(route, *row, number, value))
 
     def died(self, route: bytes, incarnation: int, running: Row | None = None, peak_bytes: int = 0) -> None:
         client, task_id, attempt = running or (0, 0, 0)

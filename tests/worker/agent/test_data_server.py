@@ -13,7 +13,8 @@ from tests.waiting import wait_until
 from scaler_client.commands.addresses import Address, parse_bind_address
 from scaler_client.commands.key_files import PeerKeys
 from scaler_client.commands.object_files import objects_in, path_of, read_frames, write_object
-from scaler_client.net.data_server import DataAddressError, interface_to
+from scaler_client.net.data_server import DataAddressError
+from scaler_client.net.host_lookup import interface_to
 from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObject, Transferred
 from scaler_worker.agent import data_server
 from scaler_worker.agent.data_server import DataServer

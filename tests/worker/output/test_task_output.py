@@ -13,10 +13,9 @@ from scaler_worker.fork_server.state_page import private_slot
 from scaler_worker.output import task_output
 from scaler_worker.output.task_output import OutputOrigin, TaskOutput
 from scaler_worker.worker.output_origin import OriginFinder
-from scaler_worker.worker.run_token import RunToken, SystemThreads
+from scaler_worker.worker.run_token import RunToken, SystemThreads, Wakeup
 from scaler_worker.worker.running_task import RunningTask
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Wakeup
 
 HELLO = messages.Hello(messages.Role.WORKER, 77, "3.11.7", "0.1.0", "host", 1)
 STREAMED = messages.FLAG_STREAM_OUTPUT

@@ -462,3 +462,54 @@ def test_close_sends_the_answers_and_then_the_goodbye(session: WorkerSession) ->
     session.answers.append((2, 10, 1, 0, 500, b"a"))
     session.close()
     assert [type(message) for message in session.pop_outgoing()] == [messages.Results, messages.Goodbye]
+
+
+# ---------------------------------------------------------------------------------------------------------------- gangs
+
+
+def member(session: WorkerSession, number: int = 10) -> TaskAttempt:
+    """A member of a gang that runs."""
+    session.handle(messages.GangMember(2, number, 1, 1, ["a", "b"]))
+    session.handle(dispatch(number))
+    session.take()
+    assert session.gangs[task(number)].rank == 1
+    return task(number)
+
+
+def test_a_value_for_the_other_members_and_its_answer(session: WorkerSession) -> None:
+    name = member(session)
+    session.give(name, 0, b"value")
+    assert sent_by(session) == messages.Exchange(*name, 0, [b"value"])
+    session.handle(messages.Exchange(*name, 1, [b"of another round"]))
+    assert name not in session.exchanged
+    answer = messages.Exchange(*name, 0, [b"a", b"value"])
+    session.handle(answer)
+    session.handle(answer)
+    assert session.exchanged[name] is answer and not session.exchanges
+    session.end_member(name)
+    assert not (session.exchanged or session.gangs)
+
+
+def test_a_value_is_repeated_after_a_new_welcome(session: WorkerSession) -> None:
+    name = member(session)
+    session.give(name, 0, b"value")
+    session.pop_outgoing()
+    session.handle(messages.HelloWanted())
+    assert sent_by(session) == replace(AGAIN, running=[name])
+    session.give(name, 1, b"given before the welcome")
+    assert session.pop_outgoing() == []
+    session.handle(WELCOME)
+    assert sent_by(session) == messages.Exchange(*name, 1, [b"given before the welcome"])
+    assert name in session.gangs
+
+
+def test_places_of_members_that_go_back_are_forgotten(session: WorkerSession) -> None:
+    session.handle(messages.GangMember(2, 10, 1, 0, ["a", "b"]))
+    session.handle(dispatch(10))
+    session.handle(messages.Retract([task(10)]))
+    assert not session.gangs
+    session.handle(messages.GangMember(2, 11, 1, 0, ["a", "b"]))
+    session.handle(dispatch(11))
+    session.handle(messages.HelloWanted())
+    session.handle(WELCOME)
+    assert not session.gangs

@@ -25,8 +25,8 @@ from scaler_client.net.wakeup import WakeupFd
 from scaler_client.protocol import messages, wire
 from scaler_client.session.frame_limit import encode_or_log, result_frames
 from scaler_worker.worker.interruption import Interruption
+from scaler_worker.worker.run_token import Wakeup
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Wakeup
 
 WAIT_MILLISECONDS = 200
 """The longest wait for a message in one call into ZeroMQ, and while tasks are suspended. After it the worker rests: it

@@ -13,9 +13,8 @@ from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.protocol.messages import TaskAttempt
 from scaler_worker.task_rows import attempt_of
-from scaler_worker.worker.run_token import RunToken
+from scaler_worker.worker.run_token import RunToken, Wakeup
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Wakeup
 
 TEXT = "the task was stopped"
 

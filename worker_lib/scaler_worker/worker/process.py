@@ -19,8 +19,10 @@ from typing import Any
 import scaler_client.api.async_client
 import scaler_client.api.local_cluster  # noqa: F401
 from scaler_client.commands import module_folders
+from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.logs import set_up as set_up_logging
 from scaler_client.nested import task_host
+from scaler_client.net.host_lookup import interface_to
 from scaler_client.pickling import serializer
 from scaler_client.pickling.input_lookup import current_inputs
 from scaler_client.pickling.load_failures import this_process
@@ -45,13 +47,12 @@ from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.exported_functions import ExportedFunctions, exported_kinds
 from scaler_worker.worker.long_task_watcher import LongTaskWatcher
 from scaler_worker.worker.output_origin import OriginFinder
-from scaler_worker.worker.run_token import RunToken, SystemThreads
+from scaler_worker.worker.run_token import RunToken, SystemThreads, Wakeup
 from scaler_worker.worker.runner import ProcessExecution, Runner, TaskSlot
 from scaler_worker.worker.running_task import RunningTask
 from scaler_worker.worker.session import WorkerSession
 from scaler_worker.worker.task_host import WorkerIdentity, WorkerTaskHost
 from scaler_worker.worker.thread_interruption import ThreadInterruption
-from scaler_worker.worker.wakeup import Wakeup
 
 END_SECONDS = 1.0
 """How long a damaged process may take to send its last results. Any of its locks may be held for ever."""
@@ -123,6 +124,7 @@ class Worker:
 
         connection.has_mapped_files = lambda: objects.may_have_mapped
         self.runner = Runner(self.slot, execution, clean_up, self._end_process)
+        self.runner.find_address = lambda: interface_to(parse_connect_address(settings.address))
         identity = WorkerIdentity(settings.address, settings.keys, settings.incarnation, settings.environment)
         self.host = WorkerTaskHost(identity, self.slot, self.runner, self.output)
 

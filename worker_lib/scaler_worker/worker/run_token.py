@@ -1,4 +1,4 @@
-"""The token that decides which one of a worker's threads runs tasks.
+"""The token that decides which one of a worker's threads runs tasks, and the wakeup of this thread.
 
 A task that waits for its children releases the token to another thread, a runner, which runs the queued tasks. Before
 the task continues, it acquires the token again; then the queue's next task has to wait.
@@ -14,14 +14,47 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from scaler_client.net.wakeup import WakeupFd
 from scaler_worker.worker.processor_wait import ProcessorWait
-from scaler_worker.worker.wakeup import Wakeup
 
 MAX_PARKED_THREADS = 8
 """Runners kept for the next task that waits; further ones end.
 
 To wait and continue takes a task 70 us if a parked runner takes over, and 200 us if a new runner is started.
 """
+
+
+class Wakeup:
+    """Wakes the thread that runs tasks, if there is work besides the queue: a flag with a descriptor.
+
+    Any thread or signal handler sets it, after it has stored the reason.
+    The run loop reads `is_set` once a task: one attribute for all reasons, because each further check costs a hundredth
+    of a no-op task. It clears the flag first, and then checks every reason.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._wake = WakeupFd()
+        self._is_waited_for = False
+
+    def set(self) -> None:
+        self.is_set = True
+        if self._is_waited_for:
+            self._wake.set()
+
+    def fileno(self) -> int:
+        """A descriptor that is readable if the wakeup is set between `begin_wait` and `end_wait`."""
+        return self._wake.fileno()
+
+    def begin_wait(self) -> bool:
+        """Call it before a poll of `fileno`. Returns False if the wakeup is set already: do not poll then."""
+        self._is_waited_for = True
+        return not self.is_set
+
+    def end_wait(self) -> None:
+        """Call it after the poll."""
+        self._is_waited_for = False
+        self._wake.clear()
 
 
 class Waiter(Protocol):

@@ -17,11 +17,13 @@ from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling.input_lookup import current_inputs
 from scaler_client.protocol.messages import (
     FLAG_CALLS,
+    FLAG_GANG,
     FLAG_MAY_STORE,
     FLAG_PROFILE,
     FLAG_REPORT_START,
     Outcome,
     Payload,
+    TaskAttempt,
 )
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
@@ -30,13 +32,13 @@ from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.dispatch_rows import with_results
 from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.forked_child import end_process
+from scaler_worker.worker.gang_place import GangPlace, Load
 from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.long_task_watcher import LongTaskWatcher
 from scaler_worker.worker.processor_wait import ProcessorWait
-from scaler_worker.worker.run_token import RunToken, Threads
+from scaler_worker.worker.run_token import RunToken, Threads, Wakeup
 from scaler_worker.worker.running_task import ProcessProfile, Profile, RunningTask
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Wakeup
 
 _SPECIAL_FLAGS = FLAG_PROFILE | FLAG_REPORT_START
 """Flags that need work before the task begins."""
@@ -145,6 +147,10 @@ class Runner:
         self._is_clean = False
         self._end_worker = end_worker
         self._is_stopping = False
+        self.gangs: dict[TaskAttempt, GangPlace] = {}
+        """The running and suspended members of gangs."""
+        self.find_address: Callable[[], str] = str
+        """Returns the address by which other hosts reach this one, for members of gangs; empty: unknown."""
 
     def start_thread(self) -> None:
         """Start a thread that takes the token from the caller and runs the queued tasks.
@@ -254,6 +260,8 @@ class Runner:
                     is_reading = True
                     if not flags & FLAG_CALLS:
                         run_special = partial(run_special or run, load=values.arguments)
+                if flags & FLAG_GANG:
+                    run_special = partial(self._run_member, row, values.arguments if inputs else None)
                 if booking:
                     run_special = partial(self._run_booked, row, queue, run_special or run)
             page[1] = task_id
@@ -320,6 +328,20 @@ class Runner:
                 is_shared = False
             if not is_shared:
                 self._task.environment.leave()
+
+    def _run_member(self, row: Row, load: Load | None, function: int, payload: Payload) -> tuple[int, Payload]:
+        """Run a member of a gang, when all have begun."""
+        name, slot = attempt_of(row), self._slot
+        told = self._session.gangs.get(name)
+        if told is None:
+            return self._execution.run(function, payload)
+        place = GangPlace(told, self._session, slot.connection, slot.interruption, self.find_address)
+        self.gangs[name] = place
+        try:
+            return self._execution.run(function, payload, load=place.loader(load))
+        finally:
+            del self.gangs[name]
+            place.end()
 
     def _begin_special(self, row: Row, flags: int) -> int:
         """Do the work that the flags request before the task begins. Returns the time when the task begins."""

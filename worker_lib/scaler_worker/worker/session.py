@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -61,6 +62,14 @@ class WorkerSession:
         answer."""
         self.functions: dict[int, messages.Function] = {}
         """The functions that the scheduler has sent, by their numbers."""
+        self.gangs: dict[TaskAttempt, messages.GangMember] = {}
+        """The places of members of gangs that are queued or run here."""
+        self.exchanges: dict[TaskAttempt, messages.Exchange] = {}
+        """The values that members have given to the others, until the answer has come."""
+        self.exchanged: dict[TaskAttempt, messages.Exchange] = {}
+        """The last answers."""
+        self.latches: dict[TaskAttempt, threading.Lock] = {}
+        """Locks on which members wait for such an answer. It releases them."""
         self.forgotten: deque[int] = deque()
         """Numbers whose loaded functions the executor may drop."""
         self.objects = ObjectTable()
@@ -157,6 +166,19 @@ class WorkerSession:
             self._started_row = row
             client, task_id, attempt = attempt_of(row)
             self._outgoing.append(messages.Started([task_id], [client], [attempt]))
+
+    def give(self, name: TaskAttempt, round_number: int, value: bytes) -> None:
+        """Give a member's value to the other members of its gang."""
+        message = self.exchanges[name] = messages.Exchange(*name, round_number, [value])
+        if self._is_joined:
+            self._outgoing.append(message)
+
+    def end_member(self, name: TaskAttempt) -> None:
+        """Forget a member of a gang that has ended."""
+        self.gangs.pop(name, None)
+        self.exchanges.pop(name, None)
+        self.exchanged.pop(name, None)
+        self.latches.pop(name, None)
 
     def keep_answers(self, answers: deque[Answer]) -> None:
         """Take over answers from a deque that has been replaced, if the last hello has named their tasks."""
@@ -310,6 +332,19 @@ class WorkerSession:
         """Give back a row from the queue: a row before it, whose result it reads, had no value."""
         self._outgoing.append(messages.Retracted([attempt_of(row)], [1]))
 
+    def _on_gang_member(self, message: messages.GangMember) -> None:
+        self.gangs[message.client, message.id, message.attempt] = message
+
+    def _on_exchange(self, message: messages.Exchange) -> None:
+        name = message.client, message.id, message.attempt
+        given = self.exchanges.get(name)
+        if given is not None and given.round == message.round:
+            del self.exchanges[name]
+            self.exchanged[name] = message
+            latch = self.latches.pop(name, None)
+            if latch is not None:
+                latch.release()
+
     def _on_object(self, message: messages.Object) -> None:
         self.objects.put((message.client, message.id), message.frames)
 
@@ -330,6 +365,7 @@ class WorkerSession:
         returned = {attempt_of(row) for row in self._take_out(lambda row: attempt_of(row) in wanted)}
         for name in returned:
             self.handed.pop(name, None)
+            self.gangs.pop(name, None)
         tasks = list(message.tasks)
         self._outgoing.append(messages.Retracted(tasks, [int(name in returned) for name in tasks]))
 
@@ -403,6 +439,8 @@ class WorkerSession:
         self.queue = deque()
         self.keep_answers(answers)
         self._report_stored()
+        self.gangs = {name: place for name, place in self.gangs.items() if name in self._hello_tasks}
+        self._outgoing += self.exchanges.values()  # the values, or their answers, may be lost
 
     def _on_hello_wanted(self, _: messages.HelloWanted) -> None:
         # A restarted scheduler answers each message like this. One hello is enough for all of them, unless it was lost
@@ -450,6 +488,8 @@ _HANDLERS_JOINED: dict[type, Callable[[WorkerSession, Any], None]] = {
     messages.Dispatch: WorkerSession._on_dispatch,
     messages.Function: WorkerSession._on_function,
     messages.ForgetFunctions: WorkerSession._on_forget_functions,
+    messages.GangMember: WorkerSession._on_gang_member,
+    messages.Exchange: WorkerSession._on_exchange,
     messages.Object: WorkerSession._on_object,
     messages.ForgetObjects: WorkerSession._on_forget_objects,
     messages.Retract: WorkerSession._on_retract,

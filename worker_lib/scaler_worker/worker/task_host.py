@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from scaler_client.protocol.messages import FLAG_STREAM_OUTPUT, Output, TaskAttempt
 from scaler_worker.output.task_output import TaskOutput
 from scaler_worker.task_rows import Row, attempt_of, booking_of, depth_of, flags_of, priority_of
+from scaler_worker.worker.gang_place import GangPlace
 from scaler_worker.worker.runner import Runner, TaskSlot
 from scaler_worker.worker.running_task import Suspension
 
@@ -63,6 +64,10 @@ class WorkerTaskHost:
             task = self._current = SuspendableTask(self, row)
         return task
 
+    def gang_of(self, row: Row) -> GangPlace | None:
+        """The place of a running task in its gang; None: it is no member of one."""
+        return self._runner.gangs.get(attempt_of(row))
+
     def forward_output(self, parents: list[TaskAttempt], output: Output) -> None:
         self._output.forward(parents, output)
 
@@ -74,6 +79,8 @@ class WorkerTaskHost:
             if self._interruption.is_due(task.name):
                 self._interruption.clear_exception()
             self._session.suspend()
+        if task.gang is not None:
+            task.gang.restore_variables()
         suspension = self._slot.task.suspend(task.row)
         if not self._slot.token.release():
             try:
@@ -101,6 +108,8 @@ class WorkerTaskHost:
     def _continue(self, task: SuspendableTask, suspension: Suspension) -> None:
         row = self._session.suspended.get(task.name, task.row)  # it may have released its resources
         self._slot.task.resume(row, suspension)
+        if task.gang is not None:
+            task.gang.set_variables()
         self._current = task
         # The wakeup makes the run loop see, at the task's end, how long the task was suspended, and yield to the first
         # thread.
@@ -121,6 +130,7 @@ class SuspendableTask:
         self.priority = priority_of(row)
         self.stream_output = bool(flags_of(row) & FLAG_STREAM_OUTPUT)
         self.booking = booking_of(row)
+        self.gang = host.gang_of(row)
         self._host = host
         self._suspension: Suspension | None = None
 

@@ -27,10 +27,9 @@ from typing import Any
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_worker.task_rows import attempt_of
 from scaler_worker.worker.interruption import TEXT, Interruption
-from scaler_worker.worker.run_token import RunToken
+from scaler_worker.worker.run_token import RunToken, Wakeup
 from scaler_worker.worker.safe_points import Place, place_of, stack, was_raised_unsafely
 from scaler_worker.worker.session import WorkerSession
-from scaler_worker.worker.wakeup import Wakeup
 
 BLOCKED_SECONDS = 0.05
 """A thread that stays at one instruction for this time is blocked there."""

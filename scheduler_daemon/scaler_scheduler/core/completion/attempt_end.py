@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scaler_scheduler.core import effects
+from scaler_scheduler.core.completion.gangs import Gangs
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.task_end import (
     answer_task,
@@ -10,10 +11,11 @@ from scaler_scheduler.core.completion.task_end import (
     deaths_text,
     detach,
     end_with_client,
+    has_retries_left,
     time_limit_text,
 )
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.state.records import Task, Worker
+from scaler_scheduler.core.state.records import GangTask, Task, Worker
 from scaler_scheduler.core.state.transitions import (
     CANCEL,
     GIVE_UP,
@@ -28,23 +30,17 @@ from scaler_scheduler.core.state.transitions import (
 class AttemptEnd:
     """Decides whether another attempt follows an attempt without a result."""
 
-    def __init__(self, core: CoreState, graphs: Graphs) -> None:
+    def __init__(self, core: CoreState, graphs: Graphs, gangs: Gangs) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._outbox = core.outbox
         self._graphs = graphs
+        self._gangs = gangs
         self._task_retries = core.limits.task_retries
 
     def has_retries_left(self, task: Task) -> bool:
-        """Whether the task may run again after its failures.
-
-        A row of several calls runs once. Its client submits the calls again as single rows, so that a call which ends
-        its worker does not take the others with it.
-        """
-        if task.options.calls > 1:
-            return not task.failures
-        limit = task.options.retries
-        return task.failures <= (self._task_retries if limit < 0 else limit)
+        """Whether the task may run again after its failures."""
+        return has_retries_left(task, self._task_retries)
 
     def detach(self, task: Task) -> None:
         """Take the task from its worker. The worker's later answers about it do not count."""
@@ -68,6 +64,9 @@ class AttemptEnd:
             error: the error line of the attempt.
             duration: the run time of the attempt in nanoseconds.
         """
+        if isinstance(task, GangTask) and task.gang is not None and worker is not None:
+            self._gangs.end_without_result(task, worker, outcome, error=error, duration=duration)
+            return
         intent, task.intent = task.intent, NO_INTENT
         if worker is not None:
             self._tables.history.record_returned(task, worker, outcome, duration, error)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
+from scaler_scheduler.core.completion.gangs import Gangs
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import TaskAttempt
@@ -48,7 +49,9 @@ _REASONS = {INTENT_ABANDON: "its client has left", INTENT_RERUN: "its client had
 class Cancellation:
     """Applies intents to tasks on workers: retracts them, stops them, and has their processes ended."""
 
-    def __init__(self, core: CoreState, graphs: Graphs, host_results: HostResults, attempt_end: AttemptEnd) -> None:
+    def __init__(
+        self, core: CoreState, graphs: Graphs, host_results: HostResults, attempt_end: AttemptEnd, gangs: Gangs
+    ) -> None:
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._outbox = core.outbox
@@ -56,6 +59,7 @@ class Cancellation:
         self._graphs = graphs
         self._host_results = host_results
         self._attempt_end = attempt_end
+        self._gangs = gangs
         self._stops: dict[Worker, list[TaskAttempt]] = {}
         """Stops until the next collect: one message for each worker."""
 
@@ -76,6 +80,11 @@ class Cancellation:
             task = client.tasks.get(task_id)
             if task is None:
                 self._cancel_row(client, task_id, touched)
+            elif task.gang is not None:
+                if force:
+                    self._gangs.cancel(task.gang)
+                else:
+                    refused.append(task_id)
             elif task.state == BLOCKED:
                 self._graphs.cancel_blocked(task)
             elif task.state == WAITING:
@@ -160,10 +169,22 @@ class Cancellation:
     def abandon(self, client: Client, now: float) -> None:
         """End the tasks that workers hold for a client that has left. Its waiting tasks are removed already."""
         for task in client.tasks.values():
+            if task.gang is not None:
+                self._gangs.abandon(task.gang)
+                if task.worker is None:  # its lead, which has left its worker
+                    continue
             if task.intent == INTENT_RERUN:
                 task.intent = INTENT_ABANDON  # the client had left before and came back
             else:
                 self._set_intent(task, INTENT_ABANDON, now)
+
+    def stop_broken_gangs(self, now: float) -> None:
+        """Stop the members of gangs that have lost a member, or that were cancelled."""
+        broken, self._gangs.broken = self._gangs.broken, []
+        for gang in broken:
+            for member in gang.members:
+                if member.gang is gang and member.worker is not None and not member.client.is_gone:
+                    self._set_intent(member, INTENT_RERUN, now)
 
     def restore_abandoned(self, client: Client) -> None:
         """Rerun the abandoned tasks of a client that is back."""
@@ -281,7 +302,7 @@ class Cancellation:
         assert worker is not None
         agent = self._tables.agents.find(worker.agent)
         if agent is not None:
-            reason = _REASONS.get(task.intent, "cancelled")
+            reason = "its gang has ended" if task.gang is not None else _REASONS.get(task.intent, "cancelled")
             if task.intent == INTENT_TIME_LIMIT:
                 reason = f"time limit of {task.options.timeout_seconds:g} s"
             client = task.client.incarnation

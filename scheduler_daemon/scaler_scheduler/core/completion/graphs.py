@@ -168,7 +168,7 @@ class Graphs:
         """
         for task_id in ids:
             task = client.tasks.get(task_id) or self._queued_task(client, task_id)
-            if task is not None and not task.options.calls:
+            if task is not None and not (task.options.calls or task.options.gang_size):
                 if not task.keep:
                     task.keep = events.KEEP_BOTH
                 self._reference_again(task)
@@ -187,7 +187,7 @@ class Graphs:
         """Take a row that waits in a batch out of it; return the task. Returns None if no such row waits."""
         for lane in client.lanes.values():
             found = lane.batches.find(task_id)
-            if found is not None and not found[0].options.calls:
+            if found is not None and not (found[0].options.calls or found[0].options.gang_size):
                 batch, row = found
                 function, payload = batch.function_at(row), batch.take_row(row)
                 task = self._writer.new_task(task_id, client, function, batch.options, *payload)
@@ -292,6 +292,8 @@ class Graphs:
 
         The new inputs stay until the task has ended, because the task may have to run again.
         """
+        if task.gang is not None:  # it binds them when all members have left their workers
+            return
         find = self._tables.objects.find
         now = [find(task.client, stored.id) for stored in task.inputs]
         if all(there is not None and there is not stored for there, stored in zip(now, task.inputs)):
@@ -308,7 +310,7 @@ class Graphs:
         lost = self._bind(task, ids, 0, len(ids))
         # The former inputs are released after the binding, because some of them may be the same.
         bound, task.inputs = task.inputs, before
-        self._release_inputs(task)
+        self.release_inputs(task)
         task.inputs = bound
         return lost is None
 
@@ -352,7 +354,7 @@ class Graphs:
 
     def _store_value(self, task: Task, payload: bytes) -> None:
         self._record_node_end(task)
-        self._release_inputs(task)
+        self.release_inputs(task)
         stored = self._result_object(task)
         if stored is not None:
             task.function.observe_kept_size(len(payload))
@@ -361,7 +363,7 @@ class Graphs:
 
     def _keep_on_host(self, task: Task, worker: Worker, size: int) -> None:
         self._record_node_end(task)
-        self._release_inputs(task)
+        self.release_inputs(task)
         task.function.observe_kept_size(size)
         agent = self._tables.agents.find(worker.agent)
         assert agent is not None
@@ -397,7 +399,7 @@ class Graphs:
         while failing:
             over = failing.pop()
             self._record_node_end(over, has_failed=True)
-            self._release_inputs(over)
+            self.release_inputs(over)
             stored = self._result_object(over)
             if stored is None:
                 continue
@@ -450,7 +452,8 @@ class Graphs:
             if len(ended) == ENDED_NODES:
                 self._next_record_at = ended[0].ended_at + CROWDED_SECONDS
 
-    def _release_inputs(self, task: Task) -> None:
+    def release_inputs(self, task: Task) -> None:
+        """Note that a task no longer reads its inputs."""
         inputs, task.inputs = task.inputs, ()
         for stored in inputs:
             if stored.readers:

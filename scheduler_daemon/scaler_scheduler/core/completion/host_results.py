@@ -126,7 +126,8 @@ class HostResults:
         for client in dict.fromkeys(stored.client for stored in gone):
             self._tell_missing(client, [each.id for each in gone if each.client is client and each.is_referenced])
             for task in list(client.tasks.values()):
-                if task.state == WAITING or task.state == BLOCKED:  # not over, and not failed by another of its inputs
+                # not over, not failed by another of its inputs, and no gang of which workers hold members
+                if (task.state == WAITING or task.state == BLOCKED) and task.gang is None:
                     for stored in task.inputs:
                         if stored in gone:
                             self._fail_reader(task, stored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
+from scaler_scheduler.core.completion.gangs import Gangs
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.dispatch.core_state import CoreState
@@ -19,7 +20,7 @@ from scaler_scheduler.core.effects import (
 )
 from scaler_scheduler.core.events import Results
 from scaler_scheduler.core.state.functions import MOST_ROW_NS, Function
-from scaler_scheduler.core.state.records import Client, Task, Worker
+from scaler_scheduler.core.state.records import Client, GangTask, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import (
     DISPATCHED,
@@ -41,12 +42,15 @@ _ANSWERED = -2
 class ResultHandler:
     """Handles the results of workers."""
 
-    def __init__(self, core: CoreState, attempt_end: AttemptEnd, graphs: Graphs, host_results: HostResults) -> None:
+    def __init__(
+        self, core: CoreState, attempt_end: AttemptEnd, graphs: Graphs, host_results: HostResults, gangs: Gangs
+    ) -> None:
         self._tables = core.tables
         self._outbox = core.outbox
         self._attempt_end = attempt_end
         self._graphs = graphs
         self._host_results = host_results
+        self._gangs = gangs
 
     def handle(self, event: Results, worker: Worker) -> None:
         """Resolve each row whose task waits for it. The bytes of neighbouring rows for one client are sent as one
@@ -120,10 +124,20 @@ class ResultHandler:
                 count += further
                 excess_ns += max(0, durations[row] - MOST_ROW_NS)
                 worker.done_tasks += further
-            if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node:
+            if task.state != DISPATCHED or task.intent or outcome >= OUTCOME_RETRYABLE or task.is_node or task.gang:
                 if pending is not None:  # before the scheduler adds its own answer to the same batch
                     pending.rows.parts.append(payload[begin:position])
                     pending = None
+                if task.gang is not None and isinstance(task, GangTask):
+                    task.client.share.forget_late(durations[row] - task.cost)
+                    value = large[row] if row in large else payload[position : position + size]
+                    error = event.errors[row] if event.errors else ""
+                    if not self._gangs.end_with_result(
+                        task, outcome, value, worker, error=error, duration=durations[row]
+                    ):
+                        skipped.append(row)
+                    position += size
+                    continue
                 outcome = self._process_special(task, event, row, worker)
                 if outcome < 0:
                     skipped.append(row)

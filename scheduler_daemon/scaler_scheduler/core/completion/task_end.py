@@ -53,6 +53,22 @@ def answer_task(tables: Tables, outbox: Outbox, task: Task, outcome: int, payloa
             outbox.answer(client, task.id, outcome, payload)
 
 
+def has_retries_left(task: Task, default: int) -> bool:
+    """Whether the task may run again after its failures.
+
+    A row of several calls runs once. Its client submits the calls again as single rows, so that a call which ends its
+    worker does not take the others with it.
+
+    Args:
+        task: the task.
+        default: the retries of tasks that ask for no number.
+    """
+    if task.options.calls > 1:
+        return not task.failures
+    limit = task.options.retries
+    return task.failures <= (default if limit < 0 else limit)
+
+
 def deaths_text(task: Task) -> bytes:
     """Return the error text of a task whose attempts ended with the death of their workers."""
     deaths = task.deaths or []

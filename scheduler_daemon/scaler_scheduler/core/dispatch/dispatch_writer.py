@@ -9,7 +9,7 @@ from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.functions import SMALL, Function
-from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
+from scaler_scheduler.core.state.records import Client, Gang, GangTask, Lane, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, READY, REATTACH, WAITING
 
@@ -58,6 +58,68 @@ class DispatchWriter:
         worker.sent_tasks += len(tasks)
         self._counts.add_dispatched(len(tasks), 1)
         self.kept = []
+
+    def dispatch_gang(self, lane: Lane, function: Function, workers: list[Worker]) -> list[GangTask]:
+        """Dispatch all members of the lane's next gang, one to each of these workers, which are idle. Returns them."""
+        lead = self._pop_lead(lane)
+        client = lead.client
+        attempt = client.next_attempt(lead.attempt)
+        members = [lead, *[self._new_member(lead, rank) for rank in range(1, len(workers))]]
+        gang = Gang(members)
+        hosts = [worker.host for worker in workers]
+        for rank, (member, worker) in enumerate(zip(members, workers)):
+            member.gang = gang
+            self._send_function(worker, function)
+            self._outbox.add(
+                effects.GangMember(
+                    worker.route,
+                    client=client.incarnation,
+                    task_id=member.id,
+                    attempt=attempt,
+                    rank=rank,
+                    hosts=hosts,
+                )
+            )
+            self._dispatch_tasks(worker, function, [member], self._outbox.dispatch_batch(worker))
+            worker.sent_tasks += 1
+        self._counts.add_waiting(lane, -1, 1)
+        self._counts.add_dispatched(len(members), 1)
+        return members
+
+    def _pop_lead(self, lane: Lane) -> GangTask:
+        """Take the task out of its lane that stands for the lane's next gang."""
+        if lane.requeued:
+            lead = lane.first_requeued
+            lane.pop_requeued()
+        else:
+            batch = lane.batches.first
+            row = batch.next
+            lead = self.new_task(
+                batch.ids[row], lane.client, batch.function_at(row), batch.options, *batch.take_row(row)
+            )
+            lead.submitted_at = lead.since = batch.arrived
+            lead.transition(READY)
+            lane.client.tasks[lead.id] = lead
+        assert isinstance(lead, GangTask)
+        return lead
+
+    def _new_member(self, lead: GangTask, rank: int) -> GangTask:
+        """Make the record of a further member, which waits. Its end is `Gangs.drop_member`."""
+        member = self.new_task(
+            lead.id + rank, lead.client, lead.function, lead.options, lead.payload, lead.start, lead.size, lead.is_large
+        )
+        assert isinstance(member, GangTask)
+        member.rank = rank
+        member.attempt = lead.attempt
+        member.since, member.submitted_at = lead.since, lead.submitted_at
+        member.inputs = lead.inputs
+        for stored in member.inputs:
+            stored.readers += 1
+        member.transition(READY)
+        lead.client.tasks[member.id] = member
+        lead.function.tasks += 1
+        self._counts.payload_bytes += lead.size
+        return member
 
     def _send_function(self, worker: Worker, function: Function) -> None:
         if function not in worker.functions:
@@ -231,7 +293,8 @@ class DispatchWriter:
         serial = self._next_serial
         self._next_serial += 1
         now = self._clock.now
-        task = Task(task_id, client, function, options, payload, start, size, is_large, serial, 0, None, 0, now, now)
+        kind = GangTask if options.gang_size else Task
+        task = kind(task_id, client, function, options, payload, start, size, is_large, serial, 0, None, 0, now, now)
         task.state = BLOCKED
         return task
 
@@ -245,6 +308,16 @@ class DispatchWriter:
         task.cost = cost_ns(task.function, task.options)
         task.reads_files = len(task.inputs) > 0
         self._count_reattached(worker, task, lane)
+
+    def reattach_member(self, worker: Worker, task: GangTask) -> None:
+        """Record that a worker that has joined again still runs this member of a gang."""
+        task.transition(READY)
+        task.transition(REATTACH)
+        task.cost = cost_ns(task.function, task.options)
+        worker.hold(task)
+        if task.options.limits or task.options.resources:
+            self._holdings.take_running(task, worker)
+        self._counts.add_dispatched(1, 1)
 
     def reattach_row(self, worker: Worker, lane: Lane, batch: Batch, row: int, attempt: int) -> Task:
         """Record that this worker runs a task whose row waits here and was not dispatched."""
@@ -304,4 +377,6 @@ def _row_options(options: Options, flags: int = 0) -> tuple[int, int, int]:
         flags |= effects.FLAG_CALLS
     if options.release_resources:
         flags |= effects.FLAG_RELEASE
+    if options.gang_size:
+        flags |= effects.FLAG_GANG
     return flags, options.depth, options.priority

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 
-from scaler_scheduler.core.dispatch.bookings import Bookings, Host
+from scaler_scheduler.core.dispatch.bookings import Booking, Bookings, Host
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter, has_copies
 from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
+from scaler_scheduler.core.dispatch.gang_dispatch import GangReservation
 from scaler_scheduler.core.dispatch.holdings import Holdings
 from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS, HostChoice
 from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData
@@ -78,6 +79,9 @@ class Dispatcher:
         """Tasks that this run passes over, because they wait for a host that has their inputs, or because enough tasks
         wait for the same file on the same host."""
         self.near_data = NearData(tables, transfers)
+        self.gangs = GangReservation(
+            self.idle, tables.workers, bookings, add_worker=self.add_worker, has_common_ranks=has_common_ranks
+        )
         self._outbox = outbox
         self._counts = tables.counts
         self._agents = tables.agents
@@ -222,11 +226,14 @@ class Dispatcher:
 
     def run(self) -> None:
         """Dispatch waiting tasks to the workers that have room."""
-        for _ in range(MAX_RUNS):
-            self._bookings.has_cancelled = False
+        runs = 0
+        while True:
+            self._bookings.has_cancelled = self.gangs.is_given_up = False
             self._run_once()
-            if not self._bookings.has_cancelled:
-                break  # else a lane that found no room before may find some now
+            runs += 1
+            # What was passed over for the sake of a gang or of a reservation may find room now.
+            if not self.gangs.is_given_up and (not self._bookings.has_cancelled or runs >= MAX_RUNS):
+                break
 
     def _run_once(self) -> None:
         self.near_data.next_choice_at = self.next_limit_at = INFINITY
@@ -242,6 +249,7 @@ class Dispatcher:
         else:
             self._run_shares({share: queue.ranks[::-1] for share, queue in by_share.items()})
         self._reserved.clear()
+        self.gangs.release()
         self.near_data.end_run()
         passed, self._passed = self._passed, []
         for task in passed:
@@ -258,7 +266,7 @@ class Dispatcher:
         by_share = self.queues.by_share
         heap = [(share.virtual_ns, share.number, share) for share in ranks]
         heapify(heap)
-        while heap and (self.idle or self.partial):
+        while heap and self._goes_on():
             virtual_ns, number, share = heap[0]
             if not self._run_share(share, by_share[share], ranks[share], is_alone=False):
                 heappop(heap)  # no free worker can run its tasks
@@ -277,10 +285,12 @@ class Dispatcher:
             lanes = queue.by_rank.get(rank)
             if lanes is None:
                 continue
+            if self.gangs.lane is not None and self.gangs.hold_for(share, rank):
+                self._reserved.add(self.gangs.need)
             is_served = self._run_rank(share, lanes, is_alone)
             if not lanes:
                 queue.drop_if_empty(rank)
-            if is_served or not (self.idle or self.partial):
+            if is_served or not self._goes_on():
                 break
         self.queues.drop_if_empty(share)
         return is_served
@@ -295,7 +305,7 @@ class Dispatcher:
         skipped = 0
         if len(lanes) > 1 and self._bookings.hosts:
             self.host_choice.arrange(lanes)
-        while skipped < len(lanes) and (self.idle or self.partial):
+        while skipped < len(lanes) and self._goes_on():
             room = share.room
             if room <= 0:
                 break
@@ -310,6 +320,16 @@ class Dispatcher:
             if function is None:
                 lane.is_queued = False
                 lanes.popleft()
+                continue
+            if lane.gang_size:
+                if self._start_gang(lane, function):
+                    skipped = 0
+                    self._end_turn(lanes)
+                    if not is_alone:
+                        return True
+                else:
+                    skipped += 1
+                    lanes.rotate(-1)
                 continue
             if lane.limits and not self._is_within_limits(lane):
                 skipped += 1
@@ -354,12 +374,7 @@ class Dispatcher:
                 # Bounded: workers report any run time, and each pass of a lane in debt is a turn of this loop.
                 turn_ns = min(taken * options.weight * function.mean_ns, MAX_TURN_NS)
                 lane.debt_ns = max(0, lane.debt_ns + turn_ns - TURN_NS)
-            if lane.waiting or self.next_function(lane) is not None:
-                if not (lane.resources and len(lanes) > 1 and self.host_choice.goes_on(lane, lanes[1])):
-                    lanes.rotate(-1)
-            else:
-                lane.is_queued = False
-                lanes.popleft()
+            self._end_turn(lanes)
             skipped = 0
             if wants_work(worker, queue_size):
                 self.add_worker(worker)
@@ -377,6 +392,8 @@ class Dispatcher:
         if self._task_limits.hold_until > self._clock.now:
             # Workers join again after a restart, and name what they hold.
             self.next_limit_at = min(self.next_limit_at, self._task_limits.hold_until)
+            return None
+        if self.gangs.is_holding and self.gangs.keeps_resources(lane):
             return None
         worker = self._worker_with_inputs(lane)
         if worker is not None:
@@ -452,9 +469,90 @@ class Dispatcher:
         if wants_work(worker, self._queue_size):
             self.add_worker(worker)
 
-    def _is_within_limits(self, lane: Lane) -> bool:
-        """Whether the limits of the lane let a task begin now."""
-        ready_at = self._task_limits.ready_at(lane.limits)
+    def _goes_on(self) -> bool:
+        """Whether the present run may find workers for more tasks. It ends when a gang has given up its reservation."""
+        gangs = self.gangs
+        return bool(self.idle or self.partial or gangs.held_back) and not gangs.is_given_up
+
+    def _end_turn(self, lanes: deque[Lane]) -> None:
+        """Move the first lane of a rank behind the others, or take it out if nothing waits in it any more."""
+        lane = lanes[0]
+        if lane.waiting or self.next_function(lane) is not None:
+            has_resources = bool(lane.resources) and not lane.gang_size
+            if not (has_resources and len(lanes) > 1 and self.host_choice.goes_on(lane, lanes[1])):
+                lanes.rotate(-1)
+        else:
+            lane.is_queued = False
+            lanes.popleft()
+
+    def _start_gang(self, lane: Lane, function: Function) -> bool:
+        """Dispatch all members of the lane's next gang, or none. Returns whether it has begun."""
+        size = lane.gang_size
+        if self.gangs.lane is lane:
+            self.gangs.cancel()  # its workers are free for it now
+        if lane.resources and self._task_limits.hold_until > self._clock.now:
+            # Workers join again after a restart, and name what they hold.
+            self.next_limit_at = min(self.next_limit_at, self._task_limits.hold_until)
+            return False
+        if lane.client.share.room < size or (lane.limits and not self._is_within_limits(lane, size)):
+            return False
+        if lane.clashes():
+            return False
+        if lane.requeued:
+            lead = lane.first_requeued
+            away = [stored for stored in lead.inputs if stored.is_remote]
+            if away:  # the members may run on several hosts: the scheduler gets the bytes and gives them to all
+                lane.pop_requeued()
+                self.block_on_fetch(lead, away)
+                return False
+        members = self._choose_members(lane)
+        if members is None:
+            if self.gangs.reserve(lane) and self.gangs.hold_for(lane.client.share, lane.rank):
+                self._reserved.add(self.gangs.need)
+                self.gangs.is_given_up = False
+            return False
+        workers = [worker for worker, _ in members]
+        for worker in workers:
+            self._take(worker)
+            worker.heard_at = self._clock.now
+        self._writer.dispatch_gang(lane, function, workers)
+        for worker, booking in members:
+            task = worker.newest_task
+            if booking is not None:
+                self._bookings.note_rows(worker, booking)
+                self._outbox.dispatch_batch(worker).add_bookings(1, booking.text)
+            if booking is not None or lane.limits:
+                self._holdings.take(worker, task.client.incarnation, [task.id], [task.attempt], task.options, booking)
+        if lane.resources:
+            self.settle()
+        return True
+
+    def _choose_members(self, lane: Lane) -> list[tuple[Worker, Booking | None]] | None:
+        """Choose idle workers for all members of the lane's next gang, and book what each asks for. None: there is not
+        enough for all, and nothing is booked."""
+        if not lane.resources:
+            workers = self.gangs.choose(lane)
+            return None if workers is None else [(worker, None) for worker in workers]
+        bookings, size = self._bookings, lane.gang_size
+        booked: list[tuple[Worker, Booking]] = []
+        for host in self.gangs.hosts_of(lane):
+            slots, idle = host.slots_for(lane.resources), list(self.idle.of_agent(host.agent))
+            able = [worker for worker in idle if worker.can_serve(lane.capabilities, lane.kind)]
+            spare = len(idle)
+            while able and spare >= slots and len(booked) < size and host.has_amounts(lane.resources, lane):
+                worker = able.pop()
+                booked.append((worker, bookings.book(worker, lane.resources)))
+                bookings.close(worker)  # no further rows join it
+                spare -= slots
+        if len(booked) < size:
+            for worker, booking in booked:
+                bookings.end(booking, worker)
+            return None
+        return [*booked]
+
+    def _is_within_limits(self, lane: Lane, tasks: int = 1) -> bool:
+        """Whether the limits of the lane let so many tasks begin together now."""
+        ready_at = self._task_limits.ready_at(lane.limits, tasks)
         if ready_at <= self._clock.now:
             return True
         self.next_limit_at = min(self.next_limit_at, ready_at)

@@ -33,10 +33,10 @@ class TaskLimit:
         """Of a rate: when all tokens that were taken are made up for, in seconds of the monotonic clock (GCRA, ITU-T
         I.371). It begins with none."""
 
-    def ready_at(self, now: float) -> float:
-        """When a task may begin; infinity: when another one has ended."""
+    def ready_at(self, now: float, tasks: int = 1) -> float:
+        """When so many tasks may begin together; infinity: when others have ended."""
         settings = self.settings
-        if settings.most and self.used >= settings.most:
+        if settings.most and self.used + tasks > settings.most:
             return INFINITY
         if settings.per_second:
             return max(now, self.full_at - max(0.0, BURST_SECONDS - 1 / settings.per_second))
@@ -80,6 +80,14 @@ class TaskLimits:
                 return f"the limit {name!r} is not defined in the scheduler's configuration, [limits]; defined: {known}"
         return ""
 
+    def too_small(self, names: Iterable[str], gang_size: int) -> str:
+        """Return the error for a limit that lets fewer tasks run than a gang has members; empty if there is none."""
+        for name in names:
+            most = self.by_name[name].settings.most
+            if most and gang_size > most:
+                return f"a gang of {gang_size} tasks can never begin: the limit {name!r} lets {most} run at once"
+        return ""
+
     def note_peer(self, scheduler: int) -> None:
         """Hold limited tasks for a moment if another scheduler has welcomed a new peer before.
 
@@ -98,10 +106,10 @@ class TaskLimits:
         """The limits with these names, which were defined at some time."""
         return tuple([self.by_name[name] for name in names])
 
-    def ready_at(self, names: Sequence[str]) -> float:
-        """When a task with these limits may be dispatched, in seconds of the monotonic clock. Infinity: when another
-        task has ended, or a client has submitted a task that a worker runs already."""
+    def ready_at(self, names: Sequence[str], tasks: int = 1) -> float:
+        """When so many tasks with these limits may be dispatched together, in seconds of the monotonic clock. Infinity:
+        when other tasks have ended, or a client has submitted a task that a worker runs already."""
         if self._tables.unclaimed:
             return INFINITY
         now = self._clock.now
-        return max(self._hold_until, *[self.by_name[name].ready_at(now) for name in names])
+        return max(self._hold_until, *[self.by_name[name].ready_at(now, tasks) for name in names])

@@ -88,4 +88,8 @@ def _is_servable(task: Task, idle: FreeWorkers) -> bool:
 
 def _queued(worker: Worker) -> list[Task]:
     """Return the tasks that another worker could begin now."""
-    return [task for task in worker.tasks.values() if task.state == DISPATCHED and not task.missing_inputs]
+    return [
+        task
+        for task in worker.tasks.values()
+        if task.state == DISPATCHED and not task.missing_inputs and task.gang is None
+    ]

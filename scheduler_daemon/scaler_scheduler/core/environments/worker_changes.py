@@ -63,8 +63,8 @@ class Demand:
 
     def add(self, lane: Lane, mean_ns: int) -> None:
         """Add a lane. `mean_ns` is the mean run time of a call; negative: not known."""
-        if mean_ns < 0:
-            self.workers += lane.waiting
+        if mean_ns < 0 or lane.gang_size:
+            self.workers += lane.waiting * max(1, lane.gang_size)
         else:
             work_ns = (lane.waiting + lane.further_calls) * mean_ns
             self.workers += min(lane.waiting, -(-work_ns // CHANGE_NS))
@@ -231,11 +231,13 @@ class WorkerChanges:
         return demands
 
     def _is_served(self, lane: Lane) -> bool:
-        """Whether an idle worker has the lane's environment, on a host that has its resources, free or not."""
+        """Whether enough idle workers have the lane's environment, on hosts that have its resources, free or not."""
         idle = self._dispatcher.idle
-        if not lane.resources:
+        if not lane.resources and not lane.gang_size:
             return idle.can_serve(lane.capabilities, lane.kind)
-        return any(worker.can_serve(lane.capabilities, lane.kind) and self._may_have(worker, lane) for worker in idle)
+        able = (worker for worker in idle if worker.can_serve(lane.capabilities, lane.kind))
+        count = sum(self._may_have(worker, lane) for worker in able)
+        return count >= max(1, lane.gang_size)
 
     def _may_have(self, worker: Worker, lane: Lane) -> bool:
         """Whether the worker's host has the resources that the lane's tasks ask for, free or not."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.cancellation import Cancellation
+from scaler_scheduler.core.completion.gangs import Gangs
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
 from scaler_scheduler.core.completion.suspension import TaskAttempt
@@ -16,7 +17,15 @@ from scaler_scheduler.core.effects import OUTCOME_WORKER_DIED
 from scaler_scheduler.core.environments.worker_changes import WorkerChanges
 from scaler_scheduler.core.lines import printable_line
 from scaler_scheduler.core.peers.reattach import Reattach
-from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER, Agent, Client, StoredObject, Task, Worker
+from scaler_scheduler.core.state.records import (
+    PAUSE_SLOW_CONSUMER,
+    Agent,
+    Client,
+    GangTask,
+    StoredObject,
+    Task,
+    Worker,
+)
 from scaler_scheduler.core.state.transitions import (
     BLOCKED,
     CANCEL,
@@ -39,6 +48,7 @@ class PeerLoss:
         *,
         attempt_end: AttemptEnd,
         cancellation: Cancellation,
+        gangs: Gangs,
         graphs: Graphs,
         host_results: HostResults,
         reattach: Reattach,
@@ -51,6 +61,7 @@ class PeerLoss:
         self._bookings = core.bookings
         self._dispatcher = core.dispatcher
         self._attempt_end = attempt_end
+        self._gangs = gangs
         self._graphs = graphs
         self._host_results = host_results
         self._cancellation = cancellation
@@ -73,10 +84,11 @@ class PeerLoss:
         self._tables.counts.count_death(cause)
         peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
         if running is not None and running.intent != INTENT_RERUN:  # the death of the worker was requested
-            running.failures += 1
+            counted = running if running.gang is None else running.gang.lead
+            counted.failures += 1
             running.client.share.used_ns += int((now - worker.started_at.get(running, now)) * 1e9)
-            death = f"attempt {running.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
-            running.deaths = [*(running.deaths or []), death]
+            death = f"attempt {counted.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
+            counted.deaths = [*(counted.deaths or []), death]
         if is_logged:
             self._log_death(worker, f"{cause}{peak}", running)
         self.worker_left(worker, now, cause)
@@ -96,7 +108,7 @@ class PeerLoss:
             if running.intent >= INTENT_FORCE:
                 log = self._operator_log.info
                 text += ", which was being stopped"
-            elif self._attempt_end.has_retries_left(running):
+            elif self._attempt_end.has_retries_left(running if running.gang is None else running.gang.lead):
                 text += ", which runs again"
             else:
                 text += ", which has no retries left"
@@ -167,6 +179,9 @@ class PeerLoss:
             if task.intent and name in names:
                 intents[task] = task.intent
                 task.intent = NO_INTENT
+            if isinstance(task, GangTask) and task.gang is not None and name in names:
+                self._gangs.move(task)
+                continue
             self._attempt_end.detach(task)
             task.transition(WORKER_LOST)
             self._attempt_end.retry_or_end(task, worker, OUTCOME_WORKER_DIED, printable_line(cause.encode()))
@@ -199,7 +214,7 @@ class PeerLoss:
             self._transfer_end.agent_lost(client.place, [])
             client.place = None
         for task in list(client.tasks.values()):
-            if task.state in (WAITING, BLOCKED):
+            if task.state in (WAITING, BLOCKED) and task.gang is None:
                 task.transition(CANCEL)
                 end_with_client(self._tables, task)
                 del client.tasks[task.id]

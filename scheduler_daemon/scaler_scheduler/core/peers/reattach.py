@@ -15,7 +15,7 @@ from scaler_scheduler.core.completion.suspension import TaskAttempt, is_suspende
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.ids import ATTEMPT_LIMIT
 from scaler_scheduler.core.state.batches import Batch
-from scaler_scheduler.core.state.records import Client, Lane, Task, Worker
+from scaler_scheduler.core.state.records import Client, GangTask, Lane, Task, Worker
 from scaler_scheduler.core.state.tables import UnclaimedTask
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
@@ -41,6 +41,11 @@ class Reattach:
         suspended = is_suspended(self._tables, worker, name)
         if suspended:
             self._holdings.suspend(worker, name)
+        if isinstance(task, GangTask) and task.gang is not None and task in task.gang.moving:
+            task.gang.moving.discard(task)
+            self._writer.reattach_member(worker, task)
+            self._resume(task, suspended, now)
+            return
         task = None if client is None else self._attach_waiting(client, worker, name)
         if task is not None:
             self._resume(task, suspended, now)
@@ -55,6 +60,10 @@ class Reattach:
 
     def match_batch(self, client: Client, lane: Lane, batch: Batch, now: float) -> None:
         """Attach the tasks of a newly submitted batch that workers already run."""
+        if batch.options.gang_size:
+            for row in batch.waiting_rows():
+                self._end_members(client, batch.ids[row], batch.options.gang_size, now)
+            return
         for row, task_id in enumerate(batch.ids):
             unclaimed = self._tables.unclaimed.get((client.incarnation, task_id))
             if unclaimed is None or row in batch.cancelled:
@@ -72,6 +81,9 @@ class Reattach:
     def match_ready(self, tasks: Iterable[Task], now: float) -> None:
         """Attach the newly ready tasks that workers already run."""
         for task in tasks:
+            if task.options.gang_size:
+                self._end_members(task.client, task.id, task.options.gang_size, now)
+                continue
             unclaimed = self._tables.unclaimed.get((task.client.incarnation, task.id))
             if unclaimed is None or task.state != WAITING:
                 continue
@@ -82,6 +94,18 @@ class Reattach:
             unclaimed.worker.unclaimed -= not unclaimed.is_suspended
             self._attach_task(unclaimed.worker, task, unclaimed.attempt)
             self._resume(task, unclaimed.is_suspended, now)
+
+    def _end_members(self, client: Client, first: int, size: int, now: float) -> None:
+        """Stop the members of a gang that workers still run from before. The gang begins again: results of members that
+        had ended, and values on their way between members, are lost with the former scheduler."""
+        for member in range(first, first + size):
+            unclaimed = self._tables.unclaimed.get((client.incarnation, member))
+            if unclaimed is not None:
+                client.skip_attempts(unclaimed.attempt)
+                if not unclaimed.is_over:
+                    unclaimed.is_over = True
+                    unclaimed.deadline = now + GRACE_SECONDS
+                    self._cancellation.stop_copy(unclaimed.worker, (client.incarnation, member, unclaimed.attempt))
 
     def expire(self, now: float) -> None:
         """Stop unclaimed tasks that no client has submitted in time."""
@@ -114,12 +138,14 @@ class Reattach:
         _, task_id, attempt = name
         task = client.tasks.get(task_id)
         if task is not None:
-            if task.state != WAITING:
+            if task.state != WAITING or task.options.gang_size:
                 return None
             self._attach_task(worker, task, attempt)
             return task
         for lane in list(client.lanes.values()):
             found = lane.batches.find(task_id)
+            if found is not None and found[0].options.gang_size:
+                return None
             if found is not None:
                 task = self._writer.reattach_row(worker, lane, *found, attempt)
                 self._dispatcher.prune(lane)
@@ -134,7 +160,7 @@ class Reattach:
     @staticmethod
     def _is_blocked(client: Client, task_id: int) -> bool:
         task = client.tasks.get(task_id)
-        return task is not None and task.state == BLOCKED
+        return task is not None and task.state == BLOCKED and task.gang is None
 
     def _resume(self, task: Task, suspended: bool, now: float) -> None:
         """Record that an attached task runs or is suspended, and start its time limit."""

@@ -32,7 +32,8 @@ def forward_output(event: events.Output, tables: Tables, outbox: Outbox) -> None
         if batch is None:
             batch = batches[client] = _new_batch(client)
         client.sent_bytes += size
-        batch.ids.append(event.ids[row])
+        task = client.tasks.get(event.ids[row])
+        batch.ids.append(event.ids[row] if task is None or task.gang is None else task.gang.lead.id)
         batch.streams.append(event.streams[row])
         batch.labels.append(event.labels[row])
         batch.sizes.append(size)

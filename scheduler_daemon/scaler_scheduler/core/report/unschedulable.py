@@ -12,6 +12,7 @@ from scaler_scheduler.core.events import CPUS, LEVEL_ANY, LEVEL_LOCKED, LEVEL_MO
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.resource_pools import amount_text, resources_text
+from scaler_scheduler.core.state.tables import Tables
 
 NO_WORKER_SECONDS = 5.0
 """If tasks wait for this long without any worker, the log reports it. Before that, a cluster may be starting."""
@@ -25,8 +26,9 @@ MAX_HOSTS = 1024
 LEVEL_OPTIONS = {LEVEL_MODULES: " modules", LEVEL_LOCKED: " locked", LEVEL_ANY: " any"}
 """What `--environments` must allow, by the level of an environment."""
 
-Requirement = tuple[int, Capabilities, str, Resources]
-"""A client, and the capabilities, the kind of functions and the resources that its tasks need."""
+Requirement = tuple[int, Capabilities, str, Resources, int]
+"""A client, the capabilities, the kind of functions and the resources that its tasks need, and the size of their
+gangs."""
 
 
 class Unschedulable:
@@ -61,11 +63,11 @@ class Unschedulable:
             self._no_worker_since = float("inf")
         lacking: dict[Requirement, int] = {}
         for lane in self._unservable_lanes(workers) if workers else ():
-            key = lane.client.incarnation, lane.capabilities, lane.kind, lane.resources
+            key = lane.client.incarnation, lane.capabilities, lane.kind, lane.resources, lane.gang_size
             lacking[key] = lacking.get(key, 0) + lane.waiting + lane.further_calls
         for key, waiting in lacking.items():
             if key not in self._reported:
-                self._report(key[0], f"{waiting} task(s) wait: {self._reason(key, workers)}")
+                self._report(key[0], self._text(key, waiting, workers))
         self._reported = set(lacking)
         self.task_count = sum(lacking.values())
 
@@ -82,17 +84,28 @@ class Unschedulable:
             lane for lane in self._dispatcher.queues.lanes() if lane.waiting and not self._is_servable(lane, workers)
         ]
 
+    def _text(self, key: Requirement, waiting: int, workers: list[Worker]) -> str:
+        _, capabilities, kind, resources, size = key
+        able = sum(worker.can_serve(capabilities, kind) for worker in workers)
+        if size and able:
+            needs = f" with {resources_text(resources)} each" if resources else ""
+            return f"{waiting} gang(s) of {size} tasks{needs} wait: {able} connected worker(s) can run their members"
+        return f"{waiting} task(s) wait: {self._reason(capabilities, kind, resources, workers)}"
+
     def _is_servable(self, lane: Lane, workers: list[Worker]) -> bool:
-        if lane.resources:
+        if lane.gang_size:
+            is_servable = self._dispatcher.gangs.count_able(lane, lane.gang_size) >= lane.gang_size
+        elif lane.resources:
             is_servable = any(self._dispatcher.host_choice.able_hosts(lane, 1))
         else:
             is_servable = any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
         return is_servable or self._may_serve(lane)
 
-    def _reason(self, key: Requirement, workers: list[Worker]) -> str:
+    def _reason(self, capabilities: Capabilities, kind: str, resources: Resources, workers: list[Worker]) -> str:
         """Say what is missing: a worker, or the resources of a host."""
-        _, capabilities, kind, resources = key
-        lack = "" if resources and self._lacks_resources(resources) else self._described(capabilities, kind, workers)
+        if resources and self._lacks_resources(resources):
+            return lacking_text(self._core, resources, workers)
+        lack = described_need(self._tables, capabilities, kind, workers)
         return f"no connected worker {lack}" if lack else lacking_text(self._core, resources, workers)
 
     def _lacks_resources(self, resources: Resources) -> bool:
@@ -100,20 +113,21 @@ class Unschedulable:
         hosts = islice(self._core.bookings.with_any(resources), MAX_HOSTS)
         return not any(host.could_have(resources) for host in hosts)
 
-    def _described(self, capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
-        """Describe the missing worker. Empty: there is one."""
-        parts = []
-        if capabilities and not any(worker.can_serve(capabilities, kind) for worker in workers):
-            parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
-        plain, environment = split_kind(kind)
-        if environment:
-            known = self._tables.environments.find(environment)
-            level = "" if known is None else LEVEL_OPTIONS.get(known.level, "")
-            place = "" if known is None or not known.platform else f" on {known.platform}"
-            parts.append(f"takes the modules or packages of this client (scaler_cluster --environments{level}{place})")
-        elif not any(worker.can_serve(frozenset(), kind) for worker in workers):
-            parts.append(_described_kind(plain, workers))
-        return " and ".join(parts)
+
+def described_need(tables: Tables, capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
+    """Describe the missing worker. Empty: there is one."""
+    parts = []
+    if capabilities and not any(worker.can_serve(capabilities, kind) for worker in workers):
+        parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
+    plain, environment = split_kind(kind)
+    if environment:
+        known = tables.environments.find(environment)
+        level = "" if known is None else LEVEL_OPTIONS.get(known.level, "")
+        place = "" if known is None or not known.platform else f" on {known.platform}"
+        parts.append(f"takes the modules or packages of this client (scaler_cluster --environments{level}{place})")
+    elif not any(worker.can_serve(frozenset(), kind) for worker in workers):
+        parts.append(_described_kind(plain, workers))
+    return " and ".join(parts)
 
 
 def _described_kind(kind: str, workers: list[Worker]) -> str:

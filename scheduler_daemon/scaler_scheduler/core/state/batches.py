@@ -116,6 +116,11 @@ class Batch:
         return self.payload, start, self.sizes[row], False
 
     @property
+    def next_id(self) -> int:
+        """The id of the first row that has not been taken. There must be one."""
+        return self.ids[self.next]
+
+    @property
     def is_empty(self) -> bool:
         return self.next >= len(self.ids)
 
@@ -167,6 +172,17 @@ class BatchQueue:
             if row >= 0:
                 return batch, row
         return None
+
+    def has_any(self, first: int, last: int) -> bool:
+        """Whether a task waits here whose id is one of these."""
+        for block in range(first >> _BLOCK_BITS, (last >> _BLOCK_BITS) + 1):
+            for batch in self._blocks.get(block, ()):
+                for row in range(bisect_left(batch.ids, first, batch.next), len(batch.ids)):
+                    if batch.ids[row] > last:
+                        break
+                    if row not in batch.cancelled:
+                        return True
+        return False
 
 
 def _blocks_of(batch: Batch) -> list[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import Any
 
 from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options, Resources
@@ -52,6 +53,9 @@ class Task:
         "intent",
         "worker",
     )
+
+    gang: Gang | None = None
+    """Of a task of a gang that workers hold: its gang. Only a `GangTask` sets it."""
 
     def __init__(
         self,
@@ -129,6 +133,62 @@ class Task:
     def name(self) -> str:
         """The name for people: the user's, or the function's."""
         return self.options.name or self.function.name
+
+
+class GangTask(Task):
+    """A task whose row stands for a gang, or one of its members. The fields of plain tasks cost nothing more so."""
+
+    __slots__ = ("gang", "rank")
+
+    gang: Gang | None
+    rank: int
+
+    def __init__(self, *fields: Any) -> None:
+        """`fields` are those of Task."""
+        super().__init__(*fields)
+        self.gang = None
+        self.rank = 0
+
+
+class Gang:
+    """A gang that has begun: from the dispatch of all its members until all have left their workers.
+
+    The task that the client knows is the lead, the member of rank 0. The others have the ids behind its id.
+    """
+
+    __slots__ = (
+        "held",
+        "is_broken",
+        "lead",
+        "members",
+        "moving",
+        "results",
+        "round",
+        "values",
+        "values_before",
+        "verdict",
+    )
+
+    def __init__(self, members: list[GangTask]) -> None:
+        """`members` are all members by rank. They are dispatched next."""
+        self.members = members
+        self.lead = members[0]
+        self.held = len(members)
+        """Members that have not left their workers."""
+        self.moving: set[GangTask] = set()
+        """Members whose worker joins again and names them. They get the worker's new record at once."""
+        self.results: list[bytes | None] = [None] * len(members)
+        """The results of members that have ended."""
+        self.is_broken = False
+        """Whether a member has left its worker without a result. The others are stopped."""
+        self.verdict: tuple[int, bytes] | None = None
+        """The outcome and the payload of a gang that does not run again. None: it does, if it has retries left."""
+        self.round = 0
+        """The number of the present exchange of values."""
+        self.values: dict[int, bytes] = {}
+        """The values of the present exchange, by rank."""
+        self.values_before: list[bytes] = []
+        """The values of the last exchange, for members that did not get them."""
 
 
 class Timer:
@@ -281,12 +341,12 @@ class StoredObject:
         agent.objects.add(self)
 
 
-LaneKey = tuple[int, Capabilities, str, tuple[str, ...], Resources]
+LaneKey = tuple[int, Capabilities, str, tuple[str, ...], Resources, int]
 
 
 class Lane:
-    """The waiting tasks of one client that have the same rank, need the same capabilities, limits and
-    resources, and have functions of one kind."""
+    """The waiting tasks of one client that have the same rank, need the same capabilities, limits and resources, have
+    functions of one kind, and stand for gangs of one size or for none."""
 
     __slots__ = (
         "_order",
@@ -295,6 +355,7 @@ class Lane:
         "client",
         "debt_ns",
         "further_calls",
+        "gang_size",
         "is_queued",
         "kind",
         "limits",
@@ -314,10 +375,13 @@ class Lane:
         kind: str,
         limits: tuple[str, ...],
         resources: Resources,
+        gang_size: int,
     ) -> None:
         self.client = client
         self.limits = limits
         self.resources = resources
+        self.gang_size = gang_size
+        """The number of members of each gang. 0: its tasks are no gangs."""
         self.rank = rank
         self.capabilities = capabilities
         self.kind = kind
@@ -350,7 +414,7 @@ class Lane:
     @property
     def key(self) -> LaneKey:
         """The key in its client's table of lanes."""
-        return self.rank, self.capabilities, self.kind, self.limits, self.resources
+        return self.rank, self.capabilities, self.kind, self.limits, self.resources, self.gang_size
 
     @property
     def next_options(self) -> Options:
@@ -361,6 +425,15 @@ class Lane:
     def first_requeued(self) -> Task:
         """The requeued task with the lowest id. There must be one."""
         return self.requeued[self._order[0]]
+
+    def clashes(self) -> bool:
+        """Whether other tasks of the client have ids of the next gang's members. No client of ours submits such."""
+        first = (self.first_requeued.id if self.requeued else self.batches.first.next_id) + 1
+        last = first + self.gang_size - 2
+        tasks, lanes = self.client.tasks, self.client.lanes.values()
+        return any(each in tasks for each in range(first, last + 1)) or any(
+            lane.batches.has_any(first, last) for lane in lanes
+        )
 
     def pop_requeued(self) -> None:
         """Remove the requeued task with the lowest id."""
@@ -546,7 +619,7 @@ class Client:
 
     def lane(self, options: Options, kind: str) -> Lane:
         """Return the lane for these options and this kind of functions. It is made if it does not exist."""
-        key = options.rank, options.capabilities, kind, options.limits, options.resources
+        key = options.rank, options.capabilities, kind, options.limits, options.resources, options.gang_size
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = Lane(self, *key)

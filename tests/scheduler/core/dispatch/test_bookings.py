@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from tests.scheduler.core.harness import EPOCH, SECOND, A, C, Core, Row, warnings_of
 
-from scaler_scheduler.core import events
+from scaler_scheduler.core import events, submissions
 from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.dispatch.task_limits import HOLD_SECONDS
 from scaler_scheduler.core.limits import LimitSettings
 from scaler_scheduler.core.report.resource_wait import resource_waits
 from scaler_scheduler.core.state.resource_pools import ResourcePool
-from scaler_scheduler.core.submissions import MAX_RESOURCE_KINDS
 
 GPUS = (("gpu", 2000, True), ("memory", 64_000, False))
 
@@ -367,14 +366,15 @@ def test_a_task_that_waits_for_its_limit_reserves_nothing() -> None:
     assert ids_of(given(core)) == [2]
 
 
-def test_many_kinds_of_resources_of_one_client_are_refused() -> None:
+def test_many_kinds_of_resources_of_one_client_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submissions, "MAX_RESOURCE_KINDS", 20)
     core = cluster()
-    for number in range(MAX_RESOURCE_KINDS):
+    for number in range(20):
         core.submit(C, [number], resources=((f"r{number}", 1000),))
     core.take()
     core.submit(C, [5000], resources=(("more", 1000),))
     assert core.errors[-1].tasks == [5000]
-    assert core.errors[-1].text.startswith(f"the client's open tasks ask for {MAX_RESOURCE_KINDS} different sets")
+    assert core.errors[-1].text.startswith("the client's open tasks ask for 20 different sets")
     core.cancel(C, 0)
     core.submit(C, [5001], resources=(("more", 1000),))
     assert len(core.errors) == 1

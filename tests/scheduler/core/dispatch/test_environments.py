@@ -476,3 +476,23 @@ def test_a_task_with_resources_waits_for_a_host_that_has_them(core: Core) -> Non
     core.worker(W, 33, agent=34, kinds=["cloudpickle"], environment=name)
     assert core.take_dispatched(W) == [(11, 2, 1)]
     assert not core.notices
+
+
+def test_a_gang_gets_as_many_workers_of_its_environment(core: Core) -> None:
+    host(core, W, W2)
+    core.client(C, 11)
+    name = declare(core)
+    core.function(C, 1, b"f", environment=name)
+    core.submit(C, [1])
+    core.wait(0.1)
+    prepared(core, name)
+    changed(core, 22, 24, W3, name)
+    core.take()
+    core.results(W3, [(11, 1, 1)])
+    core.take()
+    core.submit(C, [2], gang_size=2)
+    core.wait(0.1)
+    changed(core, 23, 25, b"worker 4", name)
+    sent = core.take()
+    assert sorted(each[1] for each in sent if each[0] == "dispatch") == [W3, b"worker 4"]
+    assert not core.notices

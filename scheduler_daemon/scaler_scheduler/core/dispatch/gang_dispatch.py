@@ -1,0 +1,195 @@
+"""Chooses workers for gangs, and reserves workers for a gang that waits for more.
+
+All members of a gang are dispatched in one step, each to an idle worker, or none is. So no gang holds workers while it
+waits for others, and gangs cannot block one another. One gang at a time has a reservation: idle workers that can run
+its members get no other tasks until enough are idle. So many small tasks do not starve it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from scaler_scheduler.core.dispatch.bookings import Bookings, Host
+from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need
+from scaler_scheduler.core.events import CPUS, UNIT
+from scaler_scheduler.core.state.records import Lane, Worker
+from scaler_scheduler.core.state.shares import Share
+from scaler_scheduler.core.state.workers import WorkerTable
+
+
+class GangReservation:
+    """The workers for the gangs of one dispatcher."""
+
+    def __init__(
+        self,
+        idle: FreeWorkers,
+        workers: WorkerTable,
+        bookings: Bookings,
+        *,
+        add_worker: Callable[[Worker], None],
+        has_common_ranks: bool,
+    ) -> None:
+        """
+        Args:
+            idle: the dispatcher's workers that hold no task.
+            workers: all workers.
+            bookings: the resources of hosts.
+            add_worker: lists a free worker.
+            has_common_ranks: whether a higher rank goes first across shares.
+        """
+        self._idle = idle
+        self._bookings = bookings
+        self._add_worker = add_worker
+        self.is_holding = False
+        """Whether what is served now must leave workers and resources to the gang."""
+        self._workers = workers
+        self._has_common_ranks = has_common_ranks
+        self.lane: Lane | None = None
+        """The lane whose next gang has the reservation."""
+        self.held_back: list[Worker] = []
+        """Idle workers that the present run of the dispatcher keeps for this gang."""
+
+        self.is_given_up = False
+        """Whether the present run has given up a reservation, so that others may get workers that were held back."""
+
+    def choose(self, lane: Lane) -> list[Worker] | None:
+        """Return idle workers for the lane's next gang, by rank; those of one host follow one another. None: there are
+        not enough. The gang gets as few hosts as possible."""
+        size = lane.gang_size
+        by_host: dict[int, list[Worker]] = {}
+        for worker in self._idle if len(self._idle) >= size else ():
+            if worker.can_serve(lane.capabilities, lane.kind):
+                by_host.setdefault(worker.agent, []).append(worker)
+        fitting = [workers for workers in by_host.values() if len(workers) >= size]
+        if fitting:
+            return min(fitting, key=len)[:size]
+        chosen: list[Worker] = []
+        for workers in sorted(by_host.values(), key=len, reverse=True):
+            chosen += workers
+            if len(chosen) >= size:
+                return chosen[:size]
+        return None
+
+    @property
+    def need(self) -> Need:
+        """What the reservation needs of its workers. There must be one."""
+        assert self.lane is not None
+        return self.lane.capabilities, self.lane.kind
+
+    def reserve(self, lane: Lane) -> bool:
+        """Reserve workers for the lane's next gang, unless another gang has a reservation or there are too few. Returns
+        whether it has one now."""
+        if self.lane is None and self.count_able(lane, lane.gang_size) >= lane.gang_size:
+            self.lane = lane
+        return self.lane is lane
+
+    def cancel(self) -> None:
+        """Give up the reservation, for now or because its gang begins."""
+        self.release()
+        self.lane = None
+        self.is_given_up = True
+
+    def check(self) -> None:
+        """Give up a reservation whose gang waits no longer, or for which there are too few workers now."""
+        lane = self.lane
+        if lane is None:
+            return
+        if not (lane.is_queued and lane.waiting) or self.count_able(lane, lane.gang_size) < lane.gang_size:
+            self.cancel()
+
+    def count_able(self, lane: Lane, most: int) -> int:
+        """Return how many connected workers can run members of the lane's gangs; at most `most`."""
+        by_host: dict[int, int] = {}
+        for count, worker in enumerate((each for each in self._workers if is_able(each, lane)), 1):
+            by_host[worker.agent] = by_host.get(worker.agent, 0) + 1
+            if count >= most and not lane.resources:
+                break
+        if not lane.resources:
+            return min(most, sum(by_host.values()))
+        hosts = self._bookings.hosts
+        return min(most, sum(most_members(hosts[each], lane, by_host[each]) for each in by_host if each in hosts))
+
+    def hosts_of(self, lane: Lane) -> list[Host]:
+        """Return the hosts with idle workers that could have the resources of the lane's tasks, those with most idle
+        workers first."""
+        hosts = [self._bookings.hosts[agent] for agent in self._idle.agents() if agent in self._bookings.hosts]
+        able = [host for host in hosts if host.could_have(lane.resources)]
+        return sorted(able, key=lambda host: len(self._idle.of_agent(host.agent)), reverse=True)
+
+    def hold_for(self, share: Share, rank: int) -> bool:
+        """Keep idle workers for the gang while this rank of a share is served, unless it goes before the gang. Returns
+        whether it does not."""
+        lane = self.lane
+        if lane is None:
+            return False
+        if rank > lane.rank and (self._has_common_ranks or lane.client.share is share):
+            self.release()
+            return False
+        self.is_holding = True
+        for worker in self._candidates(lane):
+            worker.is_ready = False
+            self._idle.remove(worker)
+            self.held_back.append(worker)
+        return True
+
+    def release(self) -> None:
+        """Put the workers that were held back into the list of idle workers again."""
+        self.is_holding = False
+        while self.held_back:
+            self._add_worker(self.held_back.pop())
+
+    def _candidates(self, lane: Lane) -> list[Worker]:
+        """Return idle workers that the lane's next gang may get, as many as it lacks beside those held back."""
+        lacking = lane.gang_size - len(self.held_back)
+        if lacking <= 0:
+            return []
+        hosts = self._bookings.hosts
+        able = (
+            worker
+            for worker in self._idle
+            if worker.can_serve(lane.capabilities, lane.kind)
+            and (not lane.resources or (worker.agent in hosts and hosts[worker.agent].could_have(lane.resources)))
+        )
+        return list(islice(able, lacking))
+
+    def keeps_resources(self, lane: Lane) -> bool:
+        """Whether this lane must leave a resource, of which it asks for some, to the gang with the reservation. It need
+        not while `is_holding` is False."""
+        own = self.lane
+        if own is None or own is lane:
+            return False
+        names = {name for name, _ in own.resources if name != CPUS}
+        return any(name in names for name, _ in lane.resources)
+
+    def keeps(self, worker: Worker) -> bool:
+        """Whether the reservation may keep this idle worker from other tasks."""
+        return self.lane is not None and worker.can_serve(self.lane.capabilities, self.lane.kind)
+
+    def kept_count(self) -> int:
+        """How many of the idle workers the reservation keeps, at most."""
+        return 0 if self.lane is None else self.lane.gang_size
+
+
+def most_members(host: Host, lane: Lane, workers: int) -> int:
+    """Return how many members of the lane's gangs the host could run if nothing of it was booked."""
+    most = workers // host.slots_for(lane.resources)
+    for name, amount in lane.resources:
+        pool = host.pools.get(name)
+        if name == CPUS:
+            continue
+        if pool is None:
+            return 0
+        whole, part = divmod(amount, UNIT)
+        if not pool.has_ids or not part:
+            most = min(most, pool.total // amount)
+        else:
+            sharing, units = UNIT // part, pool.total // UNIT
+            while most and most * whole + -(-most // sharing) > units:
+                most -= 1
+    return most
+
+
+def is_able(worker: Worker, lane: Lane) -> bool:
+    """Whether the worker can run members of the lane's gangs now or later."""
+    return not (worker.is_retiring or worker.is_unreachable) and worker.can_serve(lane.capabilities, lane.kind)

@@ -1,0 +1,91 @@
+"""Gangs whose members ask for resources: all are booked in one step, or none is."""
+
+from __future__ import annotations
+
+from tests.scheduler.core.dispatch.test_bookings import cluster, given, host, ids_of, route, used
+from tests.scheduler.core.harness import EXCEPTION, SECOND, C, Core, warnings_of
+
+GPU = (("gpu", 1000),)
+TIME = 60 * SECOND
+
+
+def lines(core: Core, task_id: int) -> list[str]:
+    return core.scheduler.wait_reasons.lines(11, task_id)
+
+
+def test_all_members_are_booked_at_once() -> None:
+    core = cluster(4)
+    host(core, 1, 4)
+    core.submit(C, [10], gang_size=4, resources=GPU)
+    sent = core.take()
+    bookings = [each[3] for each in sent if each[0] == "gang member"]
+    assert bookings == [0, 1, 2, 3]
+    assert (used(core), used(core, number=1)) == (2000, 2000)
+    for each in [each for each in sent if each[0] == "dispatch"]:
+        core.results(each[1], [each[2][0][:3]], TIME, body=b"x")
+    assert (used(core), used(core, number=1)) == (0, 0)
+    core.take()
+
+
+def test_nothing_is_booked_while_there_is_not_enough_for_all() -> None:
+    core = cluster(4)
+    core.submit(C, [1], resources=GPU)
+    running = given(core)
+    core.submit(C, [10], gang_size=2, resources=GPU)
+    assert given(core) == {} and used(core) == 1000
+    assert "resources: it needs gpu=1 of one host" in lines(core, 10)
+    assert "host: node-0 could serve it: it has room" in lines(core, 10), "for one member"
+    ((worker, rows),) = running.items()
+    core.results(worker, rows, TIME)
+    assert ids_of(given(core)) == [10, 11] and used(core) == 2000
+
+
+def test_small_tasks_leave_the_resource_to_a_gang() -> None:
+    core = cluster(4)
+    core.submit(C, range(1, 3), resources=(("gpu", 500),))
+    core.submit(C, range(3, 5), resources=(("gpu", 500),))
+    running = given(core)
+    core.submit(C, [10], gang_size=2, resources=GPU)
+    core.submit(C, range(100, 150), resources=(("gpu", 500),))
+    for _ in range(8):
+        if not running:
+            break
+        worker, rows = running.popitem()
+        core.results(worker, rows, TIME)
+        got = given(core)
+        if 10 in ids_of(got):
+            assert not running and {10, 11} <= set(ids_of(got))
+            return
+        running.update(got)
+    raise AssertionError("the gang was starved")
+
+
+def test_a_broken_gang_gives_its_resources_back() -> None:
+    core = cluster(4)
+    core.submit(C, [10], gang_size=2, resources=GPU, retries=0)
+    running = given(core)
+    for worker, rows in running.items():
+        core.results(worker, rows, TIME, EXCEPTION, b"error")
+        core.take()
+    assert used(core) == 0
+
+
+def test_a_gang_that_no_hosts_could_ever_serve() -> None:
+    core = cluster(4)
+    core.submit(C, [10], gang_size=3, resources=GPU)
+    core.heartbeat(b"agent 0", 100, 101, 102, 103)
+    core.wait(2)
+    text = "1 gang(s) of 3 tasks with gpu=1 each wait: 4 connected worker(s) can run their members"
+    assert warnings_of(core) == [text]
+    assert core.scheduler.dispatcher.gangs.lane is None
+    core.submit(C, [1], resources=GPU)
+    assert ids_of(given(core)) == [1]
+
+
+def test_members_with_several_cpus() -> None:
+    core = cluster(6)
+    core.submit(C, [10], gang_size=3, resources=(("cpus", 2000),))
+    assert ids_of(given(core)) == [10, 11, 12]
+    core.submit(C, [1])
+    assert given(core) == {}, "all workers are lent to the gang"
+    assert route(0)

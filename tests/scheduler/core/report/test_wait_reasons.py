@@ -1,0 +1,142 @@
+"""`scaler_client why`: the reasons for which a task waits, or where it runs."""
+
+from __future__ import annotations
+
+from array import array
+
+from tests.scheduler.core.harness import C2, A, C, Core, W, joined, running
+
+from scaler_scheduler.core import events
+from scaler_scheduler.core.limits import LimitSettings
+from scaler_scheduler.core.report.wait_reasons import BATCH_LIMIT
+from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER
+from scaler_scheduler.core.state.shares import ShareLimits
+
+
+def lines(core: Core, task_id: int, client: int = 11) -> list[str]:
+    return core.scheduler.wait_reasons.lines(client, task_id)
+
+
+def kinds(core: Core, task_id: int) -> list[str]:
+    return [line.partition(":")[0] for line in lines(core, task_id)]
+
+
+def busy() -> Core:
+    """A worker that runs task 1 for long."""
+    core = Core()
+    joined(core)
+    running(core)
+    return core
+
+
+def test_unknown_tasks_have_no_reasons() -> None:
+    core = busy()
+    assert lines(core, 99) == [] == lines(core, 1, client=12)
+
+
+def test_where_it_runs() -> None:
+    core = busy()
+    core.wait(1.5)
+    core.heartbeat(A, 22)
+    assert lines(core, 1) == ["runs: on worker name on host, for 1.5 s"]
+    core.take()
+
+
+def test_what_goes_before_it() -> None:
+    core = busy()
+    core.submit(C, range(10, 20))
+    core.submit(C, range(20, 30))
+    core.submit(C, [50], priority=1)
+    core.submit(C, [60], capabilities=frozenset({("gpu", 1)}))
+    core.wait(1)
+    assert lines(core, 22) == [
+        "since: it waits for 1.0 s",
+        "rank: 1 task(s) of its share have a higher priority or depth",
+        "before: 12 task(s) with the same needs go first",
+        "turns: it takes turns with 1 other group(s) of tasks of its rank",
+        "host: host could serve it: 1 busy",
+    ]
+    assert lines(core, 60)[-1] == "workers: none of 1 has gpu=1"
+    core.take()
+
+
+def test_few_of_very_many_waiting_batches_are_looked_at() -> None:
+    core = busy()
+    client = core.scheduler.tables.clients.find(11)
+    assert client is not None
+    for task_id in range(10, 12 + BATCH_LIMIT):
+        event = events.Submit(C, array("q", [task_id]), array("I", [1]), array("I", [0]), b"", {})
+        core.scheduler.handle(event, core.now)
+    assert f"before: at least {BATCH_LIMIT} task(s) with the same needs go first" in lines(core, 11 + BATCH_LIMIT)
+
+
+def test_limits_with_their_numbers() -> None:
+    core = Core()
+    core.scheduler.task_limits.define({"db": LimitSettings(most=1), "api": LimitSettings(per_second=2.0)})
+    joined(core)
+    core.worker(b"second", 23, agent=33)
+    core.wait(1)
+    core.submit(C, [1], limits=("api", "db"))
+    core.submit(C, [2], limits=("db",))
+    core.submit(C, [3], limits=("api",))
+    assert "limit: 1 of 1 tasks of 'db' run" in lines(core, 2)
+    assert "limit: 'api' lets 2 tasks begin in a second; next in 0.5 s" in lines(core, 3)
+    assert "host: host could serve it: 1 busy, 1 idle" in lines(core, 3)
+    core.take()
+
+
+def test_shares_and_pauses() -> None:
+    core = busy()
+    client = core.scheduler.tables.clients.find(11)
+    assert client is not None
+    client.share.set_limits(ShareLimits(name="ada", max_running=1))
+    core.submit(C, [2])
+    assert lines(core, 2)[1] == "share: ada has 1 of 1 tasks at workers"
+    core.hello(C2, events.CLIENT, 12)
+    core.function(C2, 1, b"f")
+    core.scheduler.tables.clients.find(12).share.base_ns -= 1  # type: ignore[union-attr]
+    core.scheduler.dispatcher.pause(client, PAUSE_SLOW_CONSUMER)
+    assert lines(core, 2)[1] == "client: it has not read 0 bytes of results, so none of its tasks begins"
+    core.scheduler.dispatcher.resume(client, PAUSE_SLOW_CONSUMER)
+    core.take()
+
+
+def test_inputs_that_are_missing() -> None:
+    core = busy()
+    core.feed(
+        events.Submit(
+            C, array("q", [2, 3]), array("I", [1]), array("I", [0, 0]), b"", {}, events.DEFAULT_OPTIONS,
+            array("q", [2]), array("I", [0, 1]), array("B", [1, 0]),
+        )
+    )  # fmt: skip
+    assert lines(core, 3) == [
+        "since: it waits for 0.0 s",
+        "input: function 1#2 does not exist yet: its task has not ended",
+    ]
+    core.take()
+
+
+def test_gangs() -> None:
+    core = busy()
+    core.worker(b"second", 23, agent=33)
+    core.submit(C, [10], gang_size=2)
+    assert lines(core, 10)[1:] == [
+        "gang: it needs 2 idle workers at once, 1 of 2 are idle",
+        "gang: idle workers are reserved for the next gang of this size",
+        "host: host could serve it: 1 busy, 1 idle",
+    ]
+    core.submit(C, [20])
+    assert "gang: up to 2 idle workers are reserved for a gang" in lines(core, 20)
+    core.results(W, [(11, 1, 1)])
+    core.results(W, [(11, 10, 1)], body=b"x") if core.scheduler.tables.workers.by_route[W].tasks else None
+    assert kinds(core, 10) in (["gang"], ["runs"], ["queued"])
+    core.take()
+
+
+def test_no_worker_is_there() -> None:
+    core = Core()
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    core.submit(C, [1])
+    assert lines(core, 1) == ["since: it waits for 0.0 s", "workers: none is connected"]
+    core.take()
