@@ -11,11 +11,14 @@ from tests.schema_messages import SCHEMA
 NUMBER_LIMIT = 1 << 63
 MAX_PAYLOAD_BYTES = 1 << 28
 BATCHES = ("submit", "dispatch", "results", "resolved", "objects")
-FULL = ("ids", "inputs", "keepEarlier", "payload", "large", "names", "options", "numbers", "text", "dropped", "force")
+FULL = (
+    "ids", "inputs", "keepEarlier", "payload", "large", "names", "options", "numbers",
+    "text", "dropped", "force", "bookings",
+)  # fmt: skip
 """Fields of batches that are not constant columns."""
 MAY_BE_EMPTY = (
     "inputCounts", "keep", "flags", "depths", "priorities", "inputSources", "inlineSizes", "nameSizes", "cpuTimes",
-    "peaks", "errorSizes", "tracebackSizes", "calls",
+    "peaks", "errorSizes", "tracebackSizes", "calls", "rowBookings",
 )  # fmt: skip
 
 Name = tuple[int, int, int]

@@ -194,7 +194,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lose credit on cancel",
-        cancellation.Cancellation, "_cancel_row", "client.returned_bytes += batch.size_of(row) + TASK_OVERHEAD", "pass",
+        cancellation.Cancellation, "_end_row", "client.returned_bytes += batch.size_of(row) + TASK_OVERHEAD", "pass",
     ),
     Mutation(
         "lose credit with every result",
@@ -220,7 +220,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never ask a client again for a result when it has joined again",
-        welcome.Welcomes, "welcome_client", "if stored.is_awaited:", "if False:",
+        welcome.Welcomes, "welcome_client", "if stored.is_awaited or (", "if (",
     ),
     Mutation(
         "keep what the attempts of a lost worker hold",
@@ -276,7 +276,7 @@ MUTATIONS = (
     ),
     Mutation(
         "begin more tasks than a limit allows",
-        task_limits.TaskLimit, "ready_at", "self.used >= settings.most", "self.used > settings.most",
+        task_limits.TaskLimit, "ready_at", "self.used + tasks > settings.most", "self.used + tasks > settings.most + 1",
     ),
     Mutation(
         "charge a share for a suspended task",
@@ -332,7 +332,7 @@ MUTATIONS = (
     ),
     Mutation(
         "count no retries",
-        attempt_end.AttemptEnd, "has_retries_left", "task.failures <=", "0 <=",
+        task_end, "has_retries_left", "task.failures <=", "0 <=",
     ),
     Mutation(
         "forget the running tasks of a worker whose client comes later",
@@ -418,7 +418,7 @@ MUTATIONS = (
     ),
     Mutation(
         "count the end of a reader twice",
-        graphs.Graphs, "_release_inputs", "stored.readers -= 1", "stored.readers = max(0, stored.readers - 2)",
+        graphs.Graphs, "release_inputs", "stored.readers -= 1", "stored.readers = max(0, stored.readers - 2)",
     ),
     Mutation(
         "number the attempts of a task that comes again from 1",
@@ -535,7 +535,7 @@ MUTATIONS = (
     ),
     Mutation(
         "retry a row of several calls",
-        attempt_end.AttemptEnd, "has_retries_left", "if task.options.calls > 1:", "if False:",
+        task_end, "has_retries_left", "if task.options.calls > 1:", "if False:",
     ),
     Mutation(
         "forget the calls in front of a failed one that came back",

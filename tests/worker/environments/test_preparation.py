@@ -93,7 +93,7 @@ def test_packages_are_not_installed(folders: EnvironmentFolders) -> None:
 def test_a_full_disk(folders: EnvironmentFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(folders)
 
-    def no_room(*given: object) -> None:
+    def no_room(*given: object, **named: object) -> None:
         raise OSError(28, "No space left on device", "x")
 
     monkeypatch.setattr(os, "open", no_room)

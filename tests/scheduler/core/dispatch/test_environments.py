@@ -452,19 +452,25 @@ def test_a_worker_whose_task_waits_for_its_children_does_not_change(core: Core) 
     assert ("change worker", A, 22, "") in core.take()
 
 
-def test_a_task_with_resources_waits_for_a_host_that_has_them(core: Core) -> None:
-    """An idle worker of its environment on a host without the resource does not serve it."""
-    host(core, W)
+def idle_worker_of_environment(core: Core, incarnation: int, route: bytes) -> str:
+    """Worker 22 has given way to one of an environment, which has run a task. Returns the environment's name."""
     core.client(C, 11)
     name = declare(core)
     core.function(C, 1, b"f", environment=name)
     core.submit(C, [1])
     core.wait(0.1)
     prepared(core, name)
-    changed(core, 22, 23, W2, name)
+    changed(core, 22, incarnation, route, name)
     core.take()
-    core.results(W2, [(11, 1, 1)])
+    core.results(route, [(11, 1, 1)])
     core.take()
+    return name
+
+
+def test_a_task_with_resources_waits_for_a_host_that_has_them(core: Core) -> None:
+    """An idle worker of its environment on a host without the resource does not serve it."""
+    host(core, W)
+    name = idle_worker_of_environment(core, 23, W2)
     core.agent(b"agent 2", 34, environments=1, platform="linux", resources=(("gpu", 1000, True),), slots=1)
     core.worker(W3, 32, agent=34, kinds=["cloudpickle"])
     core.submit(C, [2], resources=(("gpu", 1000),))
@@ -480,16 +486,7 @@ def test_a_task_with_resources_waits_for_a_host_that_has_them(core: Core) -> Non
 
 def test_a_gang_gets_as_many_workers_of_its_environment(core: Core) -> None:
     host(core, W, W2)
-    core.client(C, 11)
-    name = declare(core)
-    core.function(C, 1, b"f", environment=name)
-    core.submit(C, [1])
-    core.wait(0.1)
-    prepared(core, name)
-    changed(core, 22, 24, W3, name)
-    core.take()
-    core.results(W3, [(11, 1, 1)])
-    core.take()
+    name = idle_worker_of_environment(core, 24, W3)
     core.submit(C, [2], gang_size=2)
     core.wait(0.1)
     changed(core, 23, 25, b"worker 4", name)
