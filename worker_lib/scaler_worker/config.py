@@ -47,6 +47,8 @@ class Config:
     """The scheduler's address."""
     num_of_workers: int
     """The number of worker processes."""
+    agent_name: str
+    """The name of the agent; empty: the host's name and the process id."""
     worker_names: tuple[str, ...]
     """One name for each worker, all different; empty: the agent makes them."""
     heartbeat_interval_seconds: float
@@ -229,11 +231,18 @@ COMMAND = Command(
             default_text="the number of --worker-names, else of usable cores within CPU affinity and cgroup limits",
         ),
         Option(
+            "agent-name",
+            Kind("NAME", _parse_worker_name, (str,)),
+            "",
+            "the name of the agent in logs and monitors, and the beginning of its workers' names",
+            default_text="<host>-<pid>",
+        ),
+        Option(
             "worker-names",
             Kind("NAMES", _parse_worker_name, (str,), is_list=True),
             (),
             "comma-separated names, one for each worker, all different",
-            default_text="<host>-<pid>-<number>",
+            default_text="<agent name>-<number>",
         ),
         Option(
             "heartbeat-interval-seconds",

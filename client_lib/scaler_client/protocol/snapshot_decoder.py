@@ -18,7 +18,9 @@ from .snapshots import (
     ClientColumns,
     FunctionColumns,
     HostPool,
+    Need,
     ObjectColumns,
+    PoolState,
     SchedulerProcess,
     Share,
     Snapshot,
@@ -143,6 +145,24 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         ],
         resources_waiting=snapshot.resourcesWaiting,
         reservation_seconds=snapshot.reservationMilliseconds / 1000,
+        needs=[
+            Need(row.capabilities, row.kind, list(row.limits), row.waiting, row.unknown, row.milliseconds / 1000)
+            for row in snapshot.needs
+        ],
+        pools=[
+            PoolState(
+                row.name,
+                row.wanted,
+                row.booting,
+                row.there,
+                row.draining,
+                row.failed,
+                row.late,
+                row.left,
+                row.isResting,
+            )
+            for row in snapshot.pools
+        ],
     )
 
 

@@ -70,6 +70,10 @@ def snapshot_message(view: SnapshotView) -> Message:
         "retries": snapshot.retries,
         "dispatch_latencies": snapshot.dispatch_latencies,
         "problems": problems(view),
+        "pools": [
+            [pool.name, pool.wanted, pool.booting, pool.there, pool.draining, pool.failed, pool.is_resting]
+            for pool in snapshot.pools
+        ],
         "messages": {
             "received": _counters(snapshot.received, view.received_rates),
             "sent": _counters(snapshot.sent, view.sent_rates),

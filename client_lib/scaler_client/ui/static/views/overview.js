@@ -67,7 +67,8 @@ class Overview {
       ], percent, { least: 10 }),
     ];
     this.problems = new Problems();
-    this.lists = ["Scheduler", "Outcomes", "Load"].map((title) => new Facts(title));
+    this.lists = ["Scheduler", "Outcomes", "Load", "Pools of hosts"].map((title) => new Facts(title));
+    this.lists[3].element.hidden = true;
     this.element = element(
       "section",
       { class: "panel" },
@@ -96,6 +97,8 @@ class Overview {
     this.lists[0].show(schedulerFacts(snapshot));
     this.lists[1].show(snapshot.outcomes.filter(([, total]) => total).map(([name, total]) => [name, count(total)]));
     this.lists[2].show(loadFacts(snapshot));
+    this.lists[3].element.hidden = !snapshot.pools?.length;
+    this.lists[3].show((snapshot.pools ?? []).map(poolFact));
     this.problems.show(snapshot.problems ?? []);
   }
 
@@ -129,6 +132,13 @@ function loadFacts(snapshot) {
     ["Open tasks' payload", bytes(snapshot.memory.tasks)],
     ["Tasks dispatched again", count(snapshot.retries)],
   ];
+}
+
+function poolFact([name, wanted, booting, there, draining, failed, isResting]) {
+  const parts = [`${count(there)} there`, `${count(wanted)} wanted`, `${count(booting)} booting`, `${count(draining)} draining`];
+  if (failed) parts.push(`${count(failed)} failed`);
+  if (isResting) parts.push("resting");
+  return [visible(name), parts.join(", ")];
 }
 
 /** The duration that this share of the counts stayed below. The counts are by powers of two of microseconds. */
