@@ -539,6 +539,7 @@ struct HostPool {                   # a counted resource of a host; "cpus": work
   booked @3 :UInt64;                # what attempts have
   reserved @4 :UInt64;              # what is kept for a task that waits, from what is free or becomes free
   free @5 :UInt64;                  # total - booked, or 0
+  agent @6 :UInt64;                 # incarnation of the host's agent: several may run on one host
 }
 
 struct Need {                       # waiting tasks with the same requirements
@@ -548,6 +549,8 @@ struct Need {                       # waiting tasks with the same requirements
   waiting @3 :UInt64;               # how many tasks wait
   unknown @4 :UInt64;               # of these: tasks whose function has not returned yet
   milliseconds @5 :UInt64;          # the mean run times of the functions of all others, summed up
+  resources @6 :List(Resource);     # counted resources of its host that each task needs
+  held @7 :UInt64;                  # of `waiting`: tasks beyond the `maxRunning` of their shares
 }
 
 struct TaskLimit {

@@ -54,7 +54,7 @@ def autoscaler(folder: Path, there: SchedulerCommand, *options: str, log: str = 
         yield command
     finally:
         command.end()
-        Hosts(there.address).end("here", "commands")
+        Hosts(there.address).end("here", "commands", "gpu")
 
 
 def mark(folder: str, number: int, seconds: float) -> int:
@@ -87,6 +87,15 @@ def nothing_there(snapshot: Snapshot) -> bool:
     return snapshot.agents == 0 and [(each.there, each.draining) for each in snapshot.pools] == [(0, 0)]
 
 
+def nothing_there_of_pools(snapshot: Snapshot) -> bool:
+    return snapshot.agents == 0 and len(snapshot.pools) == 2 and not any(p.there + p.draining for p in snapshot.pools)
+
+
+def visible_gpus(seconds: float) -> str:
+    time.sleep(seconds)
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "")
+
+
 def test_burst_on_local_hosts(tmp_path: Path) -> None:
     """The pool grows from no host to four and back, and no task runs twice."""
     with scheduler(tmp_path) as there, autoscaler(tmp_path, there, "--pool", f"{LOCAL} most=4") as command:
@@ -100,6 +109,24 @@ def test_burst_on_local_hosts(tmp_path: Path) -> None:
         assert sorted(runs) == list(range(60)) and snapshot.retries == 0 and snapshot.deaths == {}
         assert (pool_of(snapshot).wanted, pool_of(snapshot).failed) == (0, 0)
         assert "start 4 hosts of pool here: 60 tasks wait" in command.log()
+
+
+def test_pool_with_resources(tmp_path: Path) -> None:
+    """Tasks that ask for a GPU start hosts of the pool that has GPUs, one for each, and no others."""
+    gpus = "name=gpu provider=local workers=2 resources=gpu:1+license:0.5 cost=9 boot_seconds=20 retire_seconds=60"
+    pools = ("--pool", f"{LOCAL} most=2", "--pool", f"{gpus} most=3")
+    with scheduler(tmp_path) as there, autoscaler(tmp_path, there, *pools) as command:
+        with Client(there.address) as client:
+            asking = client.options(resources={"gpu": 1})
+            futures = [asking.submit(visible_gpus, 0.5) for _ in range(12)]
+            wait_for_snapshot(
+                there.monitor_address,
+                lambda each: [(pool.name, pool.there) for pool in each.pools if pool.there] == [("gpu", 3)],
+                "three hosts with a GPU",
+            )
+            assert [future.result(SECONDS) for future in futures] == ["0"] * 12
+            snapshot = wait_for_snapshot(there.monitor_address, nothing_there_of_pools, "no host")
+        assert snapshot.retries == 0 and "hosts of pool here" not in command.log()
 
 
 def test_killed_host_is_replaced(tmp_path: Path) -> None:

@@ -161,6 +161,8 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
     fields["resources"] = [snapshots.HostPool(*pool.values()) for pool in fields["resources"]]
     fields["reservation_seconds"] = fields.pop("reservation_milliseconds") / 1000
     needs = [{snake(name): value for name, value in need.items()} for need in fields["needs"]]
+    for need in needs:
+        need["resources"] = {each["name"]: each["amount"] for each in need["resources"]}
     fields["needs"] = [snapshots.Need(known_seconds=need.pop("milliseconds") / 1000, **need) for need in needs]
     fields["pools"] = pools_of(fields)
     process = {snake(name): value for name, value in fields["process"].items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from array import array
 from typing import Any
@@ -124,6 +125,26 @@ def test_needs_by_requirement(core: Core) -> None:
     assert found["gpu=1"] == (3, 3, 0.0) and found["big=2 gpu=1"] == (1, 1, 0.0)
     assert sum(need.waiting for need in snapshot.needs) == snapshot.waiting
     assert snapshot.worker_columns.functions == snapshot.function_columns.numbers
+
+
+def test_needs_have_resources(core: Core) -> None:
+    joined(core)
+    running(core)
+    core.submit(C, [2, 3], resources=(("gpu", 500), ("memory", 2000)))
+    found = {tuple(need.resources.items()): (need.waiting, need.held) for need in taken(core).needs}
+    assert found[("gpu", 500), ("memory", 2000)] == (2, 0)
+
+
+def test_needs_say_what_shares_hold_back(core: Core) -> None:
+    joined(core)
+    running(core)
+    (client,) = core.scheduler.tables.clients
+    share = client.share
+    share.limits = dataclasses.replace(share.limits, max_running=share.held + 3)
+    core.submit(C, [2, 3], resources=(("gpu", 1000),))
+    core.submit(C, [4, 5, 6], capabilities=frozenset({("gpu", 1)}))
+    needs = taken(core).needs
+    assert sum(need.waiting for need in needs) == 5 and sum(need.held for need in needs) == 2
 
 
 def test_need_has_mean_run_times(core: Core) -> None:

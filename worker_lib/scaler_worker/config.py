@@ -169,7 +169,12 @@ def _combine_offers(offers: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(offers)
 
 
-def _parse_resource(given: str) -> tuple[str, int]:
+def parse_resource(given: str) -> tuple[str, int]:
+    """Read NAME=AMOUNT. Returns the name and thousandths.
+
+    Raises:
+        ValueError: the text says what is wrong.
+    """
     name, separator, amount = (part.strip() for part in given.partition("="))
     if not separator:
         raise ValueError(f"{options.quoted(given)} is not NAME=AMOUNT, for example gpu=4 or memory=64G")
@@ -182,7 +187,12 @@ def _parse_resource(given: str) -> tuple[str, int]:
     return name, thousandths
 
 
-def _combine_resources(parts: tuple[tuple[str, int], ...]) -> dict[str, int]:
+def combine_resources(parts: tuple[tuple[str, int], ...]) -> dict[str, int]:
+    """Return thousandths by name.
+
+    Raises:
+        ValueError: a name is there twice, or there are too many.
+    """
     names = [name for name, _ in parts]
     for name in names:
         if names.count(name) > 1:
@@ -311,7 +321,7 @@ COMMAND = Command(
         ),
         Option(
             "resources",
-            Kind("NAME=AMOUNT", _parse_resource, (str, dict), is_list=True, combine=_combine_resources),
+            Kind("NAME=AMOUNT", parse_resource, (str, dict), is_list=True, combine=combine_resources),
             {},
             "the counted resources of this host, which all its workers share: comma-separated, for example "
             "gpu=4,memory=64G,license=2; in the file also a table. A task gets what it asks for by "

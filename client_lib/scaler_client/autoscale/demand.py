@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..commands.resource_amounts import UNIT
 from ..protocol.snapshots import Snapshot, WorkerState
 
 
@@ -21,10 +22,11 @@ class Need:
     """Of `tasks`: those whose function has never returned."""
     capabilities: Mapping[str, int] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
+    """Counted resources of its host that each task needs, in units by name. `cpus` are workers."""
     kind: str = ""
     """Which workers can run their functions: `cloudpickle 3.11`."""
     most: float = math.inf
-    """How many of them may run at once: limits of the scheduler may allow fewer than `tasks`."""
+    """How many of them may run at once: limits and shares may allow fewer than `tasks`."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class AgentLoad:
     """The kind of pickled functions that its workers can run; empty: not known."""
     value_bytes: int = 0
     """Objects and kept results on this host."""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """The counted resources of this host, in units by name."""
+    booked: Mapping[str, float] = field(default_factory=dict)
+    """Of `resources`: what its tasks have."""
     is_retiring: bool = False
     silent_seconds: float = 0.0
     """Since its last heartbeat."""
@@ -81,8 +87,13 @@ def demand_of(snapshot: Snapshot) -> Demand:
                 known_seconds=need.known_seconds,
                 unknown=need.unknown,
                 capabilities=capabilities_of(need.capabilities),
+                resources={name: amount / UNIT for name, amount in need.resources.items()},
                 kind=need.kind,
-                most=min((room[name] for name in need.limits if name in room), default=math.inf),
+                most=min(
+                    [room[name] for name in need.limits if name in room]
+                    + ([need.waiting - need.held] if need.held else []),
+                    default=math.inf,
+                ),
             )
             for need in snapshot.needs
         ),
@@ -127,6 +138,11 @@ def _agent_loads(snapshot: Snapshot, means: Mapping[int, float]) -> tuple[AgentL
         elif held:
             # Just dispatched, or short: a worker reports tasks that run for 10 ms. A suspended task stays for long.
             remaining.setdefault(agent, []).append(math.inf if suspended else 0.0)
+    resources: dict[int, dict[str, float]] = {}
+    booked: dict[int, dict[str, float]] = {}
+    for pool in snapshot.resources:
+        resources.setdefault(pool.agent, {})[pool.name] = pool.total / UNIT
+        booked.setdefault(pool.agent, {})[pool.name] = pool.booked / UNIT
     agents = snapshot.agent_columns
     return tuple(
         AgentLoad(
@@ -136,6 +152,8 @@ def _agent_loads(snapshot: Snapshot, means: Mapping[int, float]) -> tuple[AgentL
             capabilities=capabilities_of(capabilities.get(incarnation, "")),
             kind=kinds.get(incarnation, ""),
             value_bytes=memory + disk,
+            resources=resources.get(incarnation, {}),
+            booked=booked.get(incarnation, {}),
             is_retiring=incarnation in retiring,
             silent_seconds=max(0.0, snapshot.uptime_seconds - heartbeat / 1000),
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from .backoff import Backoff
 from .capacity import Planner, PoolPlan
-from .demand import Demand, Need
+from .demand import AgentLoad, Demand, Need
 from .hosts import REPEAT_SECONDS, Change, Host, HostState, HostTable
 from .pools import Pool
 
@@ -113,8 +113,10 @@ class _Figures:
     submitted: int
     done: int
     run_seconds: float
-    busy: dict[str, int]
-    """Busy workers by pool."""
+    busy: dict[str, float]
+    """Busy workers by pool. A host whose tasks have all of a resource has no free worker."""
+    running: int
+    """The tasks that run on these hosts."""
 
 
 class AutoscalePolicy:
@@ -291,14 +293,16 @@ class AutoscalePolicy:
 
     def _note_figures(self, demand: Demand, now: float) -> None:
         """Remember the counters of this snapshot for the last `idle_seconds`."""
-        busy: dict[str, int] = {}
+        busy: dict[str, float] = {}
+        running = 0
         for host in self.hosts.by_name.values():
             if host.load is not None and host.can_serve:
-                busy[host.pool.name] = busy.get(host.pool.name, 0) + len(host.load.remaining)
+                busy[host.pool.name] = busy.get(host.pool.name, 0.0) + _busy_workers(host.load)
+                running += len(host.load.remaining)
         figures = self._figures
         if figures and (demand.submitted < figures[-1].submitted or demand.done < figures[-1].done):
             figures.clear()  # another scheduler, or functions were forgotten
-        figures.append(_Figures(now, demand.submitted, demand.done, demand.run_seconds, busy))
+        figures.append(_Figures(now, demand.submitted, demand.done, demand.run_seconds, busy, running))
         while len(figures) > 2 and figures[1].at <= now - self._idle_seconds:
             figures.popleft()
 
@@ -333,7 +337,7 @@ class AutoscalePolicy:
         for each in figures[1:]:
             for name, count in each.busy.items():
                 means[name] = means.get(name, 0.0) + count / (len(figures) - 1)
-        total = sum(means.values())
+        total = sum(each.running for each in figures[1:]) / (len(figures) - 1)
         share = min(1.0, self._arriving() / total) if total else 0.0
         return {name: count * share for name, count in means.items()}
 
@@ -405,6 +409,12 @@ def _with_arriving(demand: Demand, seconds: float) -> list[Need]:
         replace(need, known_seconds=max(need.known_seconds, seconds * need.tasks / waiting)) if seconds else need
         for need in demand.needs
     ]
+
+
+def _busy_workers(load: AgentLoad) -> float:
+    """Return the busy workers of a host, or more if its tasks have a larger part of a resource."""
+    parts = [load.booked.get(name, 0.0) / amount for name, amount in load.resources.items() if amount > 0]
+    return max(len(load.remaining), load.workers * min(1.0, max(parts, default=0.0)))
 
 
 def _cheapest_to_end(hosts: list[Host], count: int, has_waiting: bool) -> list[Host]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from ..commands.resource_amounts import CPUS
 
 POOL_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 """A pool's name is part of its hosts' names, which some providers restrict to these characters."""
@@ -27,7 +30,7 @@ class Pool:
     capabilities: Mapping[str, int] = field(default_factory=dict)
     """What every worker of these hosts has, by name."""
     resources: Mapping[str, float] = field(default_factory=dict)
-    """What each host has for its tasks to share, by name."""
+    """The counted resources of each host, in units by name. `cpus`: what its workers stand for; one each if absent."""
     cost: float = 1.0
     """The price of one host for one hour, in any currency. Only the ratio between pools matters."""
     least: int = 0
@@ -65,11 +68,25 @@ class Pool:
         """Return how many tasks with these requirements a host can run at once; 0: none."""
         if any(self.capabilities.get(name, 0) < amount for name, amount in capabilities.items()):
             return 0
-        count = self.workers
-        for name, amount in resources.items():
-            if amount > 0:
-                count = min(count, int(self.resources.get(name, 0.0) / amount + 1e-9))
-        return count
+        return fitting_tasks(self.workers, self.resources, resources)
+
+
+def fitting_tasks(workers: int, there: Mapping[str, float], wanted: Mapping[str, float]) -> int:
+    """Return how many tasks a host can run at once.
+
+    Args:
+        workers: the workers of the host.
+        there: its counted resources, in units by name.
+        wanted: what each task needs, in units by name.
+    """
+    if not wanted:
+        return workers
+    a_worker = there.get(CPUS, workers) / max(1, workers)
+    count = workers // max(1, math.ceil(wanted.get(CPUS, 0.0) / a_worker - 1e-9)) if a_worker else 0
+    for name, amount in wanted.items():
+        if amount > 0 and name != CPUS:
+            count = min(count, int(there.get(name, 0.0) / amount + 1e-9))
+    return count
 
 
 def parse_host_name(name: str) -> tuple[str, int] | None:

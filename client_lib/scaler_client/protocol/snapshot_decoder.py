@@ -141,12 +141,22 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         ],
         limits=[TaskLimit(row.name, row.most, row.perSecond, row.running, row.waiting) for row in snapshot.limits],
         resources=[
-            HostPool(row.host, row.name, row.total, row.booked, row.reserved, row.free) for row in snapshot.resources
+            HostPool(row.host, row.name, row.total, row.booked, row.reserved, row.free, row.agent)
+            for row in snapshot.resources
         ],
         resources_waiting=snapshot.resourcesWaiting,
         reservation_seconds=snapshot.reservationMilliseconds / 1000,
         needs=[
-            Need(row.capabilities, row.kind, list(row.limits), row.waiting, row.unknown, row.milliseconds / 1000)
+            Need(
+                row.capabilities,
+                row.kind,
+                list(row.limits),
+                row.waiting,
+                row.unknown,
+                row.milliseconds / 1000,
+                {each.name: each.amount for each in row.resources},
+                row.held,
+            )
             for row in snapshot.needs
         ],
         pools=[

@@ -252,6 +252,8 @@ class HostPool:
     reserved: int
     """What is kept for a task that waits."""
     free: int
+    agent: int = 0
+    """The incarnation of the host's agent: several may run on one host."""
 
 
 @dataclass
@@ -285,6 +287,10 @@ class Need:
     """Of `waiting`: tasks whose function has not returned yet."""
     known_seconds: float
     """The mean run times of the functions of all others, summed up."""
+    resources: dict[str, int] = field(default_factory=dict)
+    """Counted resources of its host that each task needs, in thousandths by name."""
+    held: int = 0
+    """Of `waiting`: tasks beyond the `max_running` of their shares."""
 
 
 @dataclass

@@ -9,11 +9,13 @@ from collections.abc import Iterable
 from heapq import nlargest
 from itertools import islice
 
-from ..core.events import Capabilities
+from ..core.events import Capabilities, Resources
+from ..core.state.environments import split_kind
 from ..core.state.functions import Function
 from ..core.state.records import Client, Lane
+from ..core.state.shares import NO_LIMIT
 from ..core.state.transitions import WAITING
-from ..wire.schema import Need
+from ..wire.schema import Need, Resource
 
 MAX_NEEDS = 1000
 """The most groups in a snapshot: those with the most tasks."""
@@ -22,16 +24,17 @@ SAMPLED_BATCHES = 1000
 SAMPLED_ROWS = 1000
 """Of each lane, so many batches and so many single tasks are read. The others count like them."""
 
-_Key = tuple[Capabilities, str, tuple[str, ...]]
+_Key = tuple[Capabilities, str, tuple[str, ...], Resources]
 
 
 class _Sum:
-    """Waiting calls: all, those whose function has not returned, and the expected run time of the others."""
+    """Waiting calls: all, those whose function has not returned, the run time of the others, those that shares hold."""
 
     def __init__(self) -> None:
         self.calls = 0.0
         self.unknown = 0.0
         self.run_ns = 0.0
+        self.held = 0
 
     def add(self, function: Function, calls: int) -> None:
         self.calls += calls
@@ -51,12 +54,20 @@ class _Sum:
 def need_rows(clients: Iterable[Client]) -> list[Need]:
     """The waiting tasks, grouped by their requirements."""
     groups: dict[_Key, _Sum] = {}
+    room: dict[int, int] = {}
     for client in clients:
+        share = client.share
         for lane in client.lanes.values():
             calls = lane.waiting + lane.further_calls
             if calls > 0:
-                key = lane.capabilities, lane.kind, lane.limits
-                groups.setdefault(key, _Sum()).add_scaled(_sample(lane), calls)
+                # Any host may make the environment: it does not tell which hosts to start.
+                key = lane.capabilities, split_kind(lane.kind)[0], lane.limits, lane.resources
+                group = groups.setdefault(key, _Sum())
+                group.add_scaled(_sample(lane), calls)
+                if share.limits.max_running != NO_LIMIT:
+                    may_start = min(calls, max(0, room.get(share.number, share.room)))
+                    room[share.number] = room.get(share.number, share.room) - may_start
+                    group.held += calls - may_start
     shown = nlargest(MAX_NEEDS, groups.items(), key=lambda item: item[1].calls)
     return [
         Need(
@@ -66,8 +77,10 @@ def need_rows(clients: Iterable[Client]) -> list[Need]:
             waiting=int(group.calls),
             unknown=round(group.unknown),
             milliseconds=min(int(group.run_ns / 1e6), (1 << 64) - 1),
+            resources=[Resource(name=name, amount=amount) for name, amount in resources],
+            held=group.held,
         )
-        for (capabilities, kind, limits), group in shown
+        for (capabilities, kind, limits, resources), group in shown
     ]
 
 

@@ -9426,7 +9426,7 @@ _TaskLimit_list_item_type = _StructItemType(TaskLimit)
 @HostPool.__extend__
 class HostPool(_Struct):
     __capnpy_id__ = 0xb69d8d5de34c5c3b
-    __static_data_size__ = 4
+    __static_data_size__ = 5
     __static_ptrs_size__ = 2
     
     
@@ -9486,21 +9486,30 @@ class HostPool(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def agent(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(host=None, name=None, total=0, booked=0, reserved=0, free=0):
+    def __new(host=None, name=None, total=0, booked=0, reserved=0, free=0, agent=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(48)
-        builder.alloc_text(pos + 32, _encode_maybe(host))
-        builder.alloc_text(pos + 40, _encode_maybe(name))
+        pos = builder.allocate(56)
+        builder.alloc_text(pos + 40, _encode_maybe(host))
+        builder.alloc_text(pos + 48, _encode_maybe(name))
         builder.write_uint64(pos + 0, total)
         builder.write_uint64(pos + 8, booked)
         builder.write_uint64(pos + 16, reserved)
         builder.write_uint64(pos + 24, free)
+        builder.write_uint64(pos + 32, agent)
         return builder.as_string()
     
-    def __init__(self, host=None, name=None, total=0, booked=0, reserved=0, free=0):
-        _buf = HostPool.__new(host, name, total, booked, reserved, free)
-        self._init_from_buffer(_buf, 0, 4, 2)
+    def __init__(self, host=None, name=None, total=0, booked=0, reserved=0, free=0, agent=0):
+        _buf = HostPool.__new(host, name, total, booked, reserved, free, agent)
+        self._init_from_buffer(_buf, 0, 5, 2)
     
     def shortrepr(self):
         parts = []
@@ -9510,6 +9519,7 @@ class HostPool(_Struct):
         parts.append("booked = %s" % self.booked)
         parts.append("reserved = %s" % self.reserved)
         parts.append("free = %s" % self.free)
+        parts.append("agent = %s" % self.agent)
         return "(%s)" % ", ".join(parts)
 
 _HostPool_list_item_type = _StructItemType(HostPool)
@@ -9517,8 +9527,8 @@ _HostPool_list_item_type = _StructItemType(HostPool)
 @Need.__extend__
 class Need(_Struct):
     __capnpy_id__ = 0xb71add18ddf915ac
-    __static_data_size__ = 3
-    __static_ptrs_size__ = 3
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 4
     
     
     @property
@@ -9584,21 +9594,46 @@ class Need(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def resources(self):
+        # no union check
+        return self._read_list(24, _Resource_list_item_type)
+    
+    def get_resources(self):
+        res = self.resources
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Resource_list_item_type)
+        return res
+    
+    def has_resources(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def held(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(capabilities=None, kind=None, limits=None, waiting=0, unknown=0, milliseconds=0):
+    def __new(capabilities=None, kind=None, limits=None, waiting=0, unknown=0, milliseconds=0, resources=None, held=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(48)
-        builder.alloc_text(pos + 24, _encode_maybe(capabilities))
-        builder.alloc_text(pos + 32, _encode_maybe(kind))
-        builder.copy_from_list(pos + 40, _TextUnicodeItemType(_Types.text), limits)
+        pos = builder.allocate(64)
+        builder.alloc_text(pos + 32, _encode_maybe(capabilities))
+        builder.alloc_text(pos + 40, _encode_maybe(kind))
+        builder.copy_from_list(pos + 48, _TextUnicodeItemType(_Types.text), limits)
         builder.write_uint64(pos + 0, waiting)
         builder.write_uint64(pos + 8, unknown)
         builder.write_uint64(pos + 16, milliseconds)
+        builder.copy_from_list(pos + 56, _Resource_list_item_type, resources)
+        builder.write_uint64(pos + 24, held)
         return builder.as_string()
     
-    def __init__(self, capabilities=None, kind=None, limits=None, waiting=0, unknown=0, milliseconds=0):
-        _buf = Need.__new(capabilities, kind, limits, waiting, unknown, milliseconds)
-        self._init_from_buffer(_buf, 0, 3, 3)
+    def __init__(self, capabilities=None, kind=None, limits=None, waiting=0, unknown=0, milliseconds=0, resources=None, held=0):
+        _buf = Need.__new(capabilities, kind, limits, waiting, unknown, milliseconds, resources, held)
+        self._init_from_buffer(_buf, 0, 4, 4)
     
     def shortrepr(self):
         parts = []
@@ -9608,6 +9643,8 @@ class Need(_Struct):
         parts.append("waiting = %s" % self.waiting)
         parts.append("unknown = %s" % self.unknown)
         parts.append("milliseconds = %s" % self.milliseconds)
+        if self.has_resources(): parts.append("resources = %s" % self.get_resources().shortrepr())
+        parts.append("held = %s" % self.held)
         return "(%s)" % ", ".join(parts)
 
 _Need_list_item_type = _StructItemType(Need)

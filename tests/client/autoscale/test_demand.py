@@ -35,6 +35,13 @@ def test_needs_with_limits() -> None:
     assert (found.waiting, found.submitted) == (10, 33)
 
 
+def test_needs_with_resources_and_full_shares() -> None:
+    found = demand(
+        needs=[{"waiting": 9, "unknown": 9, "held": 7, "resources": [{"name": "gpu", "amount": 500}]}],
+    )
+    assert found.needs == (Need(9, 0.0, 9, resources={"gpu": 0.5}, most=2),)
+
+
 def test_loads_of_agents() -> None:
     texts = Texts()
     worker = {"agents": 7, "languages": texts("python 3.11.7"), "capabilities": texts("gpu=1")}
@@ -60,12 +67,12 @@ def test_loads_of_agents() -> None:
     functions = [{"numbers": 1, "done": 4, "runNanoseconds": 40_000_000_000}, {"numbers": 2}]
     found = demand(
         **table("workerColumns", *workers), **table("agentColumns", *agents), **table("functionColumns", *functions),
-        texts=texts.field(),
+        texts=texts.field(), resources=[{"host": "h", "name": "gpu", "total": 4000, "booked": 1500, "agent": 8}],
     )  # fmt: skip
     remaining = (7.0, math.inf, 0.0, math.inf)
     assert found.agents == (
         AgentLoad("big-0-abc123", 5, remaining, {"gpu": 1}, "cloudpickle 3.11", value_bytes=11, silent_seconds=1.0),
-        AgentLoad("other", 1, is_retiring=True, silent_seconds=30.0),
+        AgentLoad("other", 1, resources={"gpu": 4.0}, booked={"gpu": 1.5}, is_retiring=True, silent_seconds=30.0),
     )
     assert (found.done, found.run_seconds) == (4, 40.0)
 

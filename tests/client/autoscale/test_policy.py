@@ -247,6 +247,48 @@ def test_resources_bound_the_tasks_of_a_host() -> None:
     assert pool.tasks_a_host({"gpu": 3}, {}) == pool.tasks_a_host({}, {"licence": 1.0}) == 0
 
 
+def test_cpus_are_workers() -> None:
+    pool = Pool("a", workers=8)
+    assert [pool.tasks_a_host({}, {"cpus": cpus}) for cpus in (0.5, 1, 3, 4, 8, 9)] == [8, 8, 2, 2, 1, 0]
+    assert Pool("a", workers=4, resources={"cpus": 8.0}).tasks_a_host({}, {"cpus": 4}) == 2
+
+
+def test_tasks_with_resources_start_the_pool_that_has_them() -> None:
+    driven = Driven(Pool("plain", workers=8, most=9), Pool("gpu", workers=8, resources={"gpu": 4.0}, cost=5.0, most=9))
+    (start,) = driven.decide(Need(10, unknown=10, resources={"gpu": 1.0}))
+    assert (start.pool, len(start.names)) == ("gpu", 3)
+    assert driven.decide(Need(10, unknown=10, resources={"gpu": 1.0})) == []  # they boot
+    (start,) = driven.decide(Need(10, unknown=10, resources={"gpu": 1.0}), Need(30, unknown=30))
+    assert (start.pool, len(start.names)) == ("plain", 2), "14 workers of the three hosts need no GPU"
+
+
+def test_booked_resources_are_no_room() -> None:
+    driven = Driven(Pool("a", workers=8, resources={"gpu": 1.0}, most=9))
+    (start,) = driven.decide(Need(2, unknown=2, resources={"gpu": 1.0}))
+    busy = {"remaining": (math.inf,), "resources": {"gpu": 1.0}, "booked": {"gpu": 1.0}}
+    agents = idle(start.names, 8, **busy)
+    (more,) = driven.decide(Need(3, unknown=3, resources={"gpu": 1.0}), agents=agents)
+    assert len(more.names) == 3 and driven.count().wanted == 5
+    driven.decide(agents=agents, after=20.0)
+    assert driven.count().wanted == 2, "each of two tasks has the GPU of its host"
+
+
+def test_operators_agents_with_resources_are_used_first() -> None:
+    driven = Driven(Pool("a", workers=8, resources={"gpu": 1.0}, most=9))
+    own = AgentLoad("desk", 8, (60.0,), resources={"gpu": 4.0, "cpus": 8.0}, booked={"gpu": 1.0, "cpus": 1.0})
+    (start,) = driven.decide(Need(5, unknown=5, resources={"gpu": 1.0}), agents=(own,))
+    assert len(start.names) == 2
+
+
+def test_tasks_of_several_cpus_keep_their_workers() -> None:
+    driven = Driven(Pool("a", workers=8, most=9))
+    own = AgentLoad("desk", 8, (math.inf,), resources={"cpus": 8.0}, booked={"cpus": 6.0})
+    (start,) = driven.decide(Need(10, unknown=10), agents=(own,))
+    assert len(start.names) == 1, "two workers are free: 8 tasks wait for a host"
+    (start,) = driven.decide(Need(9, unknown=9, resources={"cpus": 4.0}), agents=(own,))
+    assert len(start.names) == 4, "two tasks a host"
+
+
 def test_backoff_doubles_until_a_host_comes() -> None:
     backoff = Backoff(memory_seconds=1000.0)
     rests = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from tests.client.autoscale.simulated_cluster import Faults, SimulatedCluster, T
 from tests.client.autoscale.test_simulation import best_burst, burst
 from tests.simulation.mutations import Mutation
 
-from scaler_client.autoscale import Pool, backoff, capacity, hosts, policy
+from scaler_client.autoscale import AgentLoad, AutoscalePolicy, Demand, Need, Pool, backoff, capacity, hosts, policy
 
 pytestmark = pytest.mark.one_interpreter
 
@@ -88,6 +89,16 @@ def check_time_limit() -> None:
     assert cluster.done == 500 and cluster.reruns == 0 and not cluster.hosts
 
 
+def check_resources() -> None:
+    """Free workers of hosts whose resources are booked count as no room."""
+    pool = Pool("a", workers=8, resources={"gpu": 1.0}, most=9)
+    planned = AutoscalePolicy([pool], target_seconds=60.0, idle_seconds=10.0, draw=lambda: "abc123", now=0.0)
+    planned.listed("a", ["a-0-xyz789"], 0.0, 0.0)
+    load = AgentLoad("a-0-xyz789", 8, (math.inf,), resources={"gpu": 1.0}, booked={"gpu": 1.0})
+    decisions, _ = planned.decide(Demand((Need(4, unknown=4, resources={"gpu": 1.0}),), (load,)), 1.0)
+    assert [len(each.names) for each in decisions] == [4]
+
+
 Planted = tuple[Mutation, Callable[[], None]]
 PLANTED: list[Planted] = [
     (
@@ -99,7 +110,7 @@ PLANTED: list[Planted] = [
     ),
     (
         Mutation(
-            "count each task as a worker", capacity.Planner, "wanted_workers",
+            "count each task as a worker", capacity.Planner, "wanted_tasks",
             "need.unknown + need.known_seconds / self.target_seconds", "need.tasks",
         ),
         check_known_burst,
@@ -158,6 +169,10 @@ PLANTED: list[Planted] = [
             "- min(self.pool.retire_seconds, limit / 4)", "",
         ),
         check_time_limit,
+    ),
+    (
+        Mutation("forget booked resources", capacity.Planner, "_busy", "part * amount for", "0.0 for"),
+        check_resources,
     ),
 ]  # fmt: skip
 

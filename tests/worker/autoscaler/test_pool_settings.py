@@ -23,12 +23,14 @@ def loaded(*arguments: str, **environ: str) -> Config:
 def test_pool_as_a_text() -> None:
     settings = parse_pool(
         "name=big-1 provider=ssh hosts=a+b+user@c workers=8 capabilities=gpu:2+linux cost=2.5 least=1 boot_seconds=40 "
-        "time_limit_seconds=3600 retire_seconds=60 program='python -m scaler_worker' arguments=--spill-limit=1G "
+        "resources=gpu:4+memory:1G+license:0.5 time_limit_seconds=3600 retire_seconds=60 "
+        "program='python -m scaler_worker' arguments=--spill-limit=1G "
         "options=-F+/etc/ssh keys=/keys"
     )
     assert settings == PoolSettings(
         Pool(
-            "big-1", workers=8, capabilities={"gpu": 2, "linux": 1}, cost=2.5, least=1, most=3, boot_seconds=40.0,
+            "big-1", workers=8, capabilities={"gpu": 2, "linux": 1},
+            resources={"gpu": 4, "memory": 1 << 30, "license": 0.5}, cost=2.5, least=1, most=3, boot_seconds=40.0,
             time_limit_seconds=3600.0, retire_seconds=60.0,
         ),
         "ssh",
@@ -50,6 +52,7 @@ def test_pools_in_a_file(tmp_path: Path) -> None:
         provider = "local"
         most = 2
         capabilities = {gpu = 1, linux = true}
+        resources = {gpu = 2, memory = "2G"}
         [[pool]]
         name = "cloud"
         provider = "command"
@@ -64,6 +67,7 @@ def test_pools_in_a_file(tmp_path: Path) -> None:
     here, cloud = config.pool
     assert here.program == (sys.executable, "-m", "scaler_worker") and here.pool.boot_seconds == 10.0
     assert here.pool.capabilities == {"gpu": 1, "linux": 1}
+    assert here.pool.resources == {"gpu": 2, "memory": 2 << 30}
     assert cloud.start == "start --many 'a b'" and cloud.pool.boot_seconds == 180.0
 
 
@@ -92,6 +96,15 @@ def test_several_pools_and_the_environment() -> None:
             "name=a provider=local most=1 capabilities=gpu:0",
             "pool 'a': capabilities 'gpu=0' is not NAME or NAME=AMOUNT",
         ),
+        (
+            "name=a provider=local most=1 resources=gpu:0.5",
+            "pool 'a': resources 'gpu=0.5' is not a whole number of GPUs",
+        ),
+        (
+            "name=a provider=local most=1 resources=gpu",
+            "pool 'a': resources 'gpu' is not NAME=AMOUNT, for example gpu=4",
+        ),
+        ("name=a provider=local most=1 arguments=--resources=gpu=1", "gives itself: set resources"),
         ("name=a provider=local most=1 hosts=b", "pool 'a': hosts is for the provider ssh"),
         ("name=a provider=ssh", "pool 'a': hosts is missing"),
         ("name=a provider=ssh hosts=-oProxyCommand=x", "pool 'a': hosts '-oProxyCommand=x' is not the name of a host"),

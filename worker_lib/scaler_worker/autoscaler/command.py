@@ -1,8 +1,8 @@
 """The provider `command`: three commands of the operator start, stop and list hosts. It covers clouds.
 
 Each command gets these variables: SCALER_POOL, SCALER_ADDRESS, SCALER_WORKERS (of a host), SCALER_CAPABILITIES,
-SCALER_COMMAND (the command of a host agent, to which `--agent-name NAME` must be added), SCALER_NAMES (separated by
-blanks) and SCALER_NUMBER (of these names). `stop` also gets SCALER_FORCE: 1 if a host must end at once.
+SCALER_RESOURCES, SCALER_COMMAND (the command of a host agent, to which `--agent-name NAME` must be added), SCALER_NAMES
+(separated by blanks) and SCALER_NUMBER (of these names). `stop` also gets SCALER_FORCE: 1 if a host must end at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from scaler_client.autoscale.pools import parse_host_name
 
-from .providers import HostCommand, ProviderError, run_program
+from .providers import HostCommand, ProviderError, resources_argument, run_program
 
 
 class CommandProvider:
@@ -55,6 +55,7 @@ class CommandProvider:
             "SCALER_ADDRESS": self._command.address,
             "SCALER_WORKERS": str(pool.workers),
             "SCALER_CAPABILITIES": ",".join(f"{name}={amount}" for name, amount in pool.capabilities.items()),
+            "SCALER_RESOURCES": resources_argument(pool.resources),
             "SCALER_COMMAND": shlex.join([*self._command.settings.program, *self._command.options()]),
             "SCALER_NAMES": " ".join(names),
             "SCALER_NUMBER": str(len(names)),

@@ -14,8 +14,9 @@ from typing import Any
 
 from scaler_client.autoscale import Pool
 from scaler_client.commands.options import capabilities, quoted, suggestion
+from scaler_client.commands.resource_amounts import units_of
 
-from ..config import MAX_WORKERS
+from ..config import MAX_WORKERS, combine_resources, parse_resource
 
 PROVIDERS = ("local", "ssh", "slurm", "kubernetes", "command")
 MAX_HOSTS = 100_000
@@ -188,9 +189,23 @@ def _capabilities(given: Any) -> dict[str, int]:
     return found
 
 
+def _resources(given: Any) -> dict[str, int | float]:
+    if isinstance(given, dict):
+        given = [f"{name}={amount}" for name, amount in given.items()]
+    elif isinstance(given, list):
+        given = [str(part).replace(":", "=") for part in given]
+    elif isinstance(given, str):
+        given = given.split(",")
+    else:
+        raise ValueError(f"{quoted(given)} is not a table or a list of NAME=AMOUNT")
+    amounts = combine_resources(tuple(parse_resource(part) for part in given if part))
+    return {name: units_of(thousandths) for name, thousandths in amounts.items()}
+
+
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "workers": _number(1, MAX_WORKERS, whole=True),
     "capabilities": _capabilities,
+    "resources": _resources,
     "cost": _number(0, MAX_NUMBER),
     "least": _number(0, MAX_HOSTS, whole=True),
     "most": _number(0, MAX_HOSTS, whole=True),
@@ -209,14 +224,25 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "template": _text,
     "namespace": _text,
 }
-_LISTS = ("capabilities", "hosts", "arguments", "options")
-_OF_POOL = ("workers", "capabilities", "cost", "least", "most", "boot_seconds", "time_limit_seconds", "retire_seconds")
+_LISTS = ("capabilities", "resources", "hosts", "arguments", "options")
+_OF_POOL = (
+    "workers",
+    "capabilities",
+    "resources",
+    "cost",
+    "least",
+    "most",
+    "boot_seconds",
+    "time_limit_seconds",
+    "retire_seconds",
+)
 _OWN_ARGUMENTS = {
     "--agent-name": "",
     "--worker-names": ": the names of workers begin with the name of their host",
     "-n": ": set workers",
     "--num-of-workers": ": set workers",
     "--capabilities": ": set capabilities",
+    "--resources": ": set resources",
     "--keys": ": set keys",
 }
 _OF_PROVIDERS = {

@@ -54,6 +54,11 @@ class Provider(Protocol):
         """Return the names of all hosts of the pool that exist, those that boot included. Raises ProviderError."""
 
 
+def resources_argument(resources: Mapping[str, float]) -> str:
+    """Return resources as `scaler_cluster --resources` takes them."""
+    return ",".join(f"{name}={f'{amount:.3f}'.rstrip('0').rstrip('.')}" for name, amount in resources.items())
+
+
 @dataclass(frozen=True)
 class HostCommand:
     """Makes the command of a host agent."""
@@ -79,6 +84,8 @@ class HostCommand:
         if pool.capabilities:
             named = [f"{capability}={amount}" for capability, amount in pool.capabilities.items()]
             command += ["--capabilities", ",".join(named)]
+        if pool.resources:
+            command += ["--resources", resources_argument(pool.resources)]
         if self.keys:
             command += ["--keys", self.keys]
         return [*command, *self.settings.arguments]
