@@ -546,8 +546,8 @@ struct Need {                       # waiting tasks with the same requirements
   capabilities @0 :Text;            # "gpu=2 linux=1"
   kind @1 :Text;                    # of their functions: which workers can run them
   limits @2 :List(Text);            # names of the limits that they need
-  waiting @3 :UInt64;               # how many tasks wait
-  unknown @4 :UInt64;               # of these: tasks whose function has not returned yet
+  waiting @3 :UInt64;               # how many tasks wait; a gang counts as its members
+  unknown @4 :UInt64;               # of these: tasks whose function has not returned yet, or at least the members of the largest gang
   milliseconds @5 :UInt64;          # the mean run times of the functions of all others, summed up
   resources @6 :List(Resource);     # counted resources of its host that each task needs
   held @7 :UInt64;                  # of `waiting`: tasks beyond the `maxRunning` of their shares

@@ -147,6 +147,15 @@ def test_needs_say_what_shares_hold_back(core: Core) -> None:
     assert sum(need.waiting for need in needs) == 5 and sum(need.held for need in needs) == 2
 
 
+def test_needs_of_a_gang_are_its_members(core: Core) -> None:
+    joined(core)
+    row = running(core)
+    core.feed(results_event(W, [row], 2_000_000_000))
+    core.submit(C, [100], gang_size=4, capabilities=frozenset({("gpu", 1)}))
+    (need,) = taken(core).needs
+    assert (need.waiting, need.unknown, need.known_seconds) == (4, 4, 8.0)
+
+
 def test_need_has_mean_run_times(core: Core) -> None:
     joined(core)
     row = running(core)

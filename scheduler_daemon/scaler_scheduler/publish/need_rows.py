@@ -35,6 +35,8 @@ class _Sum:
         self.unknown = 0.0
         self.run_ns = 0.0
         self.held = 0
+        self.together = 0
+        """The members of the largest gang, which start together: so many workers are needed, however short they run."""
 
     def add(self, function: Function, calls: int) -> None:
         self.calls += calls
@@ -58,12 +60,13 @@ def need_rows(clients: Iterable[Client]) -> list[Need]:
     for client in clients:
         share = client.share
         for lane in client.lanes.values():
-            calls = lane.waiting + lane.further_calls
+            calls = (lane.waiting + lane.further_calls) * max(1, lane.gang_size)
             if calls > 0:
                 # Any host may make the environment: it does not tell which hosts to start.
                 key = lane.capabilities, split_kind(lane.kind)[0], lane.limits, lane.resources
                 group = groups.setdefault(key, _Sum())
                 group.add_scaled(_sample(lane), calls)
+                group.together = max(group.together, lane.gang_size)
                 if share.limits.max_running != NO_LIMIT:
                     may_start = min(calls, max(0, room.get(share.number, share.room)))
                     room[share.number] = room.get(share.number, share.room) - may_start
@@ -75,7 +78,7 @@ def need_rows(clients: Iterable[Client]) -> list[Need]:
             kind=kind,
             limits=list(limits),
             waiting=int(group.calls),
-            unknown=round(group.unknown),
+            unknown=max(round(group.unknown), group.together),
             milliseconds=min(int(group.run_ns / 1e6), (1 << 64) - 1),
             resources=[Resource(name=name, amount=amount) for name, amount in resources],
             held=group.held,
