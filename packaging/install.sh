@@ -203,6 +203,7 @@ install_all() {
     configuration exporter.toml
     configuration top.toml
     configuration ui.toml
+    configuration autoscaler.toml
     if [ -n "${DESTDIR:-}" ]; then
         say "installed below $DESTDIR"
     else

@@ -28,7 +28,8 @@ BENCH_TOOLS=(numpy 'dask[dataframe]')
 SITE_TOOLS=(mkdocs mkdocs-material "mkdocstrings[python]" ruff)  # ruff breaks long signatures
 BROWSER_TOOLS=(playwright)
 # For tests/adapters: the extras of the client, and libraries that only the tests use.
-ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,msgpack,progress,top,ui]' 'dask[array,dataframe]' scikit-learn)
+ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,msgpack,progress,top,ui]' 'dask[array,dataframe]' scikit-learn
+    -e 'worker_lib[kubernetes]' kubernetes-validate)
 # Prefer an older release with a wheel to the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
@@ -269,7 +270,8 @@ setup_browser() {
 # Programs that some tests need, with their Debian packages. Without them these tests are skipped with a message.
 setup_test_programs() {
     local missing
-    mapfile -t missing < <(missing_packages tmux tmux)
+    mapfile -t missing < <(missing_packages tmux tmux ssh openssh-client)
+    [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
     [ ${#missing[@]} = 0 ] || ! may_install || step "Debian packages: ${missing[*]}" apt_install "${missing[@]}" || true
 }
 

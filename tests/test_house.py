@@ -41,7 +41,17 @@ ALLOWED_OUTSIDE = {
         "msgpack",
         "uv",
     },
-    "scaler_worker": {"zmq", "psutil", "cloudpickle", "tomli", "threadpoolctl", "scaler_client"},
+    "scaler_worker": {
+        "zmq",
+        "psutil",
+        "cloudpickle",
+        "tomli",
+        "threadpoolctl",
+        "scaler_client",
+        "kubernetes",
+        "urllib3",
+        "yaml",
+    },
 }
 
 # The layers of each package, the lowest first. A module imports its own room and rooms of lower layers, types included.
@@ -67,7 +77,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"protocol", "packages"},
         {"pickling", "net", "environments"},
         {"nested", "monitor"},
-        {"futures"},
+        {"autoscale", "futures"},
         {"session"},
         {"io"},
         {"graphs"},
@@ -82,7 +92,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fork_server"},
         {"worker"},
         {"agent"},
-        {"cli"},
+        {"autoscaler", "cli"},
         {"__main__"},
     ],
 }

@@ -15,6 +15,7 @@ from scaler_client.top.config import COMMAND as TOP
 from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.auth.key_commands import argument_parser as key_parser
 from scaler_scheduler.config.config import COMMAND as SCHEDULER
+from scaler_worker.autoscaler.config import COMMAND as AUTOSCALER
 from scaler_worker.config import COMMAND as CLUSTER
 
 
@@ -56,4 +57,5 @@ COMMANDS = (
     Documented("scaler_exporter", EXPORTER),
     Documented("scaler_client", None),
     Documented("scaler_ui", UI),
+    Documented("scaler_autoscaler", AUTOSCALER),
 )

@@ -174,6 +174,19 @@ struct Heartbeat {
   movedBytes @8 :UInt64;            # of a host agent: written to disk and mapped from disk since it started
   unixMilliseconds @9 :UInt64;      # of a host agent: the time of its host's clock; 0: not known
   wantsHosts @10 :Bool;             # of a client: the echo tells about the hosts, at most once in a second
+  pools @11 :List(PoolState);       # of scaler_autoscaler, which says hello as a host agent without workers: its pools, at most 100
+}
+
+struct PoolState {                  # the hosts of one pool of an autoscaler
+  name @0 :Text;
+  wanted @1 :UInt32;                # hosts that the work needs, as far as the pool may have them
+  booting @2 :UInt32;               # hosts that were requested and whose agent is not connected yet
+  there @3 :UInt32;                 # hosts whose agent is connected
+  draining @4 :UInt32;              # hosts that end
+  failed @5 :UInt64;                # since the autoscaler's start: hosts that never came, died at boot, or were lost
+  late @6 :UInt64;                  # likewise: hosts that came late
+  left @7 :UInt64;                  # likewise: hosts that left at their time limit
+  isResting @8 :Bool;               # no host is requested for now, because too many failed
 }
 
 struct WorkerHeartbeat {
@@ -515,6 +528,8 @@ struct Snapshot {
   resources @40 :List(HostPool);    # the counted resources of hosts: the first 1,000
   resourcesWaiting @41 :UInt64;     # tasks that wait for a worker and ask for resources
   reservationMilliseconds @42 :UInt64;   # for how long the oldest reservation has waited
+  needs @43 :List(Need);            # the waiting tasks by what they require: the 1,000 groups with the most tasks
+  pools @44 :List(PoolState);       # the pools of connected autoscalers
 }
 
 struct HostPool {                   # a counted resource of a host; "cpus": workers, of which those are booked that run such tasks
@@ -524,6 +539,18 @@ struct HostPool {                   # a counted resource of a host; "cpus": work
   booked @3 :UInt64;                # what attempts have
   reserved @4 :UInt64;              # what is kept for a task that waits, from what is free or becomes free
   free @5 :UInt64;                  # total - booked, or 0
+  agent @6 :UInt64;                 # incarnation of the host's agent: several may run on one host
+}
+
+struct Need {                       # waiting tasks with the same requirements
+  capabilities @0 :Text;            # "gpu=2 linux=1"
+  kind @1 :Text;                    # of their functions: which workers can run them
+  limits @2 :List(Text);            # names of the limits that they need
+  waiting @3 :UInt64;               # how many tasks wait; a gang counts as its members
+  unknown @4 :UInt64;               # of these: tasks whose function has not returned yet, or at least the members of the largest gang
+  milliseconds @5 :UInt64;          # the mean run times of the functions of all others, summed up
+  resources @6 :List(Resource);     # counted resources of its host that each task needs
+  held @7 :UInt64;                  # of `waiting`: tasks beyond the `maxRunning` of their shares
 }
 
 struct TaskLimit {
@@ -587,6 +614,7 @@ struct WorkerColumns {
   attempts @19 :List(UInt32);       # 0: it is not known to run a task
   tasks @20 :List(UInt32);          # texts
   runMilliseconds @21 :List(UInt64);
+  functions @22 :List(UInt32);      # the scheduler's number of its function; 0: it is not known to run a task
 }
 
 struct AgentColumns {

@@ -17,6 +17,7 @@ from scaler_client.inspect.arguments import SUBCOMMANDS
 from scaler_client.top.config import COMMAND as TOP
 from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.config.config import COMMAND as SCHEDULER
+from scaler_worker.autoscaler.config import COMMAND as AUTOSCALER
 from scaler_worker.config import COMMAND as CLUSTER
 
 COMMANDS = {
@@ -25,6 +26,7 @@ COMMANDS = {
     "scaler_exporter": EXPORTER,
     "scaler_top": TOP,
     "scaler_ui": UI,
+    "scaler_autoscaler": AUTOSCALER,
 }
 PAGES = [*COMMANDS, "scaler_worker", "scaler_client"]
 FILES = {program: program.removeprefix("scaler_") for program in COMMANDS}

@@ -21,9 +21,11 @@ from tests.integration.commands import Command, environment
 from scaler_client import Client, __version__
 
 PREFIX = "usr/local"
-PROGRAMS = [f"scaler_{name}" for name in ("client", "cluster", "exporter", "scheduler", "top", "ui", "worker")]
-UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-exporter", "scaler-ui")
-CONFIGURATIONS = ("scheduler", "cluster", "exporter", "top", "ui")
+PROGRAMS = [
+    f"scaler_{name}" for name in ("autoscaler", "client", "cluster", "exporter", "scheduler", "top", "ui", "worker")
+]
+UNITS = ("scaler-scheduler", "scaler-cluster", "scaler-exporter", "scaler-ui", "scaler-autoscaler")
+CONFIGURATIONS = ("scheduler", "cluster", "exporter", "top", "ui", "autoscaler")
 MINE = '# mine\nmemory_limit = "1G"\n'
 pytestmark = [
     pytest.mark.timeout(600),

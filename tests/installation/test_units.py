@@ -19,11 +19,13 @@ from scaler_client.monitor.monitor_address import SERVICE_MONITOR
 from scaler_client.ui.config import COMMAND as UI
 from scaler_scheduler.commands import command_line as schedulers
 from scaler_scheduler.config.config import COMMAND as SCHEDULER
+from scaler_worker.autoscaler.config import COMMAND as AUTOSCALER
 from scaler_worker.config import COMMAND as CLUSTER
 
 UNITS = {path.stem: path for path in sorted((ROOT / "systemd").glob("*.service"))}
 MAX_EXPOSURES = {"scaler-scheduler": 2.0, "scaler-ui": 2.0, "scaler-exporter": 2.0, "scaler-cluster": 5.5}
-"""The cluster is more exposed, because it runs users' code."""
+MAX_EXPOSURES["scaler-autoscaler"] = 5.5
+"""The cluster is more exposed, because it runs users' code. The autoscaler runs an operator's programs."""
 
 
 def settings(name: str) -> dict[str, list[str]]:
@@ -94,6 +96,15 @@ def test_monitor_unit_takes_its_options_from_its_file(name: str, command: Comman
     assert command.default_file == f"/etc/scaler/{name.removeprefix('scaler-')}.toml"
     assert not [line for line in unit.get("Environment", []) if "SCALER" in line]
     assert settings("scaler-scheduler")["RuntimeDirectory"] == [Path(SERVICE_MONITOR.path).parent.name]
+    assert unit["SupplementaryGroups"] == settings("scaler-scheduler")["Group"]
+
+
+def test_unit_of_the_autoscaler() -> None:
+    unit = settings("scaler-autoscaler")
+    assert unit["Type"] == ["notify"] and unit["Restart"] == ["always"] and unit["WatchdogSec"]
+    assert unit["ExecStart"] == ["/usr/bin/scaler_autoscaler"]
+    assert AUTOSCALER.default_file == "/etc/scaler/autoscaler.toml"
+    assert unit["KillMode"] == ["process"], "hosts of the provider local stay"
     assert unit["SupplementaryGroups"] == settings("scaler-scheduler")["Group"]
 
 

@@ -1,8 +1,9 @@
-"""A Slurm of one node in a booted machine: controller, node daemon and munge."""
+"""A Slurm of one or several nodes in a booted machine: controller, node daemons and munge."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.system.machine import Machine
@@ -17,14 +18,14 @@ _CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
-SlurmdPort={node_port}
 AuthType=auth/munge
 CryptoType=crypto/munge
 SlurmUser=slurm
 StateSaveLocation=/var/lib/slurm/slurmctld
-SlurmdSpoolDir=/var/lib/slurm/slurmd
+SlurmdSpoolDir=/var/lib/slurm/slurmd.%n
 SlurmctldPidFile=/run/slurmctld.pid
-SlurmdPidFile=/run/slurmd.pid
+SlurmdPidFile=/run/slurmd{pid}.pid
+SlurmdTimeout=10
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -32,25 +33,47 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
 ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory=1024 State=UNKNOWN
+{nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+
+
+def _unit(node: str) -> str:
+    return f"slurmd-{node}"
 
 
 class SlurmNode:
     """A Slurm node. After its construction it accepts jobs."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, names: Sequence[str] = ()) -> None:
+        """`names` are those of several nodes. Without them there is one node, run by Debian's unit."""
         self.machine = machine
-        ports = {"controller_port": free_port(), "node_port": free_port()}
-        text = _CONFIGURATION.format(host=machine.run("hostname").strip(), cores=CORES, **ports)
-        machine.write("/etc/slurm/slurm.conf", text)
-        machine.run("install", "-d", "-o", "slurm", "/var/lib/slurm/slurmctld", "/var/lib/slurm/slurmd")
-        for unit in ("munge", "slurmctld", "slurmd"):
-            machine.run("systemctl", "restart", unit)
-        wait_until(
-            lambda: machine.run("sinfo", "--noheader", "--format=%T", status=None).strip() == "idle", 60.0, "a node"
+        host = machine.run("hostname").strip()
+        line = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cores} RealMemory=1024"
+        nodes = [line.format(name=name, host=host, port=free_port(), cores=CORES) for name in names or [host]]
+        text = _CONFIGURATION.format(
+            host=host, controller_port=free_port(), nodes="\n".join(nodes), pid="-%n" if names else ""
         )
+        machine.write("/etc/slurm/slurm.conf", text)
+        folders = [f"/var/lib/slurm/slurmd.{name}" for name in names or [host]]
+        machine.run("install", "-d", "-o", "slurm", "/var/lib/slurm/slurmctld", *folders)
+        for unit in ("munge", "slurmctld"):
+            machine.run("systemctl", "restart", unit)
+        if names:
+            machine.run("systemctl", "stop", "slurmd", status=None)
+            for name in names:
+                machine.run("systemd-run", f"--unit={_unit(name)}", "slurmd", "-D", "-N", name)
+        else:
+            machine.run("systemctl", "restart", "slurmd")
+        wait_until(lambda: self.node_states() == {"idle"}, 60.0, "all nodes")
+
+    def node_states(self) -> set[str]:
+        """The states of all nodes."""
+        return set(self.machine.run("sinfo", "--noheader", "--Node", "--format=%T", status=None).split())
+
+    def kill_node(self, name: str) -> None:
+        """Kill a node of several: its daemon and all that it runs."""
+        self.machine.run("systemctl", "kill", "--signal=KILL", _unit(name))
 
     def submit(self, *arguments: str) -> str:
         """Submit a job by sbatch in the tests' environment, so that workers find their modules. Returns its id."""

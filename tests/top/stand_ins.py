@@ -11,8 +11,11 @@ from scaler_client.protocol.snapshots import (
     ClientColumns,
     FunctionColumns,
     ObjectColumns,
+    PoolState,
     SchedulerProcess,
+    Share,
     Snapshot,
+    TaskLimit,
     WorkerColumns,
 )
 
@@ -21,6 +24,12 @@ Table = TypeVar("Table", WorkerColumns, AgentColumns, ClientColumns, FunctionCol
 AGENT = 900
 NESTED = 501
 FIRST_WORKER = 1000
+
+
+SHARES = [
+    Share("ana", 3.0, 2, 1234000, 30, 900.0, 40, 2000000),
+    Share("ben@desk", 1.0, 1, 567, 10, 300.0, 0, 0),
+]
 
 
 def completed(table: Table) -> Table:
@@ -114,6 +123,9 @@ def snapshot(workers_: int, second: int, incarnation: int = 7) -> Snapshot:
             [1230000, 4567, 0], [900000 + 2000 * second, 100000 + 490 * second, 3], [17, 0, 3],
             [10**12, 10**10, 5 * 10**9], [4096, 512, 99], [2, 1, 1], ["", "", "nightly"],
         )),
+        shares=SHARES,
+        limits=[TaskLimit("api", 0, 0.5, 1, 70), TaskLimit("db", 10, 0.0, 10, 5000)],
+        pools=[PoolState("big", 3, 1, 2, 0), PoolState("spot", 9, 0, 0, 4, failed=12, late=1, is_resting=True)],
         object_columns=completed(ObjectColumns([500, 500], [1, 2], ["numbers", ""], [8 << 20, 300], [1000, 0], [1, 9])),
     )  # fmt: skip
 

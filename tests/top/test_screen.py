@@ -196,6 +196,11 @@ def test_details_of_a_worker_are_updated() -> None:
                                    "others  40 with workers", "1.5s", "on node-00-4711-6", "numbers  8.0m, memory"]),
         (["tab", "tab", "down", "down", "enter"], ["Client tasks of node-00-4242-0",
                                                    "lives in  worker node-00-4711-0"]),
+        (["tab", "tab", "s", "enter"], ["Share ana", "weight  3", "clients  2", "running  30, at most 40",
+                                        "waiting  1,234,000, at most 2,000,000", "75.0% of the time of all shares"]),
+        (["tab", "tab", "s", "s", "enter"], ["Limit db", "most  10", "running  10", "waiting  5,000"]),
+        (["tab", "tab", "s", "s", "s", "enter"], ["Pool spot", "wanted  9 hosts", "failed  12 hosts",
+                                                  "rests  too many hosts failed"]),
         (
             ["tab", "o", "enter"],
             ["Object numbers", "client  report.py[77]@desk (1f4)", "tasks  1,000 open ones read it"],
@@ -212,7 +217,19 @@ def test_enter_shows_details_of_any_row(keys: list[str], wanted: list[str]) -> N
 
 
 def pressed_focus(keys: list[str]) -> str:
-    return "objects" if "o" in keys else "clients" if keys.count("tab") == 2 else "functions"
+    lower = ("clients", "shares", "limits", "pools")[keys.count("s")]
+    return "objects" if "o" in keys else lower if keys.count("tab") == 2 else "functions"
+
+
+def test_shares_limits_and_pools_have_tables() -> None:
+    state = ScreenState()
+    text = "\n".join(pressed(state, ["s"], 120, 40))
+    assert "Total 2 share(s)" in text and "ben@desk" in text and "s limits" in text
+    text = "\n".join(pressed(state, ["s"], 120, 40))
+    assert "Total 2 limit(s)" in text and "0.5/s" in text
+    text = "\n".join(pressed(state, ["s"], 120, 40))
+    assert "Total 2 pool(s)" in text and "spot (rests)" in text
+    assert "Total 3 client(s)" in "\n".join(pressed(state, ["s"], 120, 40))
 
 
 def test_details_of_a_disconnected_client() -> None:

@@ -22,7 +22,7 @@ def render_screens() -> dict[str, str]:
     for width, height, workers in SIZES:
         lines = render(ScreenState(), view(workers), address=ADDRESS, message=("", ""), width=width, height=height)
         made[f"{width}x{height}-{workers}.txt"] = text_of(lines)
-    keys = {"help": ["?"], "detail": ["n", "enter"], "objects": ["tab", "o"], "gone": []}
+    keys = {"help": ["?"], "detail": ["n", "enter"], "objects": ["tab", "o"], "shares": ["tab", "tab", "s"], "gone": []}
     for name, pressed in keys.items():
         state = ScreenState()
         message = ("bad", "no scheduler for 12 s") if name == "gone" else ("", "")

@@ -170,6 +170,8 @@ def snapshot() -> Message:
         "values": {"memory": 1 << 33, "disk": 1 << 35, "moved": 1 << 36},
         "deaths": [], "retries": 0, "dispatch_latencies": [0, 1],
         "problems": ["2 workers have died since the start: signal 9"],
+        "pools": [], "shares": [["ana", 3, 30, 1234, 900, 40], ["ben@desk", 1, 10, 5, 300, 0]],
+        "limits": [["db", 10, 0, 10, 5000], ["api", 0, 0.5, 1, 70]],
         "messages": {"received": [], "sent": [], "dropped": []},
     }  # fmt: skip
 

@@ -300,6 +300,27 @@ def test_overview_shows_problems_and_no_message_counts(fed_page: FedPage) -> Non
     expect(page.get_by_text("Messages received")).to_have_count(0)
 
 
+def test_overview_shows_shares_and_limits(fed_page: FedPage) -> None:
+    page = fed_page("overview", small_cluster())
+    expect(page.get_by_role("heading", name="Shares")).to_be_visible()
+    expect(page.get_by_role("heading", name="Limits of tasks")).to_be_visible()
+    for text in (
+        "30 running (at most 40), 1,234 waiting, 75 % of the time, weight 3",
+        "10 running, 5 waiting, 25 % of the time",
+        "10 running, 5,000 waiting (at most 10)",
+        "1 running, 70 waiting (0.5 begin in a second)",
+    ):
+        expect(page.get_by_text(text)).to_be_visible()
+
+
+def test_one_share_without_a_limit_no_card(fed_page: FedPage) -> None:
+    only = {"shares": [["ana", 1, 3, 4, 5, 0]], "limits": []}
+    page = fed_page("overview", [*small_cluster(), {**feeds.snapshot(), **only}])
+    expect(page.locator("[data-figure=workers] dd").first).to_have_text("1")
+    expect(page.get_by_role("heading", name="Shares")).to_be_hidden()
+    expect(page.get_by_role("heading", name="Limits of tasks")).to_be_hidden()
+
+
 def test_no_problems_no_card(fed_page: FedPage) -> None:
     page = fed_page("overview", [*small_cluster(), {**feeds.snapshot(), "problems": []}])
     expect(page.locator("[data-figure=workers] dd").first).to_have_text("1")

@@ -37,6 +37,30 @@ HELLO = {
     "name": "Zoë",
 }
 BODY = bytes(range(40))
+POOLS = [
+    {
+        "name": "large",
+        "wanted": 12,
+        "booting": 3,
+        "there": 8,
+        "draining": 1,
+        "failed": 5,
+        "late": 2,
+        "left": 1,
+        "isResting": True,
+    },
+    {
+        "name": "local",
+        "wanted": 0,
+        "booting": 0,
+        "there": 0,
+        "draining": 0,
+        "failed": 0,
+        "late": 0,
+        "left": 0,
+        "isResting": False,
+    },
+]
 OPTIONS = {
     "priority": -5,
     "depth": 2,
@@ -416,6 +440,9 @@ CASES: list[Any] = [
         "lagMicroseconds": 350, "isRetiring": True,
         "memoryBytes": 1 << 34, "diskBytes": 1 << 41, "movedBytes": 1 << 42, "unixMilliseconds": 1_700_000_000_123,
     }, []),
+    ("heartbeat-pools", "heartbeat", {
+        "sequence": 4, "residentBytes": 1, "cpuMilliseconds": 2, "pools": POOLS,
+    }, []),
     ("shutdown", "shutdown", None, []),
     ("heartbeat-echo", "heartbeatEcho", {"sequence": 3}, []),
     ("heartbeat-echo-drained", "heartbeatEcho", {"sequence": 4, "isDrained": True}, []),
@@ -465,6 +492,7 @@ CASES: list[Any] = [
             "residentBytes": [1 << 33, 0], "cpuMilliseconds": [9, 0], "free": [998, 1000], "held": [2, 0],
             "running": [1, 0], "suspended": [0], "sent": [1000, 0], "done": [998, 0], "clients": [CLIENT, 0],
             "ids": [10, 0], "attempts": [1, 0], "tasks": [8, 5], "runMilliseconds": [1500, 0],
+            "functions": [2, 0],
         },
         "agentColumns": {
             "incarnations": [AGENT], "names": [0], "hosts": [0], "pids": [814], "languages": [3], "versions": [4],
@@ -496,10 +524,19 @@ CASES: list[Any] = [
             {"name": "api", "most": 0, "perSecond": 0.5, "running": 0, "waiting": 0},
         ],
         "resources": [
-            {"host": "node-7", "name": "gpu", "total": 4000, "booked": 1500, "reserved": 1000, "free": 2500},
-            {"host": "node-7", "name": "cpus", "total": 8000, "booked": 2000, "reserved": 0, "free": 3000},
+            {"host": "node-7", "name": "gpu", "total": 4000, "booked": 1500, "reserved": 1000, "free": 2500,
+             "agent": AGENT},
+            {"host": "node-7", "name": "cpus", "total": 8000, "booked": 2000, "reserved": 0, "free": 3000,
+             "agent": AGENT},
         ],
         "resourcesWaiting": 3, "reservationMilliseconds": 1500,
+        "needs": [
+            {"capabilities": "gpu=2", "kind": "cloudpickle 3.11", "limits": ["db"], "waiting": 4, "unknown": 1,
+             "milliseconds": 90000, "resources": [{"name": "gpu", "amount": 1500}], "held": 3},
+            {"capabilities": "", "kind": "", "limits": [], "waiting": 1, "unknown": 0, "milliseconds": 0,
+             "resources": [], "held": 0},
+        ],
+        "pools": POOLS,
     }, []),
     ("history", "history", {
         "incarnation": [0x4444444444444444], "first": [1000], "kinds": [0, 1, 2, 3, 4], "times": [1, 2, 3, 4, 1 << 40],

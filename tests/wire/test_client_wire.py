@@ -126,9 +126,16 @@ def message_of(vector: Vector) -> messages.Message:
             messages.WorkerHeartbeat(*(worker[name] for name in ("incarnation", "residentBytes", "cpuMilliseconds")))
             for worker in fields.get("workers", [])
         ]
+        fields["pools"] = pools_of(fields)
     elif vector.message == "heartbeatEcho":
         fields["hosts"] = [messages.Host(*host.values()) for host in fields.get("hosts", [])]
     return kind(**fields)  # type: ignore[no-any-return]
+
+
+def pools_of(fields: dict[str, Any]) -> list[snapshots.PoolState]:
+    return [
+        snapshots.PoolState(**{snake(name): value for name, value in pool.items()}) for pool in fields.get("pools", [])
+    ]
 
 
 def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
@@ -153,6 +160,11 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
     ]
     fields["resources"] = [snapshots.HostPool(*pool.values()) for pool in fields["resources"]]
     fields["reservation_seconds"] = fields.pop("reservation_milliseconds") / 1000
+    needs = [{snake(name): value for name, value in need.items()} for need in fields["needs"]]
+    for need in needs:
+        need["resources"] = {each["name"]: each["amount"] for each in need["resources"]}
+    fields["needs"] = [snapshots.Need(known_seconds=need.pop("milliseconds") / 1000, **need) for need in needs]
+    fields["pools"] = pools_of(fields)
     process = {snake(name): value for name, value in fields["process"].items()}
     fields["process"] = snapshots.SchedulerProcess(**process)
     for name in [name for name in fields if name.endswith("_columns")]:

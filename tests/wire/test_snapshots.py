@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from array import array
 from typing import Any
@@ -16,7 +17,7 @@ from tests.scheduler.core.harness import C2, W2, A, C, Core, W, joined, results_
 
 from scaler_client.protocol import wire
 from scaler_client.protocol.columns import write_batch
-from scaler_client.protocol.snapshots import History, HistoryKind, ObjectState, Snapshot, WorkerState
+from scaler_client.protocol.snapshots import History, HistoryKind, ObjectState, PoolState, Snapshot, WorkerState
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.publish import snapshot_columns, snapshots
 from scaler_scheduler.wire.encode import Identity
@@ -110,6 +111,76 @@ def test_tasks_by_state(core: Core) -> None:
     assert snapshot.client_columns.waiting == [snapshot.waiting]
     assert snapshot.client_columns.not_waiting == [snapshot.dispatched]
     assert (snapshot.function_columns.names, snapshot.function_columns.tasks) == (["function 1"], [5])
+
+
+def test_needs_by_requirement(core: Core) -> None:
+    joined(core)
+    running(core)
+    core.submit(C, [2, 3])
+    core.submit(C, [4, 5, 6], capabilities=frozenset({("gpu", 1)}))
+    core.submit(C, [7], capabilities=frozenset({("gpu", 1), ("big", 2)}))
+    snapshot = taken(core)
+    assert len({need.kind for need in snapshot.needs}) == 1
+    found = {need.capabilities: (need.waiting, need.unknown, need.known_seconds) for need in snapshot.needs}
+    assert found["gpu=1"] == (3, 3, 0.0) and found["big=2 gpu=1"] == (1, 1, 0.0)
+    assert sum(need.waiting for need in snapshot.needs) == snapshot.waiting
+    assert snapshot.worker_columns.functions == snapshot.function_columns.numbers
+
+
+def test_needs_have_resources(core: Core) -> None:
+    joined(core)
+    running(core)
+    core.submit(C, [2, 3], resources=(("gpu", 500), ("memory", 2000)))
+    found = {tuple(need.resources.items()): (need.waiting, need.held) for need in taken(core).needs}
+    assert found[("gpu", 500), ("memory", 2000)] == (2, 0)
+
+
+def test_needs_say_what_shares_hold_back(core: Core) -> None:
+    joined(core)
+    running(core)
+    (client,) = core.scheduler.tables.clients
+    share = client.share
+    share.limits = dataclasses.replace(share.limits, max_running=share.held + 3)
+    core.submit(C, [2, 3], resources=(("gpu", 1000),))
+    core.submit(C, [4, 5, 6], capabilities=frozenset({("gpu", 1)}))
+    needs = taken(core).needs
+    assert sum(need.waiting for need in needs) == 5 and sum(need.held for need in needs) == 2
+
+
+def test_needs_of_a_gang_are_its_members(core: Core) -> None:
+    joined(core)
+    row = running(core)
+    core.feed(results_event(W, [row], 2_000_000_000))
+    core.submit(C, [100], gang_size=4, capabilities=frozenset({("gpu", 1)}))
+    (need,) = taken(core).needs
+    assert (need.waiting, need.unknown, need.known_seconds) == (4, 4, 8.0)
+
+
+def test_need_has_mean_run_times(core: Core) -> None:
+    joined(core)
+    row = running(core)
+    core.feed(results_event(W, [row], 2_000_000_000))
+    core.submit(C, [4, 5, 6], capabilities=frozenset({("gpu", 1)}))
+    (need,) = taken(core).needs
+    assert (need.waiting, need.unknown, need.known_seconds) == (3, 0, 6.0)
+    assert need.limits == []
+
+
+def test_pools_of_an_autoscaler(core: Core) -> None:
+    joined(core)
+    pool = events.PoolState("large", 12, 3, 8, 1, 5, 2, 1, True)
+    core.agent(b"autoscaler", 77)
+    core.feed(events.Heartbeat(b"autoscaler", 1, [], pools=[pool]))
+    core.take()
+    snapshot = taken(core)
+    assert snapshot.pools == [PoolState("large", 12, 3, 8, 1, 5, 2, 1, True)]
+    assert snapshot.agents == len(snapshot.agent_columns.names) == 1  # an autoscaler is no host
+    core.agent(b"another run of it", 78)
+    core.feed(events.Heartbeat(b"another run of it", 1, [], pools=[pool._replace(there=9)]))
+    assert [each.there for each in taken(core).pools] == [9]
+    core.feed(events.Goodbye(b"autoscaler", "SIGTERM"))
+    core.feed(events.Goodbye(b"another run of it", "SIGTERM"))
+    assert taken(core).pools == []
 
 
 def test_suspended_task_is_not_the_running_task(core: Core) -> None:

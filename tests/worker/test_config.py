@@ -71,6 +71,7 @@ def test_defaults():
     assert load(ADDRESS) == config.Config(
         address=addresses.Address("tcp", "127.0.0.1", 2345, ""),
         num_of_workers=17,
+        agent_name="",
         worker_names=(),
         heartbeat_interval_seconds=2.0,
         death_timeout_seconds=300.0,
@@ -100,7 +101,7 @@ def test_defaults():
 
 def test_every_option():
     loaded = load(
-        *"-n 2 --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
+        *"-n 2 --agent-name n --worker-names a,b --heartbeat-interval-seconds 0.5 --death-timeout-seconds 9".split(),
         *"--garbage-collect-interval-seconds 1 --trim-memory-threshold-bytes 0".split(),
         *"--worker-memory-limit 512M --capabilities gpu=2,linux --preload a.b:c --retire-seconds 25".split(),
         *"--data-address tcp://10.0.0.7:* --keys /k --resources gpu=4,memory=64G,license=0.5".split(),
@@ -113,7 +114,7 @@ def test_every_option():
     )
     assert dataclasses.astuple(loaded) == (
         ("tcp", "::1", 1, ""),
-        *(2, ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, 20 << 20, "/s", 30 << 20, {"gpu": 2, "linux": 1}),
+        *(2, "n", ("a", "b"), 0.5, 9.0, 1.0, 0, 512 << 20, 20 << 20, "/s", 30 << 20, {"gpu": 2, "linux": 1}),
         {"gpu": 4000, "memory": 64_000 << 30, "license": 500},
         *(("tcp", "10.0.0.7", 0, ""), "/k", "a.b:c"),
         *({"c": "a.b:c", "total": "d:e.sum", "g": "f:g"}, "any", "/e", 40 << 20, 41.0, 25.0),
@@ -349,7 +350,7 @@ def test_help_has_every_option_with_default_and_unit(monkeypatch, capsys):
     for option in config.COMMAND.options:
         assert (option.kind.metavar if option.positional else option.label) in text
         assert f"{option.help} [default: {option.describe_default()}]" in text
-    for default in ("2 seconds", "300 seconds", "30 seconds", "1073741824 bytes (1 GiB)", "<host>-<pid>-<number>"):
+    for default in ("2 seconds", "300 seconds", "30 seconds", "1073741824 bytes (1 GiB)", "<agent name>-<number>"):
         assert f"[default: {default}]" in text
     for name in ("usable core", "SCALER_ADDRESS", "SCALER_CLUSTER_NUM_OF_WORKERS"):
         assert name in text

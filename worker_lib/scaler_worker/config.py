@@ -47,6 +47,8 @@ class Config:
     """The scheduler's address."""
     num_of_workers: int
     """The number of worker processes."""
+    agent_name: str
+    """The name of the agent; empty: the host's name and the process id."""
     worker_names: tuple[str, ...]
     """One name for each worker, all different; empty: the agent makes them."""
     heartbeat_interval_seconds: float
@@ -167,7 +169,12 @@ def _combine_offers(offers: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(offers)
 
 
-def _parse_resource(given: str) -> tuple[str, int]:
+def parse_resource(given: str) -> tuple[str, int]:
+    """Read NAME=AMOUNT. Returns the name and thousandths.
+
+    Raises:
+        ValueError: the text says what is wrong.
+    """
     name, separator, amount = (part.strip() for part in given.partition("="))
     if not separator:
         raise ValueError(f"{options.quoted(given)} is not NAME=AMOUNT, for example gpu=4 or memory=64G")
@@ -180,7 +187,12 @@ def _parse_resource(given: str) -> tuple[str, int]:
     return name, thousandths
 
 
-def _combine_resources(parts: tuple[tuple[str, int], ...]) -> dict[str, int]:
+def combine_resources(parts: tuple[tuple[str, int], ...]) -> dict[str, int]:
+    """Return thousandths by name.
+
+    Raises:
+        ValueError: a name is there twice, or there are too many.
+    """
     names = [name for name, _ in parts]
     for name in names:
         if names.count(name) > 1:
@@ -229,11 +241,18 @@ COMMAND = Command(
             default_text="the number of --worker-names, else of usable cores within CPU affinity and cgroup limits",
         ),
         Option(
+            "agent-name",
+            Kind("NAME", _parse_worker_name, (str,)),
+            "",
+            "the name of the agent in logs and monitors, and the beginning of its workers' names",
+            default_text="<host>-<pid>",
+        ),
+        Option(
             "worker-names",
             Kind("NAMES", _parse_worker_name, (str,), is_list=True),
             (),
             "comma-separated names, one for each worker, all different",
-            default_text="<host>-<pid>-<number>",
+            default_text="<agent name>-<number>",
         ),
         Option(
             "heartbeat-interval-seconds",
@@ -302,7 +321,7 @@ COMMAND = Command(
         ),
         Option(
             "resources",
-            Kind("NAME=AMOUNT", _parse_resource, (str, dict), is_list=True, combine=_combine_resources),
+            Kind("NAME=AMOUNT", parse_resource, (str, dict), is_list=True, combine=combine_resources),
             {},
             "the counted resources of this host, which all its workers share: comma-separated, for example "
             "gpu=4,memory=64G,license=2; in the file also a table. A task gets what it asks for by "

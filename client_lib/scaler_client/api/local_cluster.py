@@ -31,7 +31,7 @@ from .local_address import (
     reachable_address,
     remove_socket_files,
 )
-from .local_options import LaunchCommands, check_options, command_options
+from .local_options import LaunchCommands, autoscaler_file, check_options, command_options
 from .scheduler_commands import check_ui_libraries, installed_schedulers
 from .task_options import checked_bool
 
@@ -63,7 +63,9 @@ class LocalCluster:
     end.
 
     Args:
-        n_workers: the number of worker processes; None: one for each usable core.
+        n_workers: the number of worker processes; None: one for each usable core. A pair such as `(0, 8)` makes the
+            cluster elastic: it runs one `scaler_autoscaler`, which starts workers while tasks need them, and ends them
+            when they do not. The numbers are the fewest and the most workers.
         address: the address that the scheduler binds, such as `tcp://127.0.0.1:2345`. None: a socket file in /tmp that
             only programs of this user can reach, or a free local port where there are no socket files.
         scheduler_python: the interpreter that runs the scheduler. None takes the first one of: the interpreter in
@@ -98,7 +100,7 @@ class LocalCluster:
 
     def __init__(
         self,
-        n_workers: int | None = None,
+        n_workers: int | tuple[int, int] | None = None,
         *,
         address: str | None = None,
         scheduler_python: str | None = None,
@@ -120,7 +122,7 @@ class LocalCluster:
                 options,
                 schedulers,
                 workers,
-                n_workers=n_workers,
+                n_workers=self._n_workers,
                 may_leave_out_uvloop=scheduler_python is None,
                 keywords=[name for name in inspect.signature(LocalCluster).parameters if name != "options"],
             )
@@ -147,9 +149,12 @@ class LocalCluster:
             with interrupts_deferred():
                 self._start([*commands.scheduler, str(bind), *common, *commands.scheduler_arguments], {})
             with interrupts_deferred():
-                count = [] if n_workers is None else ["-n", str(n_workers)]
-                workers += [str(self._address), *count, *common, *commands.cluster_arguments]
-                self._start(workers, module_folders.variables())
+                if isinstance(self._n_workers, tuple):
+                    self._start_autoscaler(monitor or find_monitor_address(bind), common, commands.cluster_arguments)
+                else:
+                    count = [] if n_workers is None else ["-n", str(n_workers)]
+                    workers += [str(self._address), *count, *common, *commands.cluster_arguments]
+                    self._start(workers, module_folders.variables())
             self._wait_until_bound()
             if ui:
                 with interrupts_deferred():
@@ -180,8 +185,8 @@ class LocalCluster:
         return str(self._address)
 
     @property
-    def n_workers(self) -> int | None:
-        """The requested number of worker processes; None: one for each usable core."""
+    def n_workers(self) -> int | tuple[int, int] | None:
+        """The requested number of worker processes; None: one for each usable core. A pair: the fewest and the most."""
         return self._n_workers
 
     @property
@@ -196,7 +201,7 @@ class LocalCluster:
 
     @property
     def cluster_pid(self) -> int:
-        """The process id of `scaler_cluster`."""
+        """The process id of `scaler_cluster`; of an elastic cluster: that of `scaler_autoscaler`."""
         return self._processes[1].pid
 
     def shutdown(self) -> None:
@@ -220,13 +225,34 @@ class LocalCluster:
         self._watch.close()
         atexit.unregister(self.shutdown)
 
-    def _start(self, command: list[str], variables: dict[str, str], stdout: int | None = None) -> None:
+    def _start(
+        self, command: list[str], variables: dict[str, str], stdout: int | None = None, pass_fds: tuple[int, ...] = ()
+    ) -> None:
         environment = {**os.environ, **variables}
         # A session of its own: Ctrl-C in the terminal reaches only the application.
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True, env=environment
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            start_new_session=True,
+            env=environment,
+            pass_fds=pass_fds,
         )
         self._processes.append(process)
+
+    def _start_autoscaler(self, monitor: Address, common: list[str], cluster_arguments: list[str]) -> None:
+        assert isinstance(self._n_workers, tuple)
+        level = common[common.index("--logging-level") :] if "--logging-level" in common else []
+        text = autoscaler_file(*self._n_workers, [*cluster_arguments, *level])
+        readable, writable = os.pipe()
+        try:
+            os.write(writable, text.encode())  # it fits into the pipe: arguments are bounded
+            os.close(writable)
+            command = [sys.executable, "-m", "scaler_worker.autoscaler", str(self._address)]
+            command += ["--monitor-address", str(monitor), "--config", f"/dev/fd/{readable}", *common]
+            self._start(command, module_folders.variables(), pass_fds=(readable,))
+        finally:
+            os.close(readable)
 
     def _start_ui(self, monitor: Address, options: list[str]) -> None:
         keys = ["--keys", self._keys] if self._keys and monitor.transport == "tcp" else []
@@ -271,7 +297,8 @@ class LocalCluster:
         Raises:
             RuntimeError: a command has ended. It has written the reason to standard error.
         """
-        for name, process in zip(PROGRAMS, self._processes):
+        programs = (PROGRAMS[0], "scaler_autoscaler", PROGRAMS[2]) if isinstance(self._n_workers, tuple) else PROGRAMS
+        for name, process in zip(programs, self._processes):
             if process.poll() is not None:
                 status = f"exit status {process.returncode}{self._likely_cause(name)}"
                 raise RuntimeError(f"{name} ended at its start with {status}; standard error says why")
@@ -307,6 +334,8 @@ class LocalCluster:
         counts = [-1]
 
         def has_all(snapshot: Snapshot) -> bool:
+            if isinstance(self._n_workers, tuple):
+                return snapshot.workers >= self._n_workers[0]
             if self._n_workers is not None:
                 return snapshot.workers >= self._n_workers
             counts.append(snapshot.workers)
@@ -322,6 +351,8 @@ class LocalCluster:
     def _state(self) -> str:
         if self.is_shut_down:
             return "shut down"
+        if isinstance(self._n_workers, tuple):
+            return f"{self._n_workers[0]} to {count_text(self._n_workers[1], 'worker')}"
         return "a worker for each core" if self._n_workers is None else count_text(self._n_workers, "worker")
 
 
@@ -368,13 +399,24 @@ class SchedulerClusterCombo(LocalCluster):
         )
 
 
-def _checked_count(n_workers: Any) -> int | None:
+def _checked_count(n_workers: Any) -> int | tuple[int, int] | None:
     if n_workers is None:
         return None
+    if isinstance(n_workers, tuple):
+        if len(n_workers) != 2:
+            raise ValueError(f"n_workers must be a number, or a pair (fewest, most), not {n_workers!r}")
+        least, most = (_checked_number(number, lowest) for number, lowest in zip(n_workers, (0, 1)))
+        if least > most:
+            raise ValueError(f"n_workers must be (fewest, most), not {n_workers!r}: {least} is more than {most}")
+        return least, most
+    return _checked_number(n_workers, 1)
+
+
+def _checked_number(n_workers: Any, lowest: int) -> int:
     if isinstance(n_workers, bool) or not isinstance(n_workers, int):
         raise TypeError(f"n_workers must be a whole number, not {n_workers!r}")
-    if not 0 < n_workers <= MAX_WORKERS:
-        raise ValueError(f"n_workers must be from 1 to {MAX_WORKERS}, not {n_workers}")
+    if not lowest <= n_workers <= MAX_WORKERS:
+        raise ValueError(f"n_workers must be from {lowest} to {MAX_WORKERS}, not {n_workers}")
     return n_workers
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import numbers
 import os
 import re
@@ -56,6 +57,16 @@ REJECTED = {
 }
 """Keywords that raise TypeError, and the reason."""
 
+LOCAL_TARGET_SECONDS, LOCAL_IDLE_SECONDS = 5.0, 10.0
+"""Of an elastic local cluster: in this time the work shall be done, and after this time without work a host ends. Hosts
+of this machine come within a second or two."""
+
+LOCAL_BOOT_SECONDS = 15.0
+"""A busy machine may need this long to start an agent."""
+
+LOCAL_HOSTS = 8
+"""An elastic local cluster has about so many agents at most, if its numbers can be divided so."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -95,7 +106,7 @@ def check_options(
     schedulers: Iterable[list[str]],
     cluster: list[str],
     *,
-    n_workers: int | None = None,
+    n_workers: int | None | tuple[int, int] = None,
     may_leave_out_uvloop: bool = True,
     keywords: Sequence[str] = (),
 ) -> LaunchCommands:
@@ -106,7 +117,7 @@ def check_options(
         schedulers: commands that start the scheduler, the preferred one first. Another command is chosen only if the
             event loop is uvloop and the first command has no uvloop.
         cluster: the command that starts the cluster.
-        n_workers: the number of workers; None: the default of the command.
+        n_workers: the number of workers; None: the default of the command. A pair: there are several commands.
         may_leave_out_uvloop: if no command has uvloop, the scheduler runs without it (True), or ValueError is raised
             (False).
         keywords: further keywords, for suggestions.
@@ -121,7 +132,7 @@ def check_options(
         RuntimeError: a command does not answer, or its answer cannot be read.
     """
     text = "".join(f"{key} = {_toml(key, value)}\n" for key, value in options.items())
-    count = "" if n_workers is None else f"num_of_workers = {n_workers}\n"
+    count = f"num_of_workers = {n_workers}\n" if isinstance(n_workers, int) else ""
     cluster_result = _CheckResult(cluster, text + count, module_folders.variables())
     results = (_CheckResult(command, text) for command in schedulers)
     scheduler_result, options = _scheduler_for(options, results, may_leave_out_uvloop)
@@ -211,6 +222,55 @@ def _scheduler_for(
         complaint,
     )
     return first, {key: value for key, value in options.items() if key != "event_loop"}
+
+
+def autoscaler_file(least: int, most: int, cluster_arguments: Sequence[str]) -> str:
+    """Return the configuration of a `scaler_autoscaler` for one pool of local hosts, as TOML.
+
+    Args:
+        least: the number of workers that stay without work.
+        most: the largest number of workers.
+        cluster_arguments: arguments of each `scaler_cluster`, as `LaunchCommands` has them.
+
+    Raises:
+        TypeError: an argument cannot be the same for several hosts.
+    """
+    for key in ("agent_name", "worker_names"):
+        if any(argument.startswith(f"--{key.replace('_', '-')}=") for argument in cluster_arguments):
+            raise TypeError(f"an elastic local cluster takes no {key}=: it names its agents itself")
+    workers = _workers_a_host(least, most)
+    capabilities: dict[str, int] = {}
+    for argument in cluster_arguments:
+        if argument.startswith(_CAPABILITIES):
+            for part in argument[len(_CAPABILITIES) :].split(","):
+                name, _, amount = part.strip().partition("=")
+                capabilities[name] = int(amount or "1")
+    pool = {
+        "name": "local",
+        "provider": "local",
+        "workers": workers,
+        "least": least // workers,
+        "most": most // workers,
+        "boot_seconds": LOCAL_BOOT_SECONDS,
+        "capabilities": capabilities,
+        "arguments": [argument for argument in cluster_arguments if not argument.startswith(_CAPABILITIES)],
+    }
+    settings = {
+        "target_seconds": LOCAL_TARGET_SECONDS,
+        "idle_seconds": LOCAL_IDLE_SECONDS,
+        "end_hosts": True,
+        "pool": [pool],
+    }
+    return "".join(f"{key} = {_toml(key, value)}\n" for key, value in settings.items())
+
+
+def _workers_a_host(least: int, most: int) -> int:
+    """Return how many workers one agent has: both numbers are multiples of it. Fewer agents need less memory."""
+    common = math.gcd(least, most)
+    return max(size for size in range(1, max(1, most // LOCAL_HOSTS) + 1) if common % size == 0)
+
+
+_CAPABILITIES = "--capabilities="
 
 
 def _toml(key: str, value: Any) -> str:

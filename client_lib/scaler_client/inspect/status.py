@@ -25,7 +25,7 @@ from ..monitor.text_layout import (
     truncate,
 )
 from ..protocol.messages import Outcome
-from ..protocol.snapshots import HostPool, Share, Snapshot, TaskLimit
+from ..protocol.snapshots import HostPool, PoolState, Share, Snapshot, TaskLimit
 from .workers import state_of
 
 MAX_FUNCTIONS = 5
@@ -50,6 +50,7 @@ def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[
         *_shares(view.snapshot.shares),
         *_limits(view.snapshot.limits),
         *_resources(view.snapshot),
+        *_pools(view.snapshot.pools),
         ("memory", _memory(view)),
         *_functions(view.functions),
     ]
@@ -116,6 +117,18 @@ def _limits(limits: list[TaskLimit]) -> list[tuple[str, str]]:
     """The limits of tasks with the most waiting ones."""
     shown = sorted(limits, key=lambda limit: -limit.waiting)[:MAX_SHARES]
     return [("limits" if not at else "", _limit(limit)) for at, limit in enumerate(shown)]
+
+
+def _pools(pools: list[PoolState]) -> list[tuple[str, str]]:
+    """The pools of autoscalers with the most hosts."""
+    shown = sorted(pools, key=lambda pool: -(pool.wanted + pool.booting + pool.there + pool.draining))[:MAX_SHARES]
+    return [("pools" if not at else "", _pool(pool)) for at, pool in enumerate(shown)]
+
+
+def _pool(pool: PoolState) -> str:
+    hosts = f"{count(pool.there)} hosts there, {count(pool.wanted)} wanted, {count(pool.booting)} booting"
+    failed = f", {count(pool.failed)} failed" if pool.failed else ""
+    return f"{clean(pool.name)}: {hosts}, {count(pool.draining)} draining{failed}{', resting' * pool.is_resting}"
 
 
 def _limit(limit: TaskLimit) -> str:

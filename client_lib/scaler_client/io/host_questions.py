@@ -16,7 +16,8 @@ ANSWER_SECONDS = 2.0
 FRESH_SECONDS = 10.0
 """How long an answer, or the lack of one, is used again."""
 
-HostAnswer = Callable[[HeartbeatEcho], None]
+HostAnswer = Callable[["HeartbeatEcho | None"], None]
+"""Takes the answer; None: there will be none."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,10 @@ class HostQuestions:
 
     def _request(self, seconds: float) -> list[HostVersions] | None:
         answered = threading.Event()
-        answers: list[list[HostVersions]] = []
+        answers: list[list[HostVersions] | None] = []
 
-        def take(echo: HeartbeatEcho) -> None:
-            answers.append(_hosts(echo, time.time()))
+        def take(echo: HeartbeatEcho | None) -> None:
+            answers.append(None if echo is None else _hosts(echo, time.time()))
             answered.set()
 
         if not self._ask(take) or not answered.wait(seconds):

@@ -94,6 +94,7 @@ class SchedulerCollector(Collector):
         yield from _shares(snapshot)
         yield from _limits(snapshot)
         yield from _resources(snapshot)
+        yield from _pools(snapshot)
         yield from _bytes(snapshot)
         yield from _messages(snapshot)
         yield from _durations(snapshot)
@@ -244,6 +245,28 @@ def _resources(snapshot: Snapshot) -> Iterator[Metric]:
     yield _gauge("scaler_resource_waiting", "Waiting tasks that ask for resources.", snapshot.resources_waiting)
     text = "For how long the oldest reservation of resources has waited."
     yield _gauge("scaler_resource_reservation_seconds", text, snapshot.reservation_seconds)
+
+
+def _pools(snapshot: Snapshot) -> Iterator[Metric]:
+    family = GaugeMetricFamily(
+        "scaler_pool_hosts", "Hosts of an autoscaler's pool, by state.", labels=["pool", "state"]
+    )
+    for pool in snapshot.pools:
+        for state, number in (
+            ("wanted", pool.wanted),
+            ("booting", pool.booting),
+            ("there", pool.there),
+            ("draining", pool.draining),
+        ):
+            family.add_metric([pool.name, state], number)
+    yield family
+    failed = {pool.name: pool.failed for pool in snapshot.pools}
+    late, left = {pool.name: pool.late for pool in snapshot.pools}, {pool.name: pool.left for pool in snapshot.pools}
+    yield _counters("scaler_pool_failed_hosts", "Hosts that never came, died at boot or were lost.", "pool", failed)
+    yield _counters("scaler_pool_late_hosts", "Hosts that came late.", "pool", late)
+    yield _counters("scaler_pool_left_hosts", "Hosts that left at their time limit.", "pool", left)
+    resting = {pool.name: float(pool.is_resting) for pool in snapshot.pools}
+    yield _gauges("scaler_pool_resting", "1: no host is requested, because too many failed.", "pool", resting)
 
 
 def _worker_state(state: WorkerState) -> str:

@@ -35,7 +35,10 @@ def problems(view: SnapshotView) -> list[str]:
 def _worker_problems(view: SnapshotView) -> Iterator[str]:
     snapshot = view.snapshot
     waiting = plural(snapshot.waiting, "task waits", "tasks wait")
-    if not snapshot.workers and snapshot.waiting:
+    booting = sum(pool.booting for pool in snapshot.pools)
+    if not snapshot.workers and snapshot.waiting and booting:
+        yield f"{waiting} and there is no worker: {plural(booting, 'host boots', 'hosts boot')}"
+    elif not snapshot.workers and snapshot.waiting:
         yield f"{waiting} and there is no worker: start scaler_cluster"
     elif snapshot.unschedulable:
         waiting = plural(snapshot.unschedulable, "task waits", "tasks wait")
@@ -54,6 +57,10 @@ def _worker_problems(view: SnapshotView) -> Iterator[str]:
 
 
 def _host_problems(view: SnapshotView) -> Iterator[str]:
+    for pool in view.snapshot.pools:
+        if pool.is_resting:
+            failed = plural(pool.failed, "host has", "hosts have")
+            yield f"pool {clean(pool.name)} starts no hosts for now: {failed} failed, scaler_autoscaler's log says why"
     silent = [row for row in view.agents if row.silent_seconds >= SILENT_AGENT_SECONDS]
     if silent:
         longest = max(row.silent_seconds for row in silent)

@@ -78,6 +78,9 @@ SPARE_WORDS = 1024
 MAX_REASON_CHARACTERS = 200
 """Most characters of a capnp library's own text in an error."""
 
+MAX_VERSION_CHARACTERS = 40
+"""Most characters of another scheduler's version in an error."""
+
 
 class OtherVersionError(WireError):
     """The scheduler that publishes has a different protocol version.
@@ -88,9 +91,9 @@ class OtherVersionError(WireError):
     """
 
     def __init__(self, protocol_version: int, version: str) -> None:
+        shown = on_one_line(version[:MAX_VERSION_CHARACTERS])
         super().__init__(
-            f"the scheduler, version {on_one_line(version)}, has protocol version {protocol_version}: "
-            f"this is {PROTOCOL_VERSION}"
+            f"the scheduler, version {shown}, has protocol version {protocol_version}: this is {PROTOCOL_VERSION}"
         )
         self.protocol_version = protocol_version
         self.version = version

@@ -163,7 +163,7 @@ def _encode_goodbye(message: Goodbye) -> Frames:
 
 
 def _encode_heartbeat(message: Heartbeat) -> Frames:
-    root = _new(64 + 4 * len(message.workers))
+    root = _new(64 + 4 * len(message.workers) + 12 * len(message.pools))
     heartbeat = root.init("heartbeat")
     heartbeat.sequence = message.sequence
     heartbeat.residentBytes = message.resident_bytes
@@ -180,6 +180,17 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
         entry.incarnation = worker.incarnation
         entry.residentBytes = worker.resident_bytes
         entry.cpuMilliseconds = worker.cpu_milliseconds
+    if message.pools:
+        for pool_entry, pool in zip(heartbeat.init("pools", len(message.pools)), message.pools):
+            pool_entry.name = escaped(pool.name)
+            pool_entry.wanted = pool.wanted
+            pool_entry.booting = pool.booting
+            pool_entry.there = pool.there
+            pool_entry.draining = pool.draining
+            pool_entry.failed = pool.failed
+            pool_entry.late = pool.late
+            pool_entry.left = pool.left
+            pool_entry.isResting = pool.is_resting
     return [root.to_bytes()]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Union
 
-from .snapshots import Graphs, History, Snapshot
+from .snapshots import Graphs, History, PoolState, Snapshot
 
 PROTOCOL_VERSION = 1
 """The `protocolVersion` of the schema."""
@@ -166,6 +166,8 @@ class Heartbeat:
     moved_bytes: int = 0
     unix_milliseconds: int = 0
     wants_hosts: bool = False
+    pools: list[PoolState] = field(default_factory=list)
+    """Those of an autoscaler."""
 
 
 @dataclass

@@ -18,7 +18,9 @@ from .snapshots import (
     ClientColumns,
     FunctionColumns,
     HostPool,
+    Need,
     ObjectColumns,
+    PoolState,
     SchedulerProcess,
     Share,
     Snapshot,
@@ -139,10 +141,38 @@ def read_snapshot(snapshot: Any) -> Snapshot:
         ],
         limits=[TaskLimit(row.name, row.most, row.perSecond, row.running, row.waiting) for row in snapshot.limits],
         resources=[
-            HostPool(row.host, row.name, row.total, row.booked, row.reserved, row.free) for row in snapshot.resources
+            HostPool(row.host, row.name, row.total, row.booked, row.reserved, row.free, row.agent)
+            for row in snapshot.resources
         ],
         resources_waiting=snapshot.resourcesWaiting,
         reservation_seconds=snapshot.reservationMilliseconds / 1000,
+        needs=[
+            Need(
+                row.capabilities,
+                row.kind,
+                list(row.limits),
+                row.waiting,
+                row.unknown,
+                row.milliseconds / 1000,
+                {each.name: each.amount for each in row.resources},
+                row.held,
+            )
+            for row in snapshot.needs
+        ],
+        pools=[
+            PoolState(
+                row.name,
+                row.wanted,
+                row.booting,
+                row.there,
+                row.draining,
+                row.failed,
+                row.late,
+                row.left,
+                row.isResting,
+            )
+            for row in snapshot.pools
+        ],
     )
 
 

@@ -145,6 +145,7 @@ class WorkerColumns:
     attempts: list[int] = field(default_factory=list)
     tasks: list[str] = field(default_factory=list)
     run_milliseconds: list[int] = field(default_factory=list)
+    functions: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -251,6 +252,45 @@ class HostPool:
     reserved: int
     """What is kept for a task that waits."""
     free: int
+    agent: int = 0
+    """The incarnation of the host's agent: several may run on one host."""
+
+
+@dataclass
+class PoolState:
+    """The hosts of one pool of an autoscaler. `failed`, `late` and `left` count hosts since its start."""
+
+    name: str
+    wanted: int
+    booting: int
+    there: int
+    draining: int
+    failed: int = 0
+    late: int = 0
+    left: int = 0
+    is_resting: bool = False
+    """Whether no host is requested for now, because too many failed."""
+
+
+@dataclass
+class Need:
+    """Waiting tasks with the same requirements."""
+
+    capabilities: str
+    """As in the table of workers: `gpu=2 linux=1`."""
+    kind: str
+    """Of their functions: which workers can run them."""
+    limits: list[str]
+    """The names of the limits that they need."""
+    waiting: int
+    unknown: int
+    """Of `waiting`: tasks whose function has not returned yet."""
+    known_seconds: float
+    """The mean run times of the functions of all others, summed up."""
+    resources: dict[str, int] = field(default_factory=dict)
+    """Counted resources of its host that each task needs, in thousandths by name."""
+    held: int = 0
+    """Of `waiting`: tasks beyond the `max_running` of their shares."""
 
 
 @dataclass
@@ -264,7 +304,7 @@ class Snapshot:
     `dispatch_latency_microseconds` is the sum. `waiting_bytes` is the payload of open tasks in the scheduler's memory,
     `object_bytes` the size of objects there. `unschedulable` of the waiting tasks can run on no connected worker.
     `unreachable_hosts` has pairs of hosts, "node-8 from node-7": the second cannot connect to the first. `shares` has
-    those with the most open tasks.
+    those with the most open tasks, `needs` those with the most waiting tasks. `pools` are those of autoscalers.
     """
 
     version: str
@@ -312,6 +352,8 @@ class Snapshot:
     """Tasks that wait for a worker and ask for resources."""
     reservation_seconds: float = 0.0
     """For how long the oldest reservation has waited."""
+    needs: list[Need] = field(default_factory=list)
+    pools: list[PoolState] = field(default_factory=list)
 
     def left_out(self) -> dict[str, int]:
         """Return, for each table, the number of rows beyond the limit up to which the scheduler publishes rows."""

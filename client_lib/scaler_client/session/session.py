@@ -99,7 +99,7 @@ class Session:
         self._kept_values = KeptValues(self.tasks, self.objects, self._inputs)
         self._batch.bind_call = self._inputs.bind_call
         self._acks = ResultAcks()
-        self._host_questions: dict[int, Callable[[messages.HeartbeatEcho], None]] = {}
+        self._host_questions: dict[int, Callable[[messages.HeartbeatEcho | None], None]] = {}
         """Questions about the hosts, by the numbers of their heartbeats."""
         self._shutdown = ShutdownRequest()
         self._cancels = Cancels(self.tasks, backlog)
@@ -305,19 +305,26 @@ class Session:
 
         self.on_output = forward_known
 
-    def ask_hosts(self, on_answer: Callable[[messages.HeartbeatEcho], None], now: float) -> None:
-        """Ask the scheduler about the hosts. If this client is not joined, it is not asked.
+    def ask_hosts(self, on_answer: Callable[[messages.HeartbeatEcho | None], None], now: float) -> None:
+        """Ask the scheduler about the hosts.
 
         Args:
-            on_answer: called with the answer, unless the connection is lost first.
+            on_answer: called once: with the answer, or with None if this client is not joined or loses its scheduler.
             now: the current time.
         """
-        if self.state is State.JOINED:
-            heartbeat = self._liveness.heartbeat(now)
-            heartbeat.wants_hosts = True
-            self._host_questions[heartbeat.sequence] = on_answer
-            self._batch.outgoing.append(heartbeat)
-            self._expects_answer = True
+        if self.state is not State.JOINED:
+            on_answer(None)
+            return
+        heartbeat = self._liveness.heartbeat(now)
+        heartbeat.wants_hosts = True
+        self._host_questions[heartbeat.sequence] = on_answer
+        self._batch.outgoing.append(heartbeat)
+        self._expects_answer = True
+
+    def _drop_host_questions(self) -> None:
+        questions, self._host_questions = self._host_questions, {}
+        for on_answer in questions.values():
+            on_answer(None)
 
     def close(self, reason: str) -> None:
         """Leave the scheduler, which cancels the unfinished tasks.
@@ -327,6 +334,7 @@ class Session:
         """
         self._batch.outgoing.append(messages.Goodbye(reason))
         self.state = State.CLOSED
+        self._drop_host_questions()
         self._batch.clear()
         self._batch.last_function = None  # a function's finalizer refers to this session: a cycle
         self.objects.close()
@@ -445,7 +453,7 @@ class Session:
             _log.warning("the scheduler at %s accepts this client now", self.address)
             self.rejection = ""
         self.scheduler = welcome
-        self._host_questions.clear()
+        self._drop_host_questions()
         self._hello = replace(self._hello, scheduler=welcome.incarnation)
         self.state = State.JOINED
         self._inputs.is_joined = True
@@ -507,6 +515,7 @@ class Session:
     def _lose_scheduler(self, error: SchedulerLostError) -> None:
         """Fail all open tasks with this error."""
         self.loss = error
+        self._drop_host_questions()
         made_again = self.tasks.ids_made_again()
         ids = self.tasks.fail(error)
         self._kept_values.fail(error)

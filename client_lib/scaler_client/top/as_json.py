@@ -58,6 +58,9 @@ def as_json(view: SnapshotView) -> dict[str, Any]:
         "functions": _rows(view.functions),
         "objects": [{**row, "state": _object_state(row["state"])} for row in _rows(view.objects)],
         "clients": _rows(view.clients),
+        "shares": _rows(snapshot.shares),
+        "limits": _rows(snapshot.limits),
+        "pools": _rows(snapshot.pools),
     }
 
 

@@ -13,8 +13,9 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("up down j k", "move; also PgUp, PgDn, Home, End and the mouse wheel"),
     ("Enter", "details of the selected row; Esc or Enter goes back"),
     ("/", "filter the table marked >; Enter keeps it, Esc drops it"),
-    ("Tab", "go to the next table: workers, functions, objects, clients"),
+    ("Tab", "go to the next table"),
     ("o", "show objects instead of functions, and back"),
+    ("s", "show shares, limits, or pools of hosts; then clients again"),
     ("? h", "this help"),
     ("q Ctrl-C", "leave"),
 )

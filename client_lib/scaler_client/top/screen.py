@@ -15,7 +15,18 @@ from .help_text import SORTING, help_lines
 from .number_format import clock, count
 from .screen_state import WORKERS, ScreenState
 from .side_detail import side_entries
-from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, SORTED_BY, side_columns, side_rows, total_rows
+from .side_tables import (
+    CLIENTS,
+    FUNCTIONS,
+    KEYS,
+    LOWER,
+    OBJECTS,
+    SORTED_BY,
+    all_rows,
+    side_columns,
+    side_rows,
+    total_rows,
+)
 from .summary import summary, summary_height
 from .tables import Column, header, place, requested_width, row
 from .text_width import Line, align_left, align_right, clean, join_columns, padded, width_of
@@ -97,7 +108,8 @@ def _last_line(state: ScreenState, view: SnapshotView | None, width: int) -> Lin
         keys = "Esc back  arrows scroll  q quit"
     else:
         other = OBJECTS if state.side == FUNCTIONS else FUNCTIONS
-        keys = f"Enter detail  / filter {state.focus}  Tab next table  o {other}  ? help  q quit"
+        following = LOWER[(LOWER.index(state.lower) + 1) % len(LOWER)]
+        keys = f"Enter detail  / filter {state.focus}  Tab next  o {other}  s {following}  ? help  q quit"
     words = f"filter: {state.filter_text}  " if state.filter_text else ""
     return [("keys", align_left(f" {words}{keys}", width))]
 
@@ -120,7 +132,7 @@ def _tables(state: ScreenState, view: SnapshotView, width: int, height: int) -> 
 
     Each table gets the lines that its rows need. Lines that the workers do not need go to the other tables.
     """
-    state.shown = [WORKERS, state.side, CLIENTS]
+    state.shown = [WORKERS, state.side, state.lower]
     workers = len(view.workers) + HEAD_LINES
     if width >= BESIDE_COLUMNS:
         return _tables_beside(state, view, width, height, workers)
@@ -128,7 +140,7 @@ def _tables(state: ScreenState, view: SnapshotView, width: int, height: int) -> 
     below = max(int(height * BELOW_SHARE) if height >= BELOW_LINES else 0, height - workers - 1)
     if below >= least:
         half = (width - len(GAP)) // 2
-        tables = [(_side_table(state, view, name, half, below), half) for name in (state.side, CLIENTS)]
+        tables = [(_side_table(state, view, name, half, below), half) for name in (state.side, state.lower)]
         return [
             *_pad_lines(_worker_table(state, view, width, height - below - 1), height - below - 1),
             [("rule", "-" * width)],
@@ -146,18 +158,18 @@ def _tables_beside(state: ScreenState, view: SnapshotView, width: int, height: i
     other = OBJECTS if state.side == FUNCTIONS else FUNCTIONS
     below = height - workers - 1
     if below >= MIN_BELOW:
-        state.shown = [WORKERS, other, state.side, CLIENTS]
+        state.shown = [WORKERS, other, state.side, state.lower]
         left_side = [
             *_pad_lines(_worker_table(state, view, main, workers), workers + 1),
             *_side_table(state, view, other, main, below),
         ]
     else:
         left_side = _worker_table(state, view, main, height)
-    needs = [len(side_rows(view, name, "")) + HEAD_LINES for name in (state.side, CLIENTS)]
+    needs = [len(side_rows(view, name, "")) + HEAD_LINES for name in (state.side, state.lower)]
     upper = min(needs[0], height - 1 - min(needs[1], (height - 1) // 2))
     right_side = [
         *_pad_lines(_side_table(state, view, state.side, side, upper), upper + 1),
-        *_side_table(state, view, CLIENTS, side, height - upper - 1),
+        *_side_table(state, view, state.lower, side, height - upper - 1),
     ]
     return join_columns([(left_side, main), (right_side, side)], height, GAP)
 
@@ -184,7 +196,7 @@ def _side_table(state: ScreenState, view: SnapshotView, name: str, width: int, h
     words = state.filters.get(name, "")
     if words:
         total += f", {count(len(rows))} of them with {words!r}"
-    table = _Table(name, side_columns(name, rows), rows, SORTED_BY, total)
+    table = _Table(name, side_columns(name, rows), rows, SORTED_BY[name], total)
     lines = _table_lines(state, table, width, height)
     _update_selected(state, name, list(map(KEYS[name], rows)))
     return lines
@@ -236,11 +248,11 @@ def _table_lines(state: ScreenState, table: _Table, width: int, height: int) -> 
 def render_plain(state: ScreenState, view: SnapshotView, address: str, width: int) -> list[Line]:
     """The screen for a pipe: all rows, without selection and keys."""
     state.focus = ""
-    tables_of = view.workers, view.functions, view.objects, view.clients
-    everything = max(len(rows) for rows in tables_of)
+    lower = [name for name in LOWER if name == CLIENTS or all_rows(view, name)]
+    everything = max(len(view.workers), *(len(all_rows(view, name)) for name in (FUNCTIONS, OBJECTS, *lower)))
     tables = [
         _worker_table(state, view, width, everything + 2),
-        *(_side_table(state, view, name, width, everything + 2) for name in (FUNCTIONS, OBJECTS, CLIENTS)),
+        *(_side_table(state, view, name, width, everything + 2) for name in (FUNCTIONS, OBJECTS, *lower)),
     ]
     lines = [_title(view, address, width), *summary(view, width, summary_height(view, everything + 100))]
     for table in tables:

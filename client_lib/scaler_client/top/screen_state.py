@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .side_tables import CLIENTS, FUNCTIONS, OBJECTS
+from .side_tables import CLIENTS, COLUMNS, FUNCTIONS, LOWER, OBJECTS
 from .worker_table import SORT_KEYS
 
 WORKERS = "workers"
@@ -51,9 +51,11 @@ class ScreenState:
         self.focus = WORKERS
         self.side = FUNCTIONS
         """The table beside the workers: functions or objects."""
+        self.lower = CLIENTS
+        """The table below it: one of LOWER."""
         self.shown = [WORKERS, FUNCTIONS, CLIENTS]
         """The tables that Tab goes through, from the last layout."""
-        self.scrolls: dict[str, Scroll] = {name: Scroll() for name in (WORKERS, FUNCTIONS, OBJECTS, CLIENTS)}
+        self.scrolls: dict[str, Scroll] = {name: Scroll() for name in (WORKERS, *COLUMNS)}
         self.page = Scroll()
         """The position in the help or in a row's details."""
         self.selected: dict[str, Any] = {}
@@ -113,7 +115,12 @@ class ScreenState:
             other = OBJECTS if self.side == FUNCTIONS else FUNCTIONS
             self.focus = other if self.focus == self.side else self.focus
             self.side = other
-            self.shown = [WORKERS, other, CLIENTS]
+            self.shown = [WORKERS, other, self.lower]
+        elif key == "s":
+            following = LOWER[(LOWER.index(self.lower) + 1) % len(LOWER)]
+            self.focus = following if self.focus == self.lower else self.focus
+            self.lower = following
+            self.shown = [WORKERS, self.side, following]
         elif key in ("enter", "right"):
             if self.focus in self.selected:
                 self.detail = self.focus, self.selected[self.focus]

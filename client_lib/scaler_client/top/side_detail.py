@@ -1,13 +1,27 @@
-"""The details of one function, client or object."""
+"""The details of one row of a side table."""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
 from ..monitor.snapshot_view import ClientRow, FunctionRow, ObjectRow, RunningTask, SnapshotView
+from ..protocol.snapshots import PoolState, TaskLimit
 from .detail import Entries, total_with_rate
-from .number_format import count, duration, size
-from .side_tables import CLIENTS, FUNCTIONS, KEYS, OBJECTS, object_name, object_state
+from .number_format import count, duration, percent, size
+from .side_tables import (
+    CLIENTS,
+    FUNCTIONS,
+    KEYS,
+    LIMITS,
+    OBJECTS,
+    POOLS,
+    SHARES,
+    ShareRow,
+    all_rows,
+    limit_text,
+    object_name,
+    object_state,
+)
 
 MAX_RUNNING = 100
 """The maximum number of running tasks and objects that are listed."""
@@ -15,9 +29,8 @@ MAX_RUNNING = 100
 
 def side_entries(view: SnapshotView, table: str, key: Any) -> Entries | None:
     """The details of the row with this key; None if there is no such row any more."""
-    rows, entries = _PAGES[table]
-    row = next((row for row in rows(view) if KEYS[table](row) == key), None)
-    return None if row is None else entries(view, row)
+    row = next((row for row in all_rows(view, table) if KEYS[table](row) == key), None)
+    return None if row is None else _PAGES[table](view, row)
 
 
 def _function(view: SnapshotView, row: FunctionRow) -> Entries:
@@ -92,6 +105,45 @@ def _object(view: SnapshotView, row: ObjectRow) -> Entries:
     ]
 
 
+def _share(_: SnapshotView, row: ShareRow) -> Entries:
+    share = row.share
+    return [
+        (
+            f"Share {share.name}",
+            [
+                ("weight", f"{share.weight:g}"),
+                ("clients", count(share.clients)),
+                ("running", count(share.running) + _at_most(share.max_running)),
+                ("waiting", count(share.waiting) + _at_most(share.max_waiting)),
+                ("used", f"{duration(share.used_seconds)}, {percent(row.percent)} of the time of all shares"),
+            ],
+        )
+    ]
+
+
+def _at_most(limit: int) -> str:
+    return f", at most {count(limit)}" if limit else ""
+
+
+def _limit(_: SnapshotView, row: TaskLimit) -> Entries:
+    figures = [("most", limit_text(row)), ("running", count(row.running)), ("waiting", count(row.waiting))]
+    return [(f"Limit {row.name}", figures)]
+
+
+def _pool(_: SnapshotView, row: PoolState) -> Entries:
+    hosts = {
+        "wanted": row.wanted,
+        "there": row.there,
+        "booting": row.booting,
+        "draining": row.draining,
+        "failed": row.failed,
+        "late": row.late,
+        "left": row.left,
+    }
+    rests = [("rests", "too many hosts failed")] if row.is_resting else []
+    return [(f"Pool {row.name}", [*((name, f"{count(number)} hosts") for name, number in hosts.items()), *rests])]
+
+
 def _running(view: SnapshotView, belongs: Callable[[RunningTask], bool]) -> list[tuple[str, str]]:
     """The running tasks that belong to the row, the longest first."""
     found = [(row.name, row.task) for row in view.workers if row.task is not None and belongs(row.task)]
@@ -102,8 +154,11 @@ def _running(view: SnapshotView, belongs: Callable[[RunningTask], bool]) -> list
     return lines or [("", "none is known: short tasks are not listed")]
 
 
-_PAGES: dict[str, tuple[Callable[[SnapshotView], list[Any]], Callable[[SnapshotView, Any], Entries]]] = {
-    FUNCTIONS: (lambda view: view.functions, _function),
-    CLIENTS: (lambda view: view.clients, _client),
-    OBJECTS: (lambda view: view.objects, _object),
+_PAGES: dict[str, Callable[[SnapshotView, Any], Entries]] = {
+    FUNCTIONS: _function,
+    CLIENTS: _client,
+    OBJECTS: _object,
+    SHARES: _share,
+    LIMITS: _limit,
+    POOLS: _pool,
 }

@@ -19,6 +19,9 @@ MAX_ENDED_FUNCTIONS = 1000
 """The limit of functions without a row in the snapshot, equal to the scheduler's: programs with lambdas have
 thousands."""
 
+MAX_LISTED = 20
+"""The limit of shares, and of limits of tasks, in a message."""
+
 _OBJECT_STATES = {ObjectState.PENDING: "pending", ObjectState.IN_MEMORY: "in memory", ObjectState.ON_HOST: "on a host"}
 
 
@@ -70,6 +73,18 @@ def snapshot_message(view: SnapshotView) -> Message:
         "retries": snapshot.retries,
         "dispatch_latencies": snapshot.dispatch_latencies,
         "problems": problems(view),
+        "pools": [
+            [pool.name, pool.wanted, pool.booting, pool.there, pool.draining, pool.failed, pool.is_resting]
+            for pool in snapshot.pools
+        ],
+        "shares": [
+            [share.name, share.weight, share.running, share.waiting, share.used_seconds, share.max_running]
+            for share in snapshot.shares[:MAX_LISTED]
+        ],
+        "limits": [
+            [limit.name, limit.most, limit.per_second, limit.running, limit.waiting]
+            for limit in snapshot.limits[:MAX_LISTED]
+        ],
         "messages": {
             "received": _counters(snapshot.received, view.received_rates),
             "sent": _counters(snapshot.sent, view.sent_rates),

@@ -21,7 +21,9 @@ COMMON_OPTIONS = ["--config", "--check-config", "--print-config", "--version", "
 """The options of every command that are not in its table."""
 
 VARIABLE_PREFIX = "SCALER_"
-OTHER_PREFIXES = tuple(f"SCALER_{name}_" for name in "SCHEDULER CLUSTER CLIENT MONITOR TOP UI EXPORTER CI TEST".split())
+OTHER_PREFIXES = tuple(
+    f"SCALER_{name}_" for name in "SCHEDULER CLUSTER CLIENT MONITOR TOP UI EXPORTER AUTOSCALER CI TEST".split()
+)
 """Prefixes of the variables of single commands, and of the tests."""
 CLIENT_VARIABLES = ("SCALER_SCHEDULER_PYTHON", "SCALER_KEYS")
 MIN_VARIABLE_SIMILARITY = 0.75  # higher than for options, because all variables begin alike

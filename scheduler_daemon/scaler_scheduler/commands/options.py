@@ -45,6 +45,8 @@ class Kind:
     """All values, if they can be listed."""
     is_file: bool = False
     """Whether the value is the path of a file, or a list of paths."""
+    parse_table: Callable[[Mapping[str, Any]], Any] | None = None
+    """For a list: converts one of the tables that a TOML file may have in place of texts. Raises ValueError."""
 
 
 @dataclass(frozen=True)

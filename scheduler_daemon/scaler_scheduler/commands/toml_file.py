@@ -135,12 +135,21 @@ def _parse_toml(option: Option, value: Any, source: str) -> GivenValue:
         named = [name if amount is True else f"{name}={amount}" for name, amount in value.items()]
         return parse_parts(option, named, source)
     parts = value if kind.is_list and isinstance(value, list) else [value]
+    if kind.parse_table is not None and parts and all(isinstance(part, dict) for part in parts):
+        return _parse_tables(kind.parse_table, kind, parts, source)
     single = tuple(kind_of for kind_of in kind.toml_types if kind_of is not dict)
     if any(isinstance(part, bool) != (bool in single) or not isinstance(part, single) for part in parts):
         raise OptionError(f"{source}: {quoted(value)} is not {_expected_types(kind)}")
     if isinstance(value, str):
         return parse_text(option, value, source)
     return parse_parts(option, [str(part) for part in parts], source)
+
+
+def _parse_tables(parse: Callable[[Any], Any], kind: Kind, tables: list[Any], source: str) -> GivenValue:
+    try:
+        return GivenValue(kind.combine(tuple(parse(table) for table in tables)), source)
+    except ValueError as error:
+        raise OptionError(f"{source}: {error}") from None
 
 
 def _expected_types(kind: Kind) -> str:
@@ -150,7 +159,7 @@ def _expected_types(kind: Kind) -> str:
         ("a string in quotes", str in types),
         ("true or false", bool in types),
         ("an array of such", kind.is_list),
-        ("a table", dict in types),
+        ("a table", dict in types or kind.parse_table is not None),
     ]
     return " or ".join(name for name, is_wanted in names if is_wanted)
 

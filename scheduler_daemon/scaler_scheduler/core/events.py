@@ -7,6 +7,7 @@ compiles only one shape. All classes are in one module, so that a reader finds e
 
 from array import array
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from scaler_scheduler.core.ids import DataAddress
 
@@ -280,6 +281,20 @@ class Goodbye(Event):
         self.reason = reason
 
 
+class PoolState(NamedTuple):
+    """The hosts of one pool of an autoscaler, as it reports them."""
+
+    name: str
+    wanted: int
+    booting: int
+    there: int
+    draining: int
+    failed: int
+    late: int
+    left: int
+    is_resting: bool
+
+
 class Heartbeat(Event):
     """A peer is alive.
 
@@ -287,13 +302,14 @@ class Heartbeat(Event):
     bytes and milliseconds of processor time, and `usages` those of each of these workers. `is_retiring`: the agent is
     about to end; its workers finish running tasks and get no new ones. `values` has the bytes of the agent's host in
     memory, on disk, and moved between them. `clock_ms` is the time of this host's clock, in milliseconds of Unix time;
-    0: not known. `wants_hosts`: a client wants to be told about the hosts.
+    0: not known. `wants_hosts`: a client wants to be told about the hosts. `pools` are those of an autoscaler.
     """
 
     __slots__ = (
         "clock_ms",
         "is_retiring",
         "lag_microseconds",
+        "pools",
         "sequence",
         "usage",
         "usages",
@@ -315,10 +331,12 @@ class Heartbeat(Event):
         values: tuple[int, int, int] = (0, 0, 0),
         clock_ms: int = 0,
         wants_hosts: bool = False,
+        pools: Sequence[PoolState] = (),
     ) -> None:
         self.route = route
         self.sequence = sequence
         self.workers = workers
+        self.pools = pools
         self.usage = usage
         self.lag_microseconds = lag_microseconds
         self.usages = usages

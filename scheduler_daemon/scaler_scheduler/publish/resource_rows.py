@@ -24,7 +24,7 @@ def host_pools(core: Scheduler) -> list[HostPool]:
         name = agent.host[:TEXT_LIMIT]
         needs = {} if host.reservation is None else host.reservation.needs
         for resource, pool in sorted(host.pools.items()):
-            rows.append(_row(name, resource, pool.total, pool.used, needs.get(resource, 0)))
+            rows.append(_row(host, name, resource, pool.total, pool.used, needs.get(resource, 0)))
         rows.append(_cpus_row(core, host, name))
     return rows[:MAX_POOLS]
 
@@ -41,14 +41,15 @@ def reservation_milliseconds(core: Scheduler, now: float) -> int:
     return int(max(0.0, now - min(since)) * 1000) if since else 0
 
 
-def _row(host: str, name: str, total: int, booked: int, reserved: int) -> HostPool:
+def _row(host: Host, host_name: str, resource: str, total: int, booked: int, reserved: int) -> HostPool:
     return HostPool(
-        host=host,
-        name=name,
+        host=host_name,
+        name=resource,
         total=min(total, _MAX_NUMBER),
         booked=min(booked, _MAX_NUMBER),
         reserved=min(reserved, _MAX_NUMBER),
         free=min(max(0, total - booked), _MAX_NUMBER),
+        agent=host.agent,
     )
 
 
@@ -58,4 +59,4 @@ def _cpus_row(core: Scheduler, host: Host, name: str) -> HostPool:
     booked = sum([not booking.is_suspended for booking in host.bookings]) + host.further
     reserved = 0 if host.reservation is None else host.reservation.slots
     scale = cpus // max(1, slots)
-    return _row(name, CPUS, cpus, booked * scale, reserved * scale)
+    return _row(host, name, CPUS, cpus, booked * scale, reserved * scale)

@@ -15,9 +15,9 @@ from ..core.dispatch.work_stealing import is_unresponsive
 from ..core.scheduler import Scheduler
 from ..core.state.clients import ClientTable
 from ..core.state.functions import KEPT_TASK_NAMES, Function, FunctionTable
-from ..core.state.records import Client, StoredObject, Worker
+from ..core.state.records import Agent, Client, StoredObject, Worker
 from ..core.state.transitions import RUNNING
-from ..core.state.workers import AgentTable
+from ..core.state.workers import AgentTable, WorkerTable
 from ..wire.columns import UINT8, UINT32, WIDE, Column, compacted
 
 WORKER_ROWS = 10_000
@@ -95,7 +95,7 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
     queue_size = core.limits.queue_size
     agents, number = core.tables.agents, texts.number
     states: list[int] = []
-    running_tasks: list[tuple[int, int, int, int, int]] = []
+    running_tasks: list[tuple[int, int, int, int, int, int]] = []
     for worker in workers:
         state = AGENT_CONNECTED if agents.find(worker.agent) is not None else 0
         if worker.tasks:
@@ -108,7 +108,8 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
         if running_tasks[-1][4] >= LONG_MILLISECONDS:
             state |= RUNS_LONG
         states.append(state)
-    clients, ids, attempts, tasks, milliseconds = zip(*running_tasks) if running_tasks else ((), (), (), (), ())
+    by_column = zip(*running_tasks) if running_tasks else ((),) * 6
+    clients, ids, attempts, tasks, milliseconds, functions = by_column
     columns: list[Column] = [
         (WIDE, [worker.incarnation for worker in workers]),
         (WIDE, compacted([worker.agent for worker in workers])),
@@ -132,6 +133,7 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
         (UINT32, compacted(attempts)),
         (UINT32, compacted(tasks)),
         (WIDE, compacted(milliseconds)),
+        (UINT32, compacted(functions)),
     ]
     running, suspended = [worker.running for worker in all_workers], [worker.suspended for worker in all_workers]
     return WorkerRows(columns, sum(running), sum(suspended))
@@ -141,8 +143,8 @@ def _free_slots(worker: Worker, queue_size: int) -> int:
     return 0 if worker.is_retiring or worker.is_changing else max(0, min(queue_size - worker.task_count, _MAX_UINT32))
 
 
-def _running_task(worker: Worker, texts: TextTable, now: float) -> tuple[int, int, int, int, int]:
-    """The task that the worker runs: client, id, attempt, name, milliseconds. Zeros if none is known.
+def _running_task(worker: Worker, texts: TextTable, now: float) -> tuple[int, int, int, int, int, int]:
+    """The task that the worker runs: client, id, attempt, name, milliseconds, function. Zeros if none is known.
 
     A worker may have many suspended tasks. At most one runs: the last one that has begun or was resumed.
     """
@@ -150,8 +152,9 @@ def _running_task(worker: Worker, texts: TextTable, now: float) -> tuple[int, in
         for task, since in reversed(list(worker.started_at.items())):
             if task.state == RUNNING:
                 milliseconds = max(0, int((now - since) * 1000))
-                return task.client.incarnation, task.id, task.attempt, texts.number(task.name), milliseconds
-    return 0, 0, 0, texts.number(""), 0
+                name, function = texts.number(task.name), task.function.number
+                return task.client.incarnation, task.id, task.attempt, name, milliseconds, function
+    return 0, 0, 0, texts.number(""), 0, 0
 
 
 def _capabilities(worker: Worker) -> str:
@@ -160,9 +163,14 @@ def _capabilities(worker: Worker) -> str:
     return " ".join(f"{name}={amount}" for name, amount in sorted(worker.capabilities.items()))
 
 
-def agent_columns(table: AgentTable, texts: TextTable, started: float) -> list[Column]:
+def host_agents(table: AgentTable, workers: WorkerTable) -> Iterator[Agent]:
+    """The agents of hosts, without autoscalers: these have pools and no workers."""
+    return (agent for agent in table if not agent.pools or workers.of_agent(agent.incarnation))
+
+
+def agent_columns(table: AgentTable, workers: WorkerTable, texts: TextTable, started: float) -> list[Column]:
     """The table of host agents. `started` is the start of the scheduler in seconds of the monotonic clock."""
-    agents, number = list(islice(table, WORKER_ROWS)), texts.number
+    agents, number = list(islice(host_agents(table, workers), WORKER_ROWS)), texts.number
     return [
         (WIDE, [agent.incarnation for agent in agents]),
         (UINT32, compacted([number(agent.name) for agent in agents])),

@@ -15,14 +15,16 @@ from ..core.scheduler import Scheduler
 from ..core.state.clients import ClientTable
 from ..core.state.counts import Durations
 from ..core.state.shares import NO_LIMIT
+from ..core.state.workers import AgentTable
 from ..wire.columns import append_tables
 from ..wire.encode import PROTOCOL_VERSION, Identity
 from ..wire.message_kinds import KIND_NAMES
-from ..wire.schema import Counter, Message, SchedulerProcess, Snapshot, TaskLimit
+from ..wire.schema import Counter, Message, PoolState, SchedulerProcess, Snapshot, TaskLimit
 from ..wire.schema import Share as ShareRow
 from .graph_columns import graphs_frame
 from .history_columns import history_frame
 from .memory_trim import resident_bytes
+from .need_rows import need_rows
 from .resource_rows import host_pools, reservation_milliseconds, waiting_tasks
 from .snapshot_columns import (
     TEXT_LIMIT,
@@ -30,6 +32,7 @@ from .snapshot_columns import (
     agent_columns,
     client_columns,
     function_columns,
+    host_agents,
     object_columns,
     worker_columns,
 )
@@ -42,6 +45,9 @@ EXPLAINED_TASKS = 20
 
 MAX_PAIRS = 20
 """The most pairs of hosts that cannot reach each other in a snapshot."""
+
+MAX_POOLS = 200
+"""The most pools of autoscalers in a snapshot."""
 
 _FIRST_TABLE = 7
 """The number of Snapshot's pointer `texts`. The pointers of the other tables follow it, as in the schema."""
@@ -104,7 +110,7 @@ class SnapshotWriter:
         tables, counts = self._core.tables, self._core.counts
         texts = TextTable()
         workers = worker_columns(self._core, texts, now)
-        agents = agent_columns(tables.agents, texts, self._started)
+        agents = agent_columns(tables.agents, tables.workers, texts, self._started)
         clients = client_columns(tables.clients, texts)
         functions = function_columns(tables.functions, texts)
         objects = object_columns(tables.clients, texts)
@@ -120,7 +126,7 @@ class SnapshotWriter:
                 resolved=counts.resolved,
                 clients=len(tables.clients),
                 workers=len(tables.workers),
-                agents=len(tables.agents),
+                agents=sum(1 for _ in host_agents(tables.agents, tables.workers)),
                 received=_counters(KIND_NAMES, self.traffic.received),
                 sent=_counters(KIND_NAMES, self.traffic.sent),
                 dropped=_counters_with_times(self._dropped(), self._dropped_times),
@@ -147,6 +153,8 @@ class SnapshotWriter:
                 resources=host_pools(self._core),
                 resources_waiting=waiting_tasks(self._core),
                 reservation_milliseconds=reservation_milliseconds(self._core, now),
+                needs=need_rows(tables.clients),
+                pools=_pools(tables.agents),
             )
         )
         columns = (texts.columns(), workers.columns, agents, clients, functions.columns, objects)
@@ -261,6 +269,12 @@ def _limits(core: Scheduler) -> list[TaskLimit]:
         )
         for limit in core.task_limits.by_name.values()
     ]
+
+
+def _pools(table: AgentTable) -> list[PoolState]:
+    # By name: after its restart an autoscaler reports its pools anew, while the lease of the old one still lasts.
+    pools = {pool.name: pool for agent in table for pool in agent.pools}
+    return [PoolState(**pool._asdict()) for pool in list(pools.values())[:MAX_POOLS]]
 
 
 def _counters_with_times(counts: Mapping[str, int], times: IncreaseTimes) -> list[Counter]:

@@ -26,10 +26,13 @@ from scaler_scheduler.wire.batch_columns import (
 from scaler_scheduler.wire.columns import UINT8, UINT32, UINT64, expanded, read_bytes, read_column
 from scaler_scheduler.wire.errors import WireError
 from scaler_scheduler.wire.message_kinds import KIND_NAMES
-from scaler_scheduler.wire.schema import Message, WorkerHeartbeat
+from scaler_scheduler.wire.schema import Message, PoolState, WorkerHeartbeat
 
 MAX_ROW_CALLS = 1 << 16
 """The most calls that a row may stand for."""
+
+MAX_POOLS = 100
+"""The most pools of an autoscaler."""
 
 CAPABILITIES_LIMIT = 64
 """The most capabilities of a worker or of a task."""
@@ -324,6 +327,7 @@ def _heartbeat(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     usage = heartbeat.resident_bytes, heartbeat.cpu_milliseconds
     lag_microseconds, is_retiring = heartbeat.lag_microseconds, heartbeat.is_retiring
     values = heartbeat.memory_bytes, heartbeat.disk_bytes, heartbeat.moved_bytes
+    pools = _pool_states(heartbeat.pools, frames) if heartbeat.pools is not None else ()
     return events.Heartbeat(
         route,
         heartbeat.sequence,
@@ -335,7 +339,29 @@ def _heartbeat(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         values,
         heartbeat.unix_milliseconds,
         heartbeat.wants_hosts,
+        pools,
     )
+
+
+def _pool_states(pools: Any, frames: list[bytes]) -> list[events.PoolState]:
+    if len(pools) > MAX_POOLS:
+        raise WireError(f"{len(pools)} pools are more than {MAX_POOLS}")
+    if len(pools) * PoolState.__static_data_size__ * 8 > len(frames[0]):
+        raise WireError("column pools reaches beyond the message")
+    return [
+        events.PoolState(
+            _text(pool.name),
+            pool.wanted,
+            pool.booting,
+            pool.there,
+            pool.draining,
+            pool.failed,
+            pool.late,
+            pool.left,
+            pool.is_resting,
+        )
+        for pool in pools
+    ]
 
 
 def _function(route: bytes, message: Any, frames: list[bytes]) -> events.Event:

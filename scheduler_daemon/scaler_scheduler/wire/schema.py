@@ -207,6 +207,9 @@ _RefusedReason_list_item_type = _EnumItemType(RefusedReason)
 class WorkerHeartbeat(_Struct): pass
 WorkerHeartbeat.__name__ = 'WorkerHeartbeat'
 
+class PoolState(_Struct): pass
+PoolState.__name__ = 'PoolState'
+
 class Host(_Struct): pass
 Host.__name__ = 'Host'
 
@@ -248,6 +251,9 @@ TaskLimit.__name__ = 'TaskLimit'
 
 class HostPool(_Struct): pass
 HostPool.__name__ = 'HostPool'
+
+class Need(_Struct): pass
+Need.__name__ = 'Need'
 
 class Keep(_BaseEnum):
     __capnpy_id__ = 13982740344355429788
@@ -888,7 +894,7 @@ _Goodbye_list_item_type = _StructItemType(Goodbye)
 class Heartbeat(_Struct):
     __capnpy_id__ = 0xeba354bb328ef745
     __static_data_size__ = 9
-    __static_ptrs_size__ = 1
+    __static_ptrs_size__ = 2
     
     
     @property
@@ -986,10 +992,25 @@ class Heartbeat(_Struct):
             value = value ^ False
         return value
     
+    @property
+    def pools(self):
+        # no union check
+        return self._read_list(8, _PoolState_list_item_type)
+    
+    def get_pools(self):
+        res = self.pools
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PoolState_list_item_type)
+        return res
+    
+    def has_pools(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
     @staticmethod
-    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False):
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False, pools=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(80)
+        pos = builder.allocate(88)
         builder.write_uint64(pos + 0, sequence)
         builder.write_uint64(pos + 8, resident_bytes)
         builder.write_uint64(pos + 16, cpu_milliseconds)
@@ -1001,11 +1022,12 @@ class Heartbeat(_Struct):
         builder.write_uint64(pos + 56, moved_bytes)
         builder.write_uint64(pos + 64, unix_milliseconds)
         builder.write_bool(32, 1, wants_hosts)
+        builder.copy_from_list(pos + 80, _PoolState_list_item_type, pools)
         return builder.as_string()
     
-    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False):
-        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes, unix_milliseconds, wants_hosts)
-        self._init_from_buffer(_buf, 0, 9, 1)
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False, pools=None):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes, unix_milliseconds, wants_hosts, pools)
+        self._init_from_buffer(_buf, 0, 9, 2)
     
     def shortrepr(self):
         parts = []
@@ -1020,6 +1042,7 @@ class Heartbeat(_Struct):
         parts.append("movedBytes = %s" % self.moved_bytes)
         parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
         parts.append("wantsHosts = %s" % str(self.wants_hosts).lower())
+        if self.has_pools(): parts.append("pools = %s" % self.get_pools().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Heartbeat_list_item_type = _StructItemType(Heartbeat)
@@ -2507,7 +2530,7 @@ _Error_list_item_type = _StructItemType(Error)
 class Snapshot(_Struct):
     __capnpy_id__ = 0xc687910d18d52488
     __static_data_size__ = 22
-    __static_ptrs_size__ = 19
+    __static_ptrs_size__ = 21
     
     
     @property
@@ -3051,10 +3074,40 @@ class Snapshot(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def needs(self):
+        # no union check
+        return self._read_list(152, _Need_list_item_type)
+    
+    def get_needs(self):
+        res = self.needs
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Need_list_item_type)
+        return res
+    
+    def has_needs(self):
+        ptr = self._read_fast_ptr(152)
+        return ptr != 0
+    
+    @property
+    def pools(self):
+        # no union check
+        return self._read_list(160, _PoolState_list_item_type)
+    
+    def get_pools(self):
+        res = self.pools
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PoolState_list_item_type)
+        return res
+    
+    def has_pools(self):
+        ptr = self._read_fast_ptr(160)
+        return ptr != 0
+    
     @staticmethod
-    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None, resources=None, resources_waiting=0, reservation_milliseconds=0):
+    def __new(protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None, resources=None, resources_waiting=0, reservation_milliseconds=0, needs=None, pools=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(328)
+        pos = builder.allocate(344)
         builder.write_uint32(pos + 0, protocol_version)
         builder.alloc_text(pos + 176, _encode_maybe(version))
         builder.write_uint64(pos + 8, incarnation)
@@ -3098,11 +3151,13 @@ class Snapshot(_Struct):
         builder.copy_from_list(pos + 320, _HostPool_list_item_type, resources)
         builder.write_uint64(pos + 160, resources_waiting)
         builder.write_uint64(pos + 168, reservation_milliseconds)
+        builder.copy_from_list(pos + 328, _Need_list_item_type, needs)
+        builder.copy_from_list(pos + 336, _PoolState_list_item_type, pools)
         return builder.as_string()
     
-    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None, resources=None, resources_waiting=0, reservation_milliseconds=0):
-        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts, shares, limits, resources, resources_waiting, reservation_milliseconds)
-        self._init_from_buffer(_buf, 0, 22, 19)
+    def __init__(self, protocol_version=0, version=None, incarnation=0, uptime_milliseconds=0, address=None, waiting=0, dispatched=0, resolved=0, clients=0, workers=0, agents=0, received=None, sent=None, dropped=None, sequence=0, unix_milliseconds=0, blocked=0, running=0, suspended=0, outcomes=None, functions=0, objects=0, process=None, texts=None, worker_columns=None, agent_columns=None, client_columns=None, function_columns=None, object_columns=None, deaths=None, retries=0, dispatch_latencies=None, dispatch_latency_microseconds=0, waiting_bytes=0, object_bytes=0, memory_limit_bytes=0, unschedulable=0, unreachable_hosts=None, shares=None, limits=None, resources=None, resources_waiting=0, reservation_milliseconds=0, needs=None, pools=None):
+        _buf = Snapshot.__new(protocol_version, version, incarnation, uptime_milliseconds, address, waiting, dispatched, resolved, clients, workers, agents, received, sent, dropped, sequence, unix_milliseconds, blocked, running, suspended, outcomes, functions, objects, process, texts, worker_columns, agent_columns, client_columns, function_columns, object_columns, deaths, retries, dispatch_latencies, dispatch_latency_microseconds, waiting_bytes, object_bytes, memory_limit_bytes, unschedulable, unreachable_hosts, shares, limits, resources, resources_waiting, reservation_milliseconds, needs, pools)
+        self._init_from_buffer(_buf, 0, 22, 21)
     
     def shortrepr(self):
         parts = []
@@ -3149,6 +3204,8 @@ class Snapshot(_Struct):
         if self.has_resources(): parts.append("resources = %s" % self.get_resources().shortrepr())
         parts.append("resourcesWaiting = %s" % self.resources_waiting)
         parts.append("reservationMilliseconds = %s" % self.reservation_milliseconds)
+        if self.has_needs(): parts.append("needs = %s" % self.get_needs().shortrepr())
+        if self.has_pools(): parts.append("pools = %s" % self.get_pools().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _Snapshot_list_item_type = _StructItemType(Snapshot)
@@ -7356,6 +7413,123 @@ class WorkerHeartbeat(_Struct):
 
 _WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
 
+@PoolState.__extend__
+class PoolState(_Struct):
+    __capnpy_id__ = 0xb5b47eecc83f3c4d
+    __static_data_size__ = 6
+    __static_ptrs_size__ = 1
+    
+    
+    @property
+    def name(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_name(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_name(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def wanted(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def booting(self):
+        # no union check
+        value = self._read_primitive(4, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def there(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def draining(self):
+        # no union check
+        value = self._read_primitive(12, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def failed(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def late(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def left(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def is_resting(self):
+        # no union check
+        value = self._read_bit(40, 1)
+        if False != 0:
+            value = value ^ False
+        return value
+    
+    @staticmethod
+    def __new(name=None, wanted=0, booting=0, there=0, draining=0, failed=0, late=0, left=0, is_resting=False):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(56)
+        builder.alloc_text(pos + 48, _encode_maybe(name))
+        builder.write_uint32(pos + 0, wanted)
+        builder.write_uint32(pos + 4, booting)
+        builder.write_uint32(pos + 8, there)
+        builder.write_uint32(pos + 12, draining)
+        builder.write_uint64(pos + 16, failed)
+        builder.write_uint64(pos + 24, late)
+        builder.write_uint64(pos + 32, left)
+        builder.write_bool(40, 0, is_resting)
+        return builder.as_string()
+    
+    def __init__(self, name=None, wanted=0, booting=0, there=0, draining=0, failed=0, late=0, left=0, is_resting=False):
+        _buf = PoolState.__new(name, wanted, booting, there, draining, failed, late, left, is_resting)
+        self._init_from_buffer(_buf, 0, 6, 1)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_name(): parts.append("name = %s" % _text_unicode_repr(self.get_name()))
+        parts.append("wanted = %s" % self.wanted)
+        parts.append("booting = %s" % self.booting)
+        parts.append("there = %s" % self.there)
+        parts.append("draining = %s" % self.draining)
+        parts.append("failed = %s" % self.failed)
+        parts.append("late = %s" % self.late)
+        parts.append("left = %s" % self.left)
+        parts.append("isResting = %s" % str(self.is_resting).lower())
+        return "(%s)" % ", ".join(parts)
+
+_PoolState_list_item_type = _StructItemType(PoolState)
+
 @Host.__extend__
 class Host(_Struct):
     __capnpy_id__ = 0x8d8f5a8a44bc5e26
@@ -7934,7 +8108,7 @@ _Texts_list_item_type = _StructItemType(Texts)
 class WorkerColumns(_Struct):
     __capnpy_id__ = 0xe7cb1d0d3b1c02c5
     __static_data_size__ = 0
-    __static_ptrs_size__ = 22
+    __static_ptrs_size__ = 23
     
     
     @property
@@ -8267,10 +8441,25 @@ class WorkerColumns(_Struct):
         ptr = self._read_fast_ptr(168)
         return ptr != 0
     
+    @property
+    def functions(self):
+        # no union check
+        return self._read_list(176, _PrimitiveItemType(_Types.uint32))
+    
+    def get_functions(self):
+        res = self.functions
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_functions(self):
+        ptr = self._read_fast_ptr(176)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None):
+    def __new(incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None, functions=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(176)
+        pos = builder.allocate(184)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), agents)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), names)
@@ -8293,11 +8482,12 @@ class WorkerColumns(_Struct):
         builder.copy_from_list(pos + 152, _PrimitiveItemType(_Types.uint32), attempts)
         builder.copy_from_list(pos + 160, _PrimitiveItemType(_Types.uint32), tasks)
         builder.copy_from_list(pos + 168, _PrimitiveItemType(_Types.uint64), run_milliseconds)
+        builder.copy_from_list(pos + 176, _PrimitiveItemType(_Types.uint32), functions)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None):
-        _buf = WorkerColumns.__new(incarnations, agents, names, hosts, pids, languages, versions, capabilities, states, resident_bytes, cpu_milliseconds, free, held, running, suspended, sent, done, clients, ids, attempts, tasks, run_milliseconds)
-        self._init_from_buffer(_buf, 0, 0, 22)
+    def __init__(self, incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None, functions=None):
+        _buf = WorkerColumns.__new(incarnations, agents, names, hosts, pids, languages, versions, capabilities, states, resident_bytes, cpu_milliseconds, free, held, running, suspended, sent, done, clients, ids, attempts, tasks, run_milliseconds, functions)
+        self._init_from_buffer(_buf, 0, 0, 23)
     
     def shortrepr(self):
         parts = []
@@ -8323,6 +8513,7 @@ class WorkerColumns(_Struct):
         if self.has_attempts(): parts.append("attempts = %s" % self.get_attempts().shortrepr())
         if self.has_tasks(): parts.append("tasks = %s" % self.get_tasks().shortrepr())
         if self.has_run_milliseconds(): parts.append("runMilliseconds = %s" % self.get_run_milliseconds().shortrepr())
+        if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _WorkerColumns_list_item_type = _StructItemType(WorkerColumns)
@@ -9235,7 +9426,7 @@ _TaskLimit_list_item_type = _StructItemType(TaskLimit)
 @HostPool.__extend__
 class HostPool(_Struct):
     __capnpy_id__ = 0xb69d8d5de34c5c3b
-    __static_data_size__ = 4
+    __static_data_size__ = 5
     __static_ptrs_size__ = 2
     
     
@@ -9295,21 +9486,30 @@ class HostPool(_Struct):
             value = value ^ 0
         return value
     
+    @property
+    def agent(self):
+        # no union check
+        value = self._read_primitive(32, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(host=None, name=None, total=0, booked=0, reserved=0, free=0):
+    def __new(host=None, name=None, total=0, booked=0, reserved=0, free=0, agent=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(48)
-        builder.alloc_text(pos + 32, _encode_maybe(host))
-        builder.alloc_text(pos + 40, _encode_maybe(name))
+        pos = builder.allocate(56)
+        builder.alloc_text(pos + 40, _encode_maybe(host))
+        builder.alloc_text(pos + 48, _encode_maybe(name))
         builder.write_uint64(pos + 0, total)
         builder.write_uint64(pos + 8, booked)
         builder.write_uint64(pos + 16, reserved)
         builder.write_uint64(pos + 24, free)
+        builder.write_uint64(pos + 32, agent)
         return builder.as_string()
     
-    def __init__(self, host=None, name=None, total=0, booked=0, reserved=0, free=0):
-        _buf = HostPool.__new(host, name, total, booked, reserved, free)
-        self._init_from_buffer(_buf, 0, 4, 2)
+    def __init__(self, host=None, name=None, total=0, booked=0, reserved=0, free=0, agent=0):
+        _buf = HostPool.__new(host, name, total, booked, reserved, free, agent)
+        self._init_from_buffer(_buf, 0, 5, 2)
     
     def shortrepr(self):
         parts = []
@@ -9319,9 +9519,135 @@ class HostPool(_Struct):
         parts.append("booked = %s" % self.booked)
         parts.append("reserved = %s" % self.reserved)
         parts.append("free = %s" % self.free)
+        parts.append("agent = %s" % self.agent)
         return "(%s)" % ", ".join(parts)
 
 _HostPool_list_item_type = _StructItemType(HostPool)
+
+@Need.__extend__
+class Need(_Struct):
+    __capnpy_id__ = 0xb71add18ddf915ac
+    __static_data_size__ = 4
+    __static_ptrs_size__ = 4
+    
+    
+    @property
+    def capabilities(self):
+        # no union check
+        return self._read_text_unicode(0)
+    
+    def get_capabilities(self):
+        return self._read_text_unicode(0, default_=b"")
+    
+    def has_capabilities(self):
+        ptr = self._read_fast_ptr(0)
+        return ptr != 0
+    
+    @property
+    def kind(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_kind(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_kind(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def limits(self):
+        # no union check
+        return self._read_list(16, _TextUnicodeItemType(_Types.text))
+    
+    def get_limits(self):
+        res = self.limits
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _TextUnicodeItemType(_Types.text))
+        return res
+    
+    def has_limits(self):
+        ptr = self._read_fast_ptr(16)
+        return ptr != 0
+    
+    @property
+    def waiting(self):
+        # no union check
+        value = self._read_primitive(0, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def unknown(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def milliseconds(self):
+        # no union check
+        value = self._read_primitive(16, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def resources(self):
+        # no union check
+        return self._read_list(24, _Resource_list_item_type)
+    
+    def get_resources(self):
+        res = self.resources
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _Resource_list_item_type)
+        return res
+    
+    def has_resources(self):
+        ptr = self._read_fast_ptr(24)
+        return ptr != 0
+    
+    @property
+    def held(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @staticmethod
+    def __new(capabilities=None, kind=None, limits=None, waiting=0, unknown=0, milliseconds=0, resources=None, held=0):
+        builder = _SegmentBuilder()
+        pos = builder.allocate(64)
+        builder.alloc_text(pos + 32, _encode_maybe(capabilities))
+        builder.alloc_text(pos + 40, _encode_maybe(kind))
+        builder.copy_from_list(pos + 48, _TextUnicodeItemType(_Types.text), limits)
+        builder.write_uint64(pos + 0, waiting)
+        builder.write_uint64(pos + 8, unknown)
+        builder.write_uint64(pos + 16, milliseconds)
+        builder.copy_from_list(pos + 56, _Resource_list_item_type, resources)
+        builder.write_uint64(pos + 24, held)
+        return builder.as_string()
+    
+    def __init__(self, capabilities=None, kind=None, limits=None, waiting=0, unknown=0, milliseconds=0, resources=None, held=0):
+        _buf = Need.__new(capabilities, kind, limits, waiting, unknown, milliseconds, resources, held)
+        self._init_from_buffer(_buf, 0, 4, 4)
+    
+    def shortrepr(self):
+        parts = []
+        if self.has_capabilities(): parts.append("capabilities = %s" % _text_unicode_repr(self.get_capabilities()))
+        if self.has_kind(): parts.append("kind = %s" % _text_unicode_repr(self.get_kind()))
+        if self.has_limits(): parts.append("limits = %s" % self.get_limits().shortrepr())
+        parts.append("waiting = %s" % self.waiting)
+        parts.append("unknown = %s" % self.unknown)
+        parts.append("milliseconds = %s" % self.milliseconds)
+        if self.has_resources(): parts.append("resources = %s" % self.get_resources().shortrepr())
+        parts.append("held = %s" % self.held)
+        return "(%s)" % ", ".join(parts)
+
+_Need_list_item_type = _StructItemType(Need)
 
 protocolVersion = 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import platform
@@ -22,6 +23,7 @@ from zmq.utils import z85
 from scaler_client import __version__
 from scaler_client.commands.addresses import Address, parse_connect_address
 from scaler_client.commands.options import OptionError
+from scaler_client.errors import SchedulerLostError
 from scaler_client.inspect import cli
 from scaler_client.inspect.doctor import examination, machine, probes
 from scaler_client.inspect.doctor.examination import Settings, examine
@@ -124,7 +126,7 @@ def test_a_process_without_free_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interpreter_without_pycapnp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "capnp", None)
     with zmq_server(zmq.ROUTER) as address:
-        checks = list(examine(Settings(address, "", 0.3)))
+        checks = list(examine(Settings(address, "", SECONDS)))
     assert [check.name for check in checks if check.status] == ["this program"] and "pycapnp" in checks[0].text
 
 
@@ -523,9 +525,9 @@ def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str
 
 def test_a_router_that_is_no_scheduler() -> None:
     with zmq_server(zmq.ROUTER) as address:
-        checks = list(examine(Settings(address, "", 0.3)))
+        checks = list(examine(Settings(address, "", 1.0)))
     check = found_by(checks, "scheduler")
-    assert check.status == Status.ERROR and "within 0.3 seconds" in check.text and "Its log says" in check.advice
+    assert check.status == Status.ERROR and "within 1 seconds" in check.text and "Its log says" in check.advice
     assert checks[-1] is check, "nothing else can be checked"
 
 
@@ -539,6 +541,28 @@ def test_a_published_snapshot_that_is_missing(tmp_path: Path, monkeypatch: pytes
         assert list(examination.check_published(Address("ipc", "", 0, path))) == [], "it publishes nothing"
     finally:
         context.destroy(linger=0)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "said"),
+    [
+        (None, Status.OK, "an empty task takes "),
+        (SchedulerLostError("its key was revoked"), Status.ERROR, "SchedulerLostError: its key was revoked"),
+        (concurrent.futures.TimeoutError(), Status.WARNING, "no further task has ended"),
+        (concurrent.futures.CancelledError(), Status.ERROR, "CancelledError"),
+    ],
+)
+def test_round_trips(outcome: BaseException | None, status: Status, said: str) -> None:
+    class Tasks:
+        def submit(self, _: Any) -> Any:
+            return self
+
+        def result(self, _: float) -> None:
+            if outcome is not None:
+                raise outcome
+
+    check = probes._round_trip_check(Tasks(), SECONDS)
+    assert check.status == status and said in check.text
 
 
 def test_probes_need_no_module_of_this_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.monitor.published_frames import Texts, busy, history_frame, snapshot_frame, table
+from tests.client.monitor.published_frames import POOLS, Texts, busy, history_frame, snapshot_frame, table
 
 from scaler_client.commands.options import OptionError
 from scaler_client.inspect import cli
@@ -82,6 +82,18 @@ problems   1 worker does not answer while a task holds them: node-7-\\x1b[31m
 
 def test_status(view: SnapshotView) -> None:
     assert "\n".join(status_text(OutputFormat(), view, MONITOR)) == STATUS
+
+
+def test_status_has_the_pools_of_an_autoscaler() -> None:
+    lines = status_text(OutputFormat(100), build_view(busy(pools=POOLS)), MONITOR)
+    assert "pools      large: 8 hosts there, 12 wanted, 3 booting, 1 draining, 5 failed, resting" in lines
+    assert "           here: 1 hosts there, 1 wanted, 0 booting, 0 draining" in lines
+    assert any("pool large starts no hosts for now: 5 hosts have failed" in line for line in lines)
+
+
+def test_waiting_tasks_wait_for_hosts_that_boot() -> None:
+    lines = status_text(OutputFormat(100), build_view(snapshot_frame(1, 0.5, waiting=2, pools=POOLS[:1])), MONITOR)
+    assert "problems   2 tasks wait and there is no worker: 3 hosts boot" in lines
 
 
 def test_status_without_rates() -> None:

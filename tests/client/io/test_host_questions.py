@@ -50,6 +50,14 @@ def test_an_answer_is_used_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     assert questions.get() == []
 
 
+def test_an_answer_that_will_not_come() -> None:
+    def ask(on_answer: Callable[[HeartbeatEcho | None], None]) -> bool:
+        on_answer(None)
+        return True
+
+    assert HostQuestions(ask).get() is None
+
+
 @pytest.mark.parametrize("asked", [Asked(None), Asked(None, can_ask=False)])
 def test_without_an_answer_nothing_is_known(asked: Asked) -> None:
     questions = HostQuestions(asked)

@@ -34,7 +34,7 @@ class Texts:
 COLUMNS = {
     "workerColumns": (
         "incarnations agents names hosts pids languages versions capabilities states residentBytes cpuMilliseconds "
-        "free held running suspended sent done clients ids attempts tasks runMilliseconds"
+        "free held running suspended sent done clients ids attempts tasks runMilliseconds functions"
     ).split(),
     "agentColumns": (
         "incarnations names hosts pids languages versions residentBytes cpuMilliseconds lagMicroseconds "
@@ -64,6 +64,14 @@ def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INC
     columns |= {"incarnation": [incarnation], "first": [first]}
     field = texts.field()
     return (topic or b"history\0") + message_of("history", text=field["text"], sizes=field["sizes"], **columns)
+
+
+POOLS = [
+    {"name": "large", "wanted": 12, "booting": 3, "there": 8, "draining": 1, "failed": 5, "late": 2, "left": 1,
+     "isResting": True},
+    {"name": "here", "wanted": 1, "there": 1},
+]  # fmt: skip
+"""Pools of an autoscaler, for the field `pools`."""
 
 
 def busy(sequence: int = 1, seconds: float = 60.0, **fields: Any) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.monitor.published_frames import busy
+from tests.client.monitor.published_frames import POOLS, busy
 
 prometheus_client = pytest.importorskip("prometheus_client", reason="needs the extra exporter (prometheus_client)")
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
@@ -34,7 +34,7 @@ AUTOSCALER = yaml.safe_load((ROOT / "packaging" / "kubernetes" / "workers-autosc
 def exported() -> dict[str, set[str]]:
     """The labels of each sample's name, for a snapshot that has an example of everything."""
     reader = MonitorReader(START)
-    reader.feed(busy(), START)
+    reader.feed(busy(pools=POOLS), START)
     found: dict[str, set[str]] = {}
     for family in SchedulerCollector(reader, lambda: START).collect():
         for sample in family.samples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.client.monitor.published_frames import Texts, busy, snapshot_frame, table
+from tests.client.monitor.published_frames import POOLS, Texts, busy, snapshot_frame, table
 
 prometheus_client = pytest.importorskip("prometheus_client", reason="needs the extra exporter (prometheus_client)")
 
@@ -107,6 +107,17 @@ def test_metrics_of_a_full_snapshot(reader: MonitorReader) -> None:
     }
     assert {name: found.get(name) for name in expected} == expected
     assert 'version="1.0.0"' in next(name for name in found if name.startswith("scaler_scheduler_info"))
+
+
+def test_pools_of_an_autoscaler(reader: MonitorReader) -> None:
+    reader.feed(busy(pools=POOLS), START)
+    found = {name: value for name, value in samples(reader).items() if name.startswith("scaler_pool_")}
+    states = ("wanted", "booting", "there", "draining")
+    assert [found[f'scaler_pool_hosts{{pool="large",state="{state}"}}'] for state in states] == [12, 3, 8, 1]
+    assert found['scaler_pool_hosts{pool="here",state="there"}'] == 1
+    totals = [found[f'scaler_pool_{name}_hosts_total{{pool="large"}}'] for name in ("failed", "late", "left")]
+    assert totals == [5, 2, 1]
+    assert (found['scaler_pool_resting{pool="large"}'], found['scaler_pool_resting{pool="here"}']) == (1, 0)
 
 
 def test_histograms_are_cumulative_and_in_seconds(reader: MonitorReader) -> None:

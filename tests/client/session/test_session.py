@@ -7,8 +7,10 @@ from tests.client.session.stand_ins import (
     ADDRESS,
     AGAIN,
     HELLO,
+    TIMEOUT_SECONDS,
     MapRows,
     SinkRecorder,
+    be_silent,
     joined_session,
     new_session,
     resolved,
@@ -205,7 +207,7 @@ def test_the_next_scheduler_learns_of_suspended_tasks(session: Session) -> None:
 
 
 def test_a_heartbeat_asks_about_the_hosts(session: Session) -> None:
-    answers: list[messages.HeartbeatEcho] = []
+    answers: list[messages.HeartbeatEcho | None] = []
     session.ask_hosts(answers.append, 1.0)
     assert sent(session) == [messages.Heartbeat(1, wants_hosts=True)]
     session.tick(4.0)
@@ -219,11 +221,27 @@ def test_a_heartbeat_asks_about_the_hosts(session: Session) -> None:
 
 
 def test_questions_about_the_hosts_end_with_the_connection(session: Session) -> None:
-    answers: list[messages.HeartbeatEcho] = []
-    session.ask_hosts(answers.append, 1.0)
+    answers: list[messages.HeartbeatEcho | None] = []
+
+    def ask(session: Session) -> None:
+        session.ask_hosts(answers.append, 1.0)
+
+    ask(session)
     session.handle(welcome(6), 2.0)
     session.handle(messages.HeartbeatEcho(1), 2.1)
-    assert answers == []
+    assert answers == [None], "another scheduler does not know the question"
+    ask(session)
+    session.handle(messages.Refused(messages.NOT_AUTHORIZED, "its key was revoked", 1, ""), 3.0)
+    ask(session)
+    assert answers == [None] * 3, "a session that is closed asks nobody"
+    session = joined_session()
+    ask(session)
+    session.close("done")
+    assert answers == [None] * 4
     session = new_session()
-    session.ask_hosts(answers.append, 1.0)
-    assert sent(session) == [HELLO], "nobody is there to answer"
+    ask(session)
+    assert answers == [None] * 5 and sent(session) == [HELLO], "nobody is there to answer"
+    be_silent(session := joined_session(), 0.0, 2.0)
+    ask(session)
+    be_silent(session, 2.0, TIMEOUT_SECONDS + 5.0)
+    assert answers == [None] * 6, "the scheduler is lost"

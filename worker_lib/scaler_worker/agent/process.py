@@ -286,6 +286,7 @@ class _Agent:
         self._is_orphan = False
         self._remove_stale_at = time.monotonic() + STALE_SECONDS
         host, pid = socket.gethostname(), os.getpid()
+        name = config.agent_name or f"{host}-{pid}"
         self._hello = Hello(
             Role.AGENT,
             incarnation,
@@ -293,7 +294,7 @@ class _Agent:
             __version__,
             host,
             pid,
-            f"{host}-{pid}",
+            name,
             data=data.address,
             packages=installed_packages(),
             resources=host_resources(config.resources, found_gpus(os.environ)),
@@ -305,7 +306,7 @@ class _Agent:
             _log.warning(text)
         settings = AgentSettings(
             str(config.address),
-            config.worker_names or [f"{host}-{pid}-{number}" for number in range(config.num_of_workers)],
+            config.worker_names or [f"{name}-{number}" for number in range(config.num_of_workers)],
             config.heartbeat_interval_seconds,
             config.death_timeout_seconds,
             config.worker_memory_limit_bytes,

@@ -7,12 +7,13 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, wait
 from concurrent.futures import TimeoutError as LateError
-from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any
 
 from ...api.client import Client
+from ...errors import ScalerError
 from ...monitor.text_layout import duration, plural
 from ...pickling.package_versions import MISSING, is_own_module, local_versions
 from ...pickling.version_differences import UNKNOWN
@@ -66,7 +67,7 @@ def check_workers(
         yield error("task", text, "are all workers busy? `scaler_client workers` shows it; else see their Python above")
         return
     if failure is not None:
-        yield error("task", f"a task has failed: {type(failure).__name__}: {failure}", "see the text of the error")
+        yield _failed(failure)
         return
     yield _round_trip_check(tasks, seconds)
     probes = _run_probes(tasks, max(1, min(worker_count, MAX_PROBES)), seconds, script)
@@ -79,6 +80,10 @@ def check_workers(
         yield from check_script(script, probes)
 
 
+def _failed(failure: BaseException) -> Check:
+    return error("task", f"a task has failed: {type(failure).__name__}: {failure}", "see the text of the error")
+
+
 def _round_trip_check(tasks: Any, seconds: float) -> Check:
     times: list[float] = []
     end = time.monotonic() + seconds
@@ -89,6 +94,8 @@ def _round_trip_check(tasks: Any, seconds: float) -> Check:
             tasks.submit(nothing).result(seconds)
         except LateError:
             break
+        except (ScalerError, CancelledError) as failure:  # the scheduler or the worker is lost just now
+            return _failed(failure)
         times.append(time.perf_counter() - begun)
     if not times:
         return warning(

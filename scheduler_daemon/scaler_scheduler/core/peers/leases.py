@@ -60,6 +60,7 @@ class Leases:
             agent.lag_us = event.lag_microseconds
             agent.values = event.values
             agent.clock_ms = event.clock_ms
+            agent.pools = event.pools
             for row, incarnation in enumerate(event.workers):
                 named = tables.workers.find(incarnation)
                 if named is not None and named.agent == agent.incarnation:

@@ -41,6 +41,8 @@ class HostReport:
         for agent in self._tables.agents:
             if len(hosts) == HOSTS_LIMIT:
                 break
+            if agent.pools:
+                continue  # an autoscaler, which runs no tasks
             number = packages.get(agent.packages, 0)
             if not number and agent.packages and len(packages) < PACKAGES_LIMIT:
                 number = packages[agent.packages] = len(packages) + 1

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from scaler_scheduler.core.effects import Dispatch, Resolved
-from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options, Resources
+from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options, PoolState, Resources
 from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.batches import BatchQueue
 from scaler_scheduler.core.state.environments import kinds_in, split_kind
@@ -846,6 +846,7 @@ class Agent:
         "packages",
         "pid",
         "platform",
+        "pools",
         "route",
         "usage",
         "user",
@@ -889,6 +890,8 @@ class Agent:
         self.values = (0, 0, 0)
         """The bytes of its host's objects and large results in memory, on disk, and moved between them."""
         """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
+        self.pools: Sequence[PoolState] = ()
+        """The pools of an autoscaler, which is an agent without workers. Empty: it is a host's agent."""
         self.last_heartbeat_at = 0.0
         """When its last heartbeat came, or its hello if there was none, in seconds of the monotonic clock."""
         self.is_retiring = False

@@ -67,7 +67,8 @@ class Overview {
       ], percent, { least: 10 }),
     ];
     this.problems = new Problems();
-    this.lists = ["Scheduler", "Outcomes", "Load"].map((title) => new Facts(title));
+    this.lists = ["Scheduler", "Outcomes", "Load", "Pools of hosts", "Shares", "Limits of tasks"].map((title) => new Facts(title));
+    this.lists[3].element.hidden = true;
     this.element = element(
       "section",
       { class: "panel" },
@@ -96,6 +97,14 @@ class Overview {
     this.lists[0].show(schedulerFacts(snapshot));
     this.lists[1].show(snapshot.outcomes.filter(([, total]) => total).map(([name, total]) => [name, count(total)]));
     this.lists[2].show(loadFacts(snapshot));
+    this.lists[3].element.hidden = !snapshot.pools?.length;
+    this.lists[3].show((snapshot.pools ?? []).map(poolFact));
+    const shares = snapshot.shares ?? [];
+    const used = shares.reduce((sum, share) => sum + share[4], 0);
+    this.lists[4].element.hidden = shares.length < 2 && !shares.some((share) => share[5]);
+    this.lists[4].show(shares.map((share) => shareFact(share, used)));
+    this.lists[5].element.hidden = !snapshot.limits?.length;
+    this.lists[5].show((snapshot.limits ?? []).map(limitFact));
     this.problems.show(snapshot.problems ?? []);
   }
 
@@ -129,6 +138,26 @@ function loadFacts(snapshot) {
     ["Open tasks' payload", bytes(snapshot.memory.tasks)],
     ["Tasks dispatched again", count(snapshot.retries)],
   ];
+}
+
+function poolFact([name, wanted, booting, there, draining, failed, isResting]) {
+  const parts = [`${count(there)} there`, `${count(wanted)} wanted`, `${count(booting)} booting`, `${count(draining)} draining`];
+  if (failed) parts.push(`${count(failed)} failed`);
+  if (isResting) parts.push("resting");
+  return [visible(name), parts.join(", ")];
+}
+
+/** A share; `used` is the time that all shares have used, in seconds. */
+function shareFact([name, weight, running, waiting, usedSeconds, maxRunning], used) {
+  const parts = [`${count(running)} running${maxRunning ? ` (at most ${count(maxRunning)})` : ""}`, `${count(waiting)} waiting`];
+  if (used) parts.push(`${percent((100 * usedSeconds) / used)} of the time`);
+  if (weight !== 1) parts.push(`weight ${weight}`);
+  return [visible(name), parts.join(", ")];
+}
+
+function limitFact([name, most, perSecond, running, waiting]) {
+  const bound = most ? `at most ${count(most)}` : `${perSecond} begin in a second`;
+  return [visible(name), `${count(running)} running, ${count(waiting)} waiting (${bound})`];
 }
 
 /** The duration that this share of the counts stayed below. The counts are by powers of two of microseconds. */
