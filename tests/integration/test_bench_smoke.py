@@ -69,7 +69,6 @@ FIGURES = {
             "array_once",
         )
     },
-    "environments": {f"environments.{each}" for each in ("installer", "first", "beyond", "another")},
     "encryption": {
         f"encryption.{each}"
         for name in ("keyed_", "plain_")
@@ -93,6 +92,7 @@ FIGURES = {
         "scale.idle", "scale.rate_few", "scale.rate", "scale.rate_ratio", "scale.lone_few", "scale.lone",
         "scale.lone_ratio", "scale.idle_workers", "scale.back",
     },
+    "environments": {f"environments.{each}" for each in ("installer", "first", "beyond", "another")},
     "hosts": {
         f"hosts.{each}"
         for each in (
