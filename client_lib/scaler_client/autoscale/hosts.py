@@ -141,7 +141,11 @@ class HostTable:
         for host in self.by_name.values():
             host.load = None
         for load in agents:
-            host_there = self.by_name.get(load.name) or self._find(load.name, now)
+            host_there = self.by_name.get(load.name)
+            if (
+                host_there is None and load.silent_seconds <= QUIET_SECONDS
+            ):  # the agent of a lost host stays for a while
+                host_there = self._find(load.name, now)
             if host_there is None or not load.workers:  # its agent is there before its workers
                 continue
             host_there.load = load
@@ -167,13 +171,17 @@ class HostTable:
                 changes.append((host, change))
         return changes
 
+    def pool_of(self, name: str) -> Pool | None:
+        """Return the pool to which a host of this name belongs. None: no host of a pool is called so."""
+        parsed = parse_host_name(name)
+        return None if parsed is None else self._pools.get(parsed[0])
+
     def remove(self, host: Host) -> None:
         self.by_name.pop(host.name, None)
 
     def _find(self, name: str, now: float) -> Host | None:
         """Add a host of an earlier run of the autoscaler. None: the name is of no pool here."""
-        parsed = parse_host_name(name)
-        pool = None if parsed is None else self._pools.get(parsed[0])
+        pool, parsed = self.pool_of(name), parse_host_name(name)
         if parsed is None or pool is None:
             return None
         host = self.add(pool, name, parsed[1], now)

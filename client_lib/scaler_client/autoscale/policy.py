@@ -275,7 +275,7 @@ class AutoscalePolicy:
         kinds = {name: state.kind for name, state in self._states.items()}
         planner = Planner(self.pools, self._target_seconds, kinds)
         own = self.hosts.by_name
-        others = [load for load in demand.agents if load.name not in own]
+        others = [load for load in demand.agents if load.name not in own and self.hosts.pool_of(load.name) is None]
         needs = _with_arriving(demand, SPARE_FACTOR * self._arriving() * self._target_seconds)
         return planner.place(needs, own.values(), others, lambda pool: self._room(pool, now))
 

@@ -247,6 +247,19 @@ def test_resources_bound_the_tasks_of_a_host() -> None:
     assert pool.tasks_a_host({"gpu": 3}, {}) == pool.tasks_a_host({}, {"licence": 1.0}) == 0
 
 
+def test_lost_host_is_not_found_again_before_its_lease_ends() -> None:
+    driven = Driven(Pool("a", most=2))
+    (start,) = driven.decide(Need(1, unknown=1))
+    driven.decide(Need(1, unknown=1), agents=idle(start.names))
+    driven.hosts["a"].clear()
+    silent = idle(start.names, silent_seconds=9.0)
+    starts = []
+    for _ in range(6):
+        starts += driven.decide(Need(1, unknown=1), agents=silent)
+        driven.list()
+    assert driven.count().failed == 1 and len(starts) == 1, "neither a host nor room for tasks"
+
+
 def test_cpus_are_workers() -> None:
     pool = Pool("a", workers=8)
     assert [pool.tasks_a_host({}, {"cpus": cpus}) for cpus in (0.5, 1, 3, 4, 8, 9)] == [8, 8, 2, 2, 1, 0]
