@@ -106,11 +106,6 @@ MUTATIONS = (
         gangs.Gangs, "end_with_result", "elif intent >= INTENT_FORCE:", "elif False:",
     ),
     Mutation(
-        "let a member wait for others that belong to another attempt",
-        scheduler.Scheduler, "_exchange", "if not self._gangs.exchange(event, worker):",
-        "if not self._gangs.exchange(event, worker) and False:",
-    ),
-    Mutation(
         "attach single members of a gang after a restart of the scheduler",
         reattach.Reattach, "match_batch", "if batch.options.gang_size:", "if False:",
     ),
