@@ -15,7 +15,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
-from .mutations import MUTATIONS, Mutation
+from .mutation import Mutation
+from .mutations import MUTATIONS
 from .run import run_seed
 
 FILE = Path(__file__).with_name("first_seeds.json")

@@ -5,11 +5,7 @@ Each is a small change of the source. They show that the simulation finds such f
 
 from __future__ import annotations
 
-import inspect
-import sys
-import textwrap
-from dataclasses import dataclass
-from typing import Any
+from tests.simulation.mutation import Mutation
 
 from scaler_client.api import map_run
 from scaler_client.futures import open_graphs
@@ -53,40 +49,6 @@ from scaler_scheduler.core.state import functions, records, resource_pools
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import runner
 from scaler_worker.worker import session as worker_session
-
-_CHANGED = ("scaler_scheduler.core.", "scaler_client.", "scaler_worker.")
-
-
-@dataclass(frozen=True)
-class Mutation:
-    name: str
-    owner: Any
-    """The class or module that has the function."""
-    function: str
-    old: str
-    new: str
-
-    def patches(self) -> list[tuple[Any, str, Any]]:
-        """Return what to patch: the owner, the name and the function with the fault, wherever it is used.
-
-        Raises:
-            LookupError: the function does not have the text to change, or has it more than once.
-        """
-        original = inspect.getattr_static(self.owner, self.function)
-        function: Any = original.fget if isinstance(original, property) else original
-        source = textwrap.dedent(inspect.getsource(function))
-        if source.count(self.old) != 1:
-            raise LookupError(f"{self.name}: {self.function} has {self.old!r} {source.count(self.old)} times")
-        namespace: dict[str, Any] = {}
-        source = source.replace("@property\n", "").replace(self.old, self.new)
-        exec(compile(source, f"<{self.name}>", "exec"), function.__globals__, namespace)
-        made = namespace[self.function]
-        if inspect.isclass(self.owner):
-            put = property(made) if isinstance(original, property) else made
-            return [(self.owner, self.function, put)]
-        places = [module for name, module in sys.modules.items() if name.startswith(_CHANGED)]
-        return [(module, self.function, made) for module in places if vars(module).get(self.function) is original]
-
 
 MUTATIONS = (
     Mutation(

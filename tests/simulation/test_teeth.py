@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from tests.simulation import first_seeds
-from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.mutation import Mutation
+from tests.simulation.mutations import MUTATIONS
 from tests.simulation.run import run_seed
 
 MAX_SEEDS = 300

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from tests.client.autoscale.simulated_cluster import Faults, SimulatedCluster, Task
 from tests.client.autoscale.test_simulation import best_burst, burst
-from tests.simulation.mutations import Mutation
+from tests.simulation.mutation import Mutation
 
 from scaler_client.autoscale import AgentLoad, AutoscalePolicy, Demand, Need, Pool, backoff, capacity, hosts, policy
 
