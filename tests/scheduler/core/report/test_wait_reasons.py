@@ -121,15 +121,30 @@ def test_gangs() -> None:
     core.worker(b"second", 23, agent=33)
     core.submit(C, [10], gang_size=2)
     assert lines(core, 10)[1:] == [
-        "gang: it needs 2 idle workers at once, 1 of 2 are idle",
+        "gang: it needs 2 idle workers at once; 2 can run its members, 1 of them are idle",
         "gang: idle workers are reserved for the next gang of this size",
-        "host: host could serve it: 1 busy, 1 idle",
+        "host: host could serve its members: 1 busy, 1 idle",
     ]
+    assert lines(core, 11) == ["gang: it is member 1 of gang 10", *lines(core, 10)]
+    assert lines(core, 9) == lines(core, 12) == []
     core.submit(C, [20])
     assert "gang: up to 2 idle workers are reserved for a gang" in lines(core, 20)
     core.results(W, [(11, 1, 1)])
     core.results(W, [(11, 10, 1)], body=b"x") if core.scheduler.tables.workers.by_route[W].tasks else None
     assert kinds(core, 10) in (["gang"], ["runs"], ["queued"])
+    core.take()
+
+
+def test_a_gang_without_workers() -> None:
+    core = Core()
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    core.submit(C, [10], gang_size=2)
+    assert lines(core, 10)[1:] == [
+        "gang: it needs 2 idle workers at once; 0 can run its members, 0 of them are idle",
+        "gang: the connected hosts can never run its 2 members at once: at most 0",
+        "workers: none is connected",
+    ]
     core.take()
 
 
