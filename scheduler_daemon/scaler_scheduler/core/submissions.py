@@ -10,9 +10,9 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import Options, Submit
+from scaler_scheduler.core.limits import MOST_MEMBERS
 from scaler_scheduler.core.peers.quotas import Quotas
 from scaler_scheduler.core.peers.reattach import Reattach
-from scaler_scheduler.core.limits import MOST_MEMBERS
 from scaler_scheduler.core.state.batches import Batch
 from scaler_scheduler.core.state.records import Client
 
