@@ -12,6 +12,7 @@ from itertools import islice
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.limits import MOST_MEMBERS
 from scaler_scheduler.core.report.resource_wait import resource_waits
+from scaler_scheduler.core.report.story import waiting_gang
 from scaler_scheduler.core.report.unschedulable import described_need
 from scaler_scheduler.core.state.records import (
     PAUSE_RESTART_HOLD,
@@ -50,11 +51,8 @@ class WaitReasons:
         if client is None:
             return []
         task = client.tasks.get(task_id)
-        lead = self._lead(client, task_id) if task is None else None
-        if lead is not None:
-            return [f"gang: it is member {task_id - lead} of gang {lead}", *self.lines(incarnation, lead)]
         if task is None:
-            return self._of_row(client, task_id)
+            return self._of_row(client, task_id) or self._of_member(client, task_id)
         if task.gang is not None and task.worker is None:
             return [f"gang: {task.gang.held} of its {len(task.gang.members)} members still run, and this one has ended"]
         if task.worker is not None:
@@ -68,18 +66,17 @@ class WaitReasons:
         is_bounded = len(lane.requeued) > BATCH_LIMIT
         return [since, *self._near_data(task), *self._of_lane(lane, before, is_bounded)]
 
-    @staticmethod
-    def _lead(client: Client, task_id: int) -> int | None:
-        """The id of the open gang whose member has this id, but no row. None: there is no such gang."""
-        lanes = [lane for lane in client.lanes.values() if lane.gang_size]
-        for lead in range(task_id - 1, task_id - MOST_MEMBERS, -1):
-            task = client.tasks.get(lead)
+    def _of_member(self, client: Client, task_id: int) -> list[str]:
+        """The reasons of a gang for its member that is no open task: it has not begun, or has left its worker."""
+        lead = waiting_gang(client, task_id)
+        for other in range(task_id - 1, task_id - MOST_MEMBERS, -1) if lead is None else ():
+            task = client.tasks.get(other)
             if task is not None and (task.gang is None or task.gang.lead is task):
-                return lead if task_id - lead < task.options.gang_size else None
-            for lane in lanes:
-                if task_id - lead < lane.gang_size and lane.batches.find(lead) is not None:
-                    return lead
-        return None
+                lead = other if task_id - other < task.options.gang_size else None
+                break
+        if lead is None:
+            return []
+        return [f"gang: it is member {task_id - lead} of gang {lead}", *self.lines(client.incarnation, lead)]
 
     def _of_row(self, client: Client, task_id: int) -> list[str]:
         """The reasons of a task that was never dispatched."""

@@ -26,6 +26,8 @@ from tests.scheduler.core.harness import (
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import Limits, LimitSettings
+from scaler_scheduler.core.report.story import story
+from scaler_scheduler.core.state.history import RETURNED
 from scaler_scheduler.core.state.shares import ShareLimits
 
 TIME = 60 * SECOND
@@ -162,6 +164,7 @@ def test_why_a_gang_waits_that_was_tried_before() -> None:
         "gang: the connected hosts can never run its 2 members at once: at most 1",
     ]
     assert reasons(11, 11) == ["gang: it is member 1 of gang 10", *reasons(11, 10)]
+    assert story(core.scheduler.tables, 11, 11)[-1].kinds[0] == RETURNED
     warnings_of(core)
     core.take()
 

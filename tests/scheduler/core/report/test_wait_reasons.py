@@ -8,7 +8,9 @@ from tests.scheduler.core.harness import C2, A, C, Core, W, joined, running
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import LimitSettings
+from scaler_scheduler.core.report.story import story
 from scaler_scheduler.core.report.wait_reasons import BATCH_LIMIT
+from scaler_scheduler.core.state.history import SUBMITTED
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER
 from scaler_scheduler.core.state.shares import ShareLimits
 
@@ -132,6 +134,18 @@ def test_gangs() -> None:
     core.results(W, [(11, 1, 1)])
     core.results(W, [(11, 10, 1)], body=b"x") if core.scheduler.tables.workers.by_route[W].tasks else None
     assert kinds(core, 10) in (["gang"], ["runs"], ["queued"])
+    core.take()
+
+
+def test_members_of_gangs_that_wait_have_a_story() -> None:
+    core = busy()
+    core.submit(C, [10, 20, 5000], gang_size=2)
+    core.submit(C, [6000])
+    for task_id in (11, 21, 5001):
+        assert lines(core, task_id) == [f"gang: it is member 1 of gang {task_id - 1}", *lines(core, task_id - 1)]
+        assert [row.kinds[0] for row in story(core.scheduler.tables, 11, task_id)] == [SUBMITTED]
+    for task_id in (9, 12, 19, 22, 4999, 5002, 6001):
+        assert lines(core, task_id) == [] == story(core.scheduler.tables, 11, task_id)
     core.take()
 
 
