@@ -19,6 +19,7 @@ from scaler_client.protocol import wire
 from scaler_client.protocol.columns import write_batch
 from scaler_client.protocol.snapshots import History, HistoryKind, ObjectState, PoolState, Snapshot, WorkerState
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.limits import LimitSettings
 from scaler_scheduler.publish import snapshot_columns, snapshots
 from scaler_scheduler.wire.encode import Identity
 
@@ -249,6 +250,22 @@ def test_clients_with_most_tasks_have_rows(core: Core, monkeypatch: pytest.Monke
     snapshot = taken(core)
     assert snapshot.client_columns.incarnations == [11] and snapshot.worker_columns.incarnations == [22]
     assert snapshot.left_out() == {"workers": 1, "agents": 0, "clients": 1, "functions": 0, "objects": 0}
+
+
+def test_a_removed_limit_is_shown_while_tasks_have_it(core: Core) -> None:
+    limits = core.scheduler.task_limits
+    limits.define({"db": LimitSettings(most=1)})
+    joined(core)
+    core.submit(C, [1], limits=("db",))
+    core.submit(C, [2], limits=("db",))
+    limits.define({})
+    assert [(limit.name, limit.running, limit.waiting) for limit in taken(core).limits] == [("db", 1, 1)]
+    core.results(W, [(11, 1, 1)])
+    assert [(limit.name, limit.running, limit.waiting) for limit in taken(core).limits] == [("db", 1, 0)]
+    core.results(W, [(11, 2, 1)])
+    assert taken(core).limits == []
+    limits.define({"db": LimitSettings(most=2)})
+    assert [(limit.name, limit.most, limit.running) for limit in taken(core).limits] == [("db", 2, 0)]
 
 
 def test_dispatch_latency_and_bytes_of_tasks(core: Core) -> None:

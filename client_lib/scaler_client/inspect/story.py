@@ -142,6 +142,9 @@ def current_state(story: Story, view: SnapshotView) -> str:
     is_whole = len(view.clients) >= view.snapshot.clients
     if is_whole and all(row.incarnation != story.client for row in view.clients):
         return "it ended: its client has disconnected"
+    gang = [text for kind, text in story.wait_reasons if kind == "gang"]
+    if gang:
+        return f"it waits for {ago}: {clean('; '.join(gang))}"
     waiting = view.snapshot.waiting
     return f"it waits for a worker or for its inputs, for {ago}; {count(waiting)} tasks wait for workers in all"
 

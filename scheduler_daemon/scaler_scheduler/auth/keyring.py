@@ -95,6 +95,13 @@ class Keyring:
         for entry in gone:
             _log.warning("the key of %s %s was revoked (%s)", entry.role, entry.name, entry.key)
             self._revoked[entry.user] = entry
+        for entry in self._entries.values():
+            former = before.get(entry.key)
+            if former is None or former.user != entry.user:
+                _log.info("the key of %s %s may connect from now on (%s)", entry.role, entry.name, entry.key)
+            elif former != entry:
+                options = entry.options or "no options"
+                _log.info("the key of %s %s has changed: %s (%s)", entry.role, entry.name, options, entry.key)
         peers = cut_off({entry.user for entry in gone}) if gone else 0
         _log.info("keys read again: %d may connect, %d connection(s) cut off", len(self), peers)
         self.warn_if_empty()

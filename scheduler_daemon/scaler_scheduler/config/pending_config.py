@@ -8,6 +8,7 @@ from typing import Any
 
 from ..commands.command_line import Arguments, resolve
 from ..commands.options import Command, OptionError
+from ..core.limits import LimitSettings
 
 RELOADED = frozenset(["limits"])
 """Options that take effect at once."""
@@ -32,9 +33,12 @@ class PendingConfig:
         self._arguments = arguments
         self._environ = environ
         self._before = resolve(command, arguments, environ)
+        self._limits: Mapping[str, LimitSettings] = self._before.get("limits", {})
+        """The limits of tasks that hold now."""
 
     def log_changes(self) -> dict[str, Any] | None:
-        """Log the changed options, or the error with which the next start would fail.
+        """Log the changed options, also those that take effect at once, or the error with which the next start would
+        fail.
 
         Returns:
             All options as they are now; None: one of them is wrong.
@@ -42,9 +46,31 @@ class PendingConfig:
         try:
             now = resolve(self._command, self._arguments, self._environ)
         except OptionError as error:
-            _log.error("the next start will fail: %s", error)
+            _log.error("the next start will fail, and until then all options stay as they were: %s", error)
             return None
+        changes = limit_changes(self._limits, now.get("limits", {}))
+        if changes:
+            _log.info("changed limits hold from now on: %s", ", ".join(changes))
+        self._limits = now.get("limits", {})
         changed = [key for key, value in now.items() if value != self._before[key] and key not in RELOADED]
         if changed:
             _log.warning("changed options take effect at the next start (no task is lost): %s", ", ".join(changed))
         return now
+
+
+def limit_changes(before: Mapping[str, LimitSettings], now: Mapping[str, LimitSettings]) -> list[str]:
+    """Return a text for each limit of tasks that differs, by name: `db=3 (was 10)`."""
+    texts = []
+    for name in sorted({*before, *now}):
+        if name not in now:
+            texts.append(f"{name} removed")
+        elif name not in before:
+            texts.append(f"{name}={_limit_text(now[name])} (new)")
+        elif now[name] != before[name]:
+            texts.append(f"{name}={_limit_text(now[name])} (was {_limit_text(before[name])})")
+    return texts
+
+
+def _limit_text(limit: LimitSettings) -> str:
+    parts = [f"{limit.most}"] if limit.most else []
+    return " and ".join(parts + ([f"{limit.per_second:g}/s"] if limit.per_second else []))

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+MOST_MEMBERS = 1024
+"""The largest gang."""
+
 
 @dataclass(frozen=True)
 class LimitSettings:

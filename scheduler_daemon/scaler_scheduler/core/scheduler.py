@@ -117,7 +117,7 @@ class Scheduler:
         )
         self.transfers = core.transfers
         self.unschedulable = Unschedulable(core, changes.may_serve)
-        self.wait_reasons = WaitReasons(core)
+        self.wait_reasons = WaitReasons(core, changes.may_serve)
         self._slow_consumer = SlowConsumer(core)
         self._peers = Peers(core)
         welcomes = Welcomes(

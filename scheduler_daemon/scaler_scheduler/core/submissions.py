@@ -10,6 +10,7 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.errors import ProtocolError
 from scaler_scheduler.core.events import Options, Submit
+from scaler_scheduler.core.limits import MOST_MEMBERS
 from scaler_scheduler.core.peers.quotas import Quotas
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.state.batches import Batch
@@ -17,9 +18,6 @@ from scaler_scheduler.core.state.records import Client
 
 MAX_RESOURCE_KINDS = 1000
 """The most different sets of resources that open tasks of one client ask for: each is a lane to look at."""
-
-MOST_MEMBERS = 1024
-"""The largest gang."""
 
 
 class Submissions:

@@ -268,6 +268,7 @@ def _limits(core: Scheduler) -> list[TaskLimit]:
             waiting=waiting.get(limit.name, 0),
         )
         for limit in core.task_limits.by_name.values()
+        if limit.used or waiting.get(limit.name) or core.task_limits.is_defined(limit.name)
     ]
 
 

@@ -341,6 +341,14 @@ def test_story_ends_with_the_current_state(rows: list[dict[str, Any]], now: str)
     assert text[text.index("now:") :].startswith(now)
 
 
+def test_story_of_a_gang_says_how_many_workers_it_needs() -> None:
+    view = build_view(snapshot_frame(1, 60), _without_task(2, 62))
+    story = dataclasses.replace(
+        story_from(view, SUBMITTED), wait_reasons=[("since", "x"), ("gang", "it needs 2"), ("gang", "never")]
+    )
+    assert story_json(story, view)["now"] == "it waits for 1 min 1 s: it needs 2; never"
+
+
 def test_task_of_a_disconnected_client_has_ended() -> None:
     view = build_view(snapshot_frame(1, 60), _without_task(2, 62, client=12))
     lines = story_text(OutputFormat(), story_from(view, SUBMITTED), view)

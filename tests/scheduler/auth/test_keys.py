@@ -372,6 +372,22 @@ def test_reload_cuts_off_revoked_keys(keys, caplog):
     assert "was revoked" in caplog.text
 
 
+def test_reload_logs_new_and_changed_keys(keys, caplog):
+    keyring = Keyring(keys)
+    caplog.set_level("INFO")
+    authorized_keys.add(keys, authorized_keys.AuthorizedKey("client", KEY, "alice"))
+    keyring.reload(len)
+    assert caplog.messages[0] == f"the key of client alice may connect from now on ({KEY})"
+    caplog.clear()
+    keyring.reload(len)
+    assert len(caplog.messages) == 1 and "keys read again" in caplog.text
+    authorized_keys.remove(keys, "alice")
+    authorized_keys.add(keys, authorized_keys.AuthorizedKey("client", KEY, "alice", share=3))
+    caplog.clear()
+    keyring.reload(len)
+    assert caplog.messages[0] == f"the key of client alice has changed: share=3 ({KEY})"
+
+
 def test_reload_of_an_unreadable_list_changes_nothing(keys, caplog):
     keyring = Keyring(keys)
     before = keyring.allowed

@@ -604,7 +604,8 @@ def test_changed_options_are_logged(tmp_path, caplog):
     file.write_text("io_threads = 0\n")
     pending.log_changes()
     assert caplog.messages[1:] == [
-        f"the next start will fail: {file}:1: io_threads: '0' is not a whole number from 1 to 256"
+        "the next start will fail, and until then all options stay as they were: "
+        f"{file}:1: io_threads: '0' is not a whole number from 1 to 256"
     ]
 
 
@@ -730,13 +731,21 @@ def test_wrong_limits_of_tasks(given, said):
 
 
 def test_limits_of_tasks_take_effect_at_a_reload(toml, caplog):
+    caplog.set_level("INFO")
     file = toml("[limits]\ndb = 10\n")
     pending = PendingConfig(
         config.COMMAND, command_line.parse_arguments(config.COMMAND, ["--config", file, ADDRESS]), {}
     )
     Path(file).write_text("[limits]\ndb = 3\n")
     options = pending.log_changes()
-    assert options is not None and options["limits"] == {"db": LimitSettings(3)} and not caplog.records
+    assert options is not None and options["limits"] == {"db": LimitSettings(3)}
+    assert caplog.messages == ["changed limits hold from now on: db=3 (was 10)"]
+    pending.log_changes()
+    assert len(caplog.messages) == 1, "nothing has changed since"
     Path(file).write_text("[limits]\ndb = 'many'\n")
     assert pending.log_changes() is None
-    assert "the next start will fail" in caplog.text and "'db=many'" in caplog.text
+    assert "all options stay as they were" in caplog.text and "'db=many'" in caplog.text
+    caplog.clear()
+    Path(file).write_text("[limits]\napi = '50/s'\n")
+    pending.log_changes()
+    assert caplog.messages == ["changed limits hold from now on: api=50/s (new), db removed"]

@@ -207,11 +207,12 @@ def _module_checks(name: str, version: str, probes: dict[str, Probe], is_optiona
         return
     missing = [host for host, probe in probes.items() if probe.versions.get(name, MISSING) == MISSING]
     if missing and is_own_module(version):
+        # No error: the script may give it to its tasks by one of these ways, and reading it cannot tell.
         advice = (
-            f"Client(modules=[{version!r}]) gives it to the workers; or send it by value: "
-            f"cloudpickle.register_pickle_by_value({name})"
+            f"the script must have Client(modules=[{version!r}]) or "
+            f"cloudpickle.register_pickle_by_value({name}), or copy the module to the hosts"
         )
-        yield kind("script", f"{name}, a module of your own, is missing on {listed(missing)}", advice)
+        yield warning("script", f"{name}, a module of your own, is not installed on {listed(missing)}", advice)
     elif missing:
         advice = f"Client(environment=...) gives the workers {name} {version}, or install it on the hosts"
         yield kind("script", f"{name} {version} is missing on {listed(missing)}", advice)

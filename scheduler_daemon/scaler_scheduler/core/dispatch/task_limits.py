@@ -72,6 +72,10 @@ class TaskLimits:
             else:
                 limit.settings = each
 
+    def is_defined(self, name: str) -> bool:
+        """Whether the configuration has this limit. A limit that was removed holds only for tasks that wait or run."""
+        return name in self._defined
+
     def undefined(self, names: Iterable[str]) -> str:
         """Return the error for a limit that is not defined; empty if all are."""
         for name in names:

@@ -60,6 +60,9 @@ def _of_tables(client: Client, task_id: int) -> list[Rows]:
     task = client.tasks.get(task_id)
     if task is None:
         waiting = _waiting(client, task_id)
+        if waiting is None:
+            lead = waiting_gang(client, task_id)
+            waiting = None if lead is None else _waiting(client, lead)
         return [] if waiting is None else [_row(SUBMITTED, waiting[0], NO_WORKER, *waiting[1:], client, task_id, 0)]
     names = task.name, task.function.name
     rows = [_row(SUBMITTED, task.submitted_at, NO_WORKER, *names, client, task_id, 0)]
@@ -69,6 +72,15 @@ def _of_tables(client: Client, task_id: int) -> list[Rows]:
         if begun is not None:
             rows.append(_at_worker(STARTED, begun, task.worker.incarnation, task))
     return rows
+
+
+def waiting_gang(client: Client, task_id: int) -> int | None:
+    """Return the id of the gang that waits for its first dispatch and gets a member of this id. None: there is none."""
+    for lane in client.lanes.values():
+        first = task_id - lane.gang_size + 1
+        if lane.gang_size > 1 and lane.batches.has_any(first, task_id - 1):
+            return next((lead for lead in range(first, task_id) if lane.batches.find(lead) is not None), None)
+    return None
 
 
 def _waiting(client: Client, task_id: int) -> tuple[float, str, str] | None:

@@ -62,12 +62,14 @@ class Unschedulable:
             self._operator_log.warning(f"{self._tables.counts.waiting_calls} task(s) wait: {reason}")
             self._no_worker_since = float("inf")
         lacking: dict[Requirement, int] = {}
+        lanes: dict[Requirement, Lane] = {}
         for lane in self._unservable_lanes(workers) if workers else ():
             key = lane.client.incarnation, lane.capabilities, lane.kind, lane.resources, lane.gang_size
             lacking[key] = lacking.get(key, 0) + lane.waiting + lane.further_calls
+            lanes[key] = lane
         for key, waiting in lacking.items():
             if key not in self._reported:
-                self._report(key[0], self._text(key, waiting, workers))
+                self._report(key[0], self._text(lanes[key], waiting, workers))
         self._reported = set(lacking)
         self.task_count = sum(lacking.values())
 
@@ -84,13 +86,15 @@ class Unschedulable:
             lane for lane in self._dispatcher.queues.lanes() if lane.waiting and not self._is_servable(lane, workers)
         ]
 
-    def _text(self, key: Requirement, waiting: int, workers: list[Worker]) -> str:
-        _, capabilities, kind, resources, size = key
-        able = sum(worker.can_serve(capabilities, kind) for worker in workers)
-        if size and able:
+    def _text(self, lane: Lane, waiting: int, workers: list[Worker]) -> str:
+        size, resources = lane.gang_size, lane.resources
+        what = f"gang(s) of {size} tasks" if size else "task(s)"
+        most = self._dispatcher.gangs.count_able(lane, size) if size else 0
+        if most:
             needs = f" with {resources_text(resources)} each" if resources else ""
-            return f"{waiting} gang(s) of {size} tasks{needs} wait: {able} connected worker(s) can run their members"
-        return f"{waiting} task(s) wait: {self._reason(capabilities, kind, resources, workers)}"
+            can = f"the connected hosts can never run so many at once: at most {most}"
+            return f"{waiting} {what}{needs} wait: {can}"
+        return f"{waiting} {what} wait: {self._reason(lane.capabilities, lane.kind, resources, workers)}"
 
     def _is_servable(self, lane: Lane, workers: list[Worker]) -> bool:
         if lane.gang_size:

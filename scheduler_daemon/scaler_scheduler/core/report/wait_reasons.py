@@ -6,11 +6,13 @@ BATCH_LIMIT of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.limits import MOST_MEMBERS
 from scaler_scheduler.core.report.resource_wait import resource_waits
+from scaler_scheduler.core.report.story import waiting_gang
 from scaler_scheduler.core.report.unschedulable import described_need
 from scaler_scheduler.core.state.records import (
     PAUSE_RESTART_HOLD,
@@ -34,20 +36,23 @@ LISTED = 10
 class WaitReasons:
     """Says why tasks wait."""
 
-    def __init__(self, core: CoreState) -> None:
+    def __init__(self, core: CoreState, may_serve: Callable[[Lane], bool]) -> None:
+        """`may_serve` says whether a worker could run a lane's tasks after a change of its environment."""
+        self._may_serve = may_serve
         self._tables = core.tables
         self._dispatcher = core.dispatcher
         self._task_limits = core.task_limits
         self._core = core
 
     def lines(self, incarnation: int, task_id: int) -> list[str]:
-        """Return the reasons why a task waits, or where it runs. Empty if the task is not open."""
+        """Return the reasons why a task waits, or where it runs. Empty if the task is not open. A member of a gang that
+        has no row of its own has the reasons of its gang."""
         client = self._tables.clients.find(incarnation)
         if client is None:
             return []
         task = client.tasks.get(task_id)
         if task is None:
-            return self._of_row(client, task_id)
+            return self._of_row(client, task_id) or self._of_member(client, task_id)
         if task.gang is not None and task.worker is None:
             return [f"gang: {task.gang.held} of its {len(task.gang.members)} members still run, and this one has ended"]
         if task.worker is not None:
@@ -60,6 +65,18 @@ class WaitReasons:
         before = sum(other.state == WAITING and other.id < task.id for other in requeued)
         is_bounded = len(lane.requeued) > BATCH_LIMIT
         return [since, *self._near_data(task), *self._of_lane(lane, before, is_bounded)]
+
+    def _of_member(self, client: Client, task_id: int) -> list[str]:
+        """The reasons of a gang for its member that is no open task: it has not begun, or has left its worker."""
+        lead = waiting_gang(client, task_id)
+        for other in range(task_id - 1, task_id - MOST_MEMBERS, -1) if lead is None else ():
+            task = client.tasks.get(other)
+            if task is not None and (task.gang is None or task.gang.lead is task):
+                lead = other if task_id - other < task.options.gang_size else None
+                break
+        if lead is None:
+            return []
+        return [f"gang: it is member {task_id - lead} of gang {lead}", *self.lines(client.incarnation, lead)]
 
     def _of_row(self, client: Client, task_id: int) -> list[str]:
         """The reasons of a task that was never dispatched."""
@@ -165,16 +182,17 @@ class WaitReasons:
         """Which workers and hosts could run the lane's tasks, and why they do not yet."""
         workers = list(self._tables.workers)
         able = [worker for worker in workers if worker.can_serve(lane.capabilities, lane.kind)]
+        free = [worker for worker in able if worker in self._dispatcher.idle]
+        if lane.gang_size:
+            yield from self._members(lane, len(able), len(free))
         if not workers:
             yield "workers: none is connected"
         elif not able:
             need = described_need(self._tables, lane.capabilities, lane.kind, workers)
             yield f"workers: none of {len(workers)} {need}"
         else:
-            free = [worker for worker in able if worker in self._dispatcher.idle]
             gangs = self._dispatcher.gangs
-            if lane.gang_size:
-                yield f"gang: it needs {lane.gang_size} idle workers at once, {len(free)} of {len(able)} are idle"
+            served = "one of its members" if lane.gang_size else "it"
             if gangs.lane is lane:
                 yield "gang: idle workers are reserved for the next gang of this size"
             elif gangs.lane is not None and any(map(gangs.keeps, able)):
@@ -189,12 +207,22 @@ class WaitReasons:
                 for wait in waits[:LISTED]:
                     kept = ", reserved for it" if wait.is_reserved else ", reserved for others"
                     is_kept = wait.is_reserved or wait.reserved_for_others
-                    yield f"host: {wait.host} could serve it: {wait.lacks or 'it has room'}{kept if is_kept else ''}"
+                    lacks = f"{wait.lacks or 'it has room'}{kept if is_kept else ''}"
+                    yield f"host: {wait.host} could serve {served}: {lacks}"
             else:
-                yield from self._hosts(able, set(free))
+                yield from self._hosts(able, set(free), "its members" if lane.gang_size else "it")
+
+    def _members(self, lane: Lane, able: int, free: int) -> Iterator[str]:
+        """How many workers the lane's next gang needs, and whether the connected hosts could run all its members."""
+        size = lane.gang_size
+        yield f"gang: it needs {size} idle workers at once; {able} can run its members, {free} of them are idle"
+        most = self._dispatcher.gangs.count_able(lane, size)
+        if most < size and not self._may_serve(lane):
+            each = f", with {resources_text(lane.resources)} each" if lane.resources else ""
+            yield f"gang: the connected hosts can never run its {size} members at once: at most {most}{each}"
 
     @staticmethod
-    def _hosts(able: list[Worker], free: set[Worker]) -> Iterator[str]:
+    def _hosts(able: list[Worker], free: set[Worker], served: str) -> Iterator[str]:
         """One line for each host whose workers could run the task: what its workers do."""
         by_agent: dict[int, list[Worker]] = {}
         for worker in able:
@@ -207,7 +235,7 @@ class WaitReasons:
             }
             counts = {"busy": len(workers) - sum(counts.values()), **counts}
             parts = [f"{count} {state}" for state, count in counts.items() if count]
-            yield f"host: {workers[0].host} could serve it: {', '.join(parts)}"
+            yield f"host: {workers[0].host} could serve {served}: {', '.join(parts)}"
         if len(by_agent) > LISTED:
             yield f"host: and {len(by_agent) - LISTED} more hosts"
 

@@ -26,6 +26,8 @@ from tests.scheduler.core.harness import (
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import Limits, LimitSettings
+from scaler_scheduler.core.report.story import story
+from scaler_scheduler.core.state.history import RETURNED
 from scaler_scheduler.core.state.shares import ShareLimits
 
 TIME = 60 * SECOND
@@ -148,6 +150,23 @@ def test_one_dies_and_all_begin_again() -> None:
     for worker, row in again.items():
         core.results(worker, [row], TIME, body=b"%d" % row[1])
     assert core.take() == [resolved(10, body=packed(b"10", b"11", b"12", b"13"))]
+
+
+def test_why_a_gang_waits_that_was_tried_before() -> None:
+    core = cluster(2)
+    members = begun(core, 2, retries=1)
+    core.died(A, incarnation(members[1][0]), members[1][1])
+    reasons = core.scheduler.wait_reasons.lines
+    assert reasons(11, 11)[0] == "gang: it is member 1 of gang 10"
+    core.results(members[0][0], [members[0][1]], TIME, EXCEPTION, b"stopped")
+    assert reasons(11, 10)[1:3] == [
+        "gang: it needs 2 idle workers at once; 1 can run its members, 1 of them are idle",
+        "gang: the connected hosts can never run its 2 members at once: at most 1",
+    ]
+    assert reasons(11, 11) == ["gang: it is member 1 of gang 10", *reasons(11, 10)]
+    assert story(core.scheduler.tables, 11, 11)[-1].kinds[0] == RETURNED
+    warnings_of(core)
+    core.take()
 
 
 def test_without_retries_left_the_history_of_deaths_is_the_answer() -> None:
@@ -526,10 +545,8 @@ def test_a_gang_without_enough_workers_is_reported() -> None:
     core.submit(C, [10], gang_size=3)
     core.heartbeat(A, 22, 23)
     core.wait(2)
-    assert warnings_of(core) == ["1 gang(s) of 3 tasks wait: 2 connected worker(s) can run their members"]
-    assert [text for _, text in core.notices] == [
-        "1 gang(s) of 3 tasks wait: 2 connected worker(s) can run their members"
-    ]
+    text = "1 gang(s) of 3 tasks wait: the connected hosts can never run so many at once: at most 2"
+    assert warnings_of(core) == [text] == [text for _, text in core.notices]
     assert core.scheduler.dispatcher.gangs.lane is None  # it keeps no worker from others
     core.submit(C, [1])
     assert len(dispatched(core)) == 1

@@ -34,7 +34,8 @@ def test_nothing_is_booked_while_there_is_not_enough_for_all() -> None:
     core.submit(C, [10], gang_size=2, resources=GPU)
     assert given(core) == {} and used(core) == 1000
     assert "resources: it needs gpu=1 of one host" in lines(core, 10)
-    assert "host: node-0 could serve it: it has room" in lines(core, 10), "for one member"
+    assert "host: node-0 could serve one of its members: it has room" in lines(core, 10)
+    assert not any("never" in line for line in lines(core, 10))
     ((worker, rows),) = running.items()
     core.results(worker, rows, TIME)
     assert ids_of(given(core)) == [10, 11] and used(core) == 2000
@@ -75,8 +76,12 @@ def test_a_gang_that_no_hosts_could_ever_serve() -> None:
     core.submit(C, [10], gang_size=3, resources=GPU)
     core.heartbeat(b"agent 0", 100, 101, 102, 103)
     core.wait(2)
-    text = "1 gang(s) of 3 tasks with gpu=1 each wait: 4 connected worker(s) can run their members"
-    assert warnings_of(core) == [text]
+    never = "the connected hosts can never run so many at once: at most 2"
+    assert warnings_of(core) == [f"1 gang(s) of 3 tasks with gpu=1 each wait: {never}"]
+    assert lines(core, 10)[1:3] == [
+        "gang: it needs 3 idle workers at once; 4 can run its members, 4 of them are idle",
+        "gang: the connected hosts can never run its 3 members at once: at most 2, with gpu=1 each",
+    ]
     assert core.scheduler.dispatcher.gangs.lane is None
     core.submit(C, [1], resources=GPU)
     assert ids_of(given(core)) == [1]

@@ -8,7 +8,9 @@ from tests.scheduler.core.harness import C2, A, C, Core, W, joined, running
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import LimitSettings
+from scaler_scheduler.core.report.story import story
 from scaler_scheduler.core.report.wait_reasons import BATCH_LIMIT
+from scaler_scheduler.core.state.history import SUBMITTED
 from scaler_scheduler.core.state.records import PAUSE_SLOW_CONSUMER
 from scaler_scheduler.core.state.shares import ShareLimits
 
@@ -121,15 +123,42 @@ def test_gangs() -> None:
     core.worker(b"second", 23, agent=33)
     core.submit(C, [10], gang_size=2)
     assert lines(core, 10)[1:] == [
-        "gang: it needs 2 idle workers at once, 1 of 2 are idle",
+        "gang: it needs 2 idle workers at once; 2 can run its members, 1 of them are idle",
         "gang: idle workers are reserved for the next gang of this size",
-        "host: host could serve it: 1 busy, 1 idle",
+        "host: host could serve its members: 1 busy, 1 idle",
     ]
+    assert lines(core, 11) == ["gang: it is member 1 of gang 10", *lines(core, 10)]
+    assert lines(core, 9) == lines(core, 12) == []
     core.submit(C, [20])
     assert "gang: up to 2 idle workers are reserved for a gang" in lines(core, 20)
     core.results(W, [(11, 1, 1)])
     core.results(W, [(11, 10, 1)], body=b"x") if core.scheduler.tables.workers.by_route[W].tasks else None
     assert kinds(core, 10) in (["gang"], ["runs"], ["queued"])
+    core.take()
+
+
+def test_members_of_gangs_that_wait_have_a_story() -> None:
+    core = busy()
+    core.submit(C, [10, 20, 5000], gang_size=2)
+    core.submit(C, [6000])
+    for task_id in (11, 21, 5001):
+        assert lines(core, task_id) == [f"gang: it is member 1 of gang {task_id - 1}", *lines(core, task_id - 1)]
+        assert [row.kinds[0] for row in story(core.scheduler.tables, 11, task_id)] == [SUBMITTED]
+    for task_id in (9, 12, 19, 22, 4999, 5002, 6001):
+        assert lines(core, task_id) == [] == story(core.scheduler.tables, 11, task_id)
+    core.take()
+
+
+def test_a_gang_without_workers() -> None:
+    core = Core()
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    core.submit(C, [10], gang_size=2)
+    assert lines(core, 10)[1:] == [
+        "gang: it needs 2 idle workers at once; 0 can run its members, 0 of them are idle",
+        "gang: the connected hosts can never run its 2 members at once: at most 0",
+        "workers: none is connected",
+    ]
     core.take()
 
 
