@@ -62,7 +62,7 @@ def test_map_of_several_iterables_suggests_the_right_call() -> None:
 def test_public_methods_of_a_client() -> None:
     assert {name for name in dir(Client) if not name.startswith("_")} == {
         "address", "as_completed", "clear", "dask_get", "disconnect", "executor", "gather", "get", "imap",
-        "imap_unordered", "map", "options", "send_object", "shutdown", "submit", "submit_graph",
+        "imap_unordered", "map", "options", "send_object", "shutdown", "submit", "submit_gang", "submit_graph",
         "upload_modules", "wait",
     }  # fmt: skip
 

@@ -134,6 +134,7 @@ def test_a_submit_with_options(rows: int) -> None:
         "keys": "a, b",
         "calls": 7,
         "releaseResources": False,
+        "gangSize": 0,
     }
     assert (fields["ids"], fields["payload"]) == (list(range(rows)), b"".join(payloads))
 

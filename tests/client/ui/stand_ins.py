@@ -57,6 +57,7 @@ def history(*rows: Row, errors: list[str] | None = None, function: str = "") -> 
         errors=errors or [""] * len(rows),
         functions=[function] * len(rows) if function else names,
         tracebacks=[""] * len(rows),
+        wait_reasons=[],
     )
 
 
