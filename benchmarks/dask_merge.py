@@ -1,8 +1,9 @@
 """A merge of two dask frames on a column that is no index, on any scheduler of dask.
 
-    python -m benchmarks.dask_merge ADDRESS BYTES
+    python -m benchmarks.dask_merge ADDRESS
 
-runs it on a dask.distributed scheduler once for each line of its standard input, and prints the seconds.
+runs it on a dask.distributed scheduler for each line of its standard input (a number of bytes), and prints the
+seconds.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ def merge(size: int, get: Callable[..., Any] | None = None) -> float:
     return seconds
 
 
-def _main(address: str, size: int) -> None:
+def _main(address: str) -> None:
     from distributed import Client
 
     with Client(address) as client:
         client.wait_for_workers(4)
-        for _ in sys.stdin:
-            print(merge(size), flush=True)
+        for size in sys.stdin:
+            print(merge(int(size)), flush=True)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1], int(sys.argv[2]))
+    _main(sys.argv[1])

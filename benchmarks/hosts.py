@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,8 @@ FULL = Sizes(
     has_peer=True,
     kinds=5,
 )
+LARGE = replace(FULL, runs=1, pieces=14, links=1000, frames=2000 * MEGABYTE)
+"""More than 10 GB pass between hosts, chains are long and frames large: this takes a minute more."""
 QUICK = Sizes(
     runs=1,
     value=8 * MEGABYTE,
@@ -95,11 +97,18 @@ QUICK = Sizes(
 
 
 def measure(is_quick: bool) -> list[Figure]:
+    return _measure(QUICK if is_quick else FULL)
+
+
+def measure_large(is_quick: bool) -> list[Figure]:
+    return _measure(QUICK if is_quick else LARGE)
+
+
+def _measure(sizes: Sizes) -> list[Figure]:
     reason = reason_against()
     if reason:
         print(f"not measured, as it needs network namespaces: {reason}; ", end="", flush=True)
         return []
-    sizes = QUICK if is_quick else FULL
     # A client logs each task that waits for a host that has not started yet.
     logging.getLogger("scaler_client").setLevel(logging.ERROR)
     with network([*HOSTS, "scheduler", "client"]) as links:
@@ -332,7 +341,7 @@ def _chain(hosts: Hosts, sizes: Sizes) -> list[Figure]:
 
 def _chain_alone(sizes: Sizes) -> float:
     """The milliseconds of a step by hand: map a file, add one, write a new file, and remove the old one."""
-    count = max(2, sizes.links // 5)
+    count = max(2, min(8, sizes.links // 5))
     with tempfile.TemporaryDirectory(prefix="scaler-bench-", dir="/dev/shm") as folder:
         make(sizes.link, 0).tofile(Path(folder, "0"))
         begin = time.perf_counter()
@@ -378,15 +387,16 @@ def _merge(hosts: Hosts, links: Network, sizes: Sizes) -> list[Figure]:
     has_peer = sizes.has_peer and _has_distributed()
     with ExitStack() as stack:
         if has_peer:
-            peer = _distributed(stack, links, sizes.frames)
+            peer = _distributed(stack, links)
         for run in range(-1, min(2, sizes.runs)):
-            seconds = [merge(sizes.frames, hosts.client.dask_get)]
+            size = sizes.frames if run >= 0 else sizes.small_frames  # in the first run workers import dask
+            seconds = [merge(size, hosts.client.dask_get)]
             if has_peer:
                 assert peer.stdin is not None and peer.stdout is not None
-                peer.stdin.write("run\n")
+                peer.stdin.write(f"{size}\n")
                 peer.stdin.flush()
                 seconds.append(float(peer.stdout.readline()))
-            if run >= 0:  # in the first run workers import dask
+            if run >= 0:
                 ours.append(seconds[0])
                 theirs += seconds[1:]
     text = f"dask merges frames of {sizes.frames / MEGABYTE:.0f} MB on four hosts"
@@ -404,7 +414,7 @@ def _has_distributed() -> bool:
     return DASK.exists() and subprocess.run(imports, capture_output=True).returncode == 0
 
 
-def _distributed(stack: ExitStack, links: Network, size: int) -> subprocess.Popen[str]:
+def _distributed(stack: ExitStack, links: Network) -> subprocess.Popen[str]:
     """Run dask.distributed with a worker on each host, and `dask_merge` as its client; return that."""
     address = links.address("scheduler")
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="scaler-bench-"))
@@ -412,7 +422,7 @@ def _distributed(stack: ExitStack, links: Network, size: int) -> subprocess.Pope
     scheduler = ["distributed.cli.dask_scheduler", "--host", address, "--port", "8786", "--no-dashboard"]
     worker = ["distributed.cli.dask_worker", f"tcp://{address}:8786", "--nthreads", "1", "--no-dashboard", "--no-nanny"]
     worker += ["--local-directory", folder]
-    client = ["benchmarks.dask_merge", f"tcp://{address}:8786", str(size)]
+    client = ["benchmarks.dask_merge", f"tcp://{address}:8786"]
     with links.inside("scheduler"):
         stack.enter_context(running([*python, *scheduler]))
     for host in HOSTS:
