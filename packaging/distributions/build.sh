@@ -42,5 +42,5 @@ for sdist in "$DIST"/scaler_*-"$VERSION".tar.gz; do
     holds "$sdist" /LICENSE /PKG-INFO /pyproject.toml
 done
 holds "$DIST/scaler_scheduler-$VERSION.tar.gz" protocol/scaler.capnp protocol/PROTOCOL.md
-holds "$DIST/scaler_client-$VERSION.tar.gz" scaler_client/scaler.capnp
+holds "$DIST/scaler_client-$VERSION.tar.gz" scaler_client/protocol/scaler.capnp
 "$PYTHON" -m twine check --strict "$DIST"/scaler_*-"$VERSION"{.tar.gz,-py3-none-any.whl}
