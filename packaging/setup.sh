@@ -27,9 +27,9 @@ DOCUMENT_TOOLS=(shtab)
 BENCH_TOOLS=(numpy 'dask[dataframe]')
 SITE_TOOLS=(mkdocs mkdocs-material "mkdocstrings[python]" ruff)  # ruff breaks long signatures
 BROWSER_TOOLS=(playwright)
-# For tests/adapters: the extras of the client, and libraries that only the tests use.
+# For tests/adapters: the extras of the client, and libraries that only the tests use. For tests/integration: MPI.
 ADAPTED=(-e 'client_lib[dask,exporter,graphblas,joblib,msgpack,progress,top,ui]' 'dask[array,dataframe]' scikit-learn
-    -e 'worker_lib[kubernetes]' kubernetes-validate)
+    -e 'worker_lib[kubernetes]' kubernetes-validate mpi4py mpich)
 # Prefer an older release with a wheel to the newest one without: there may be no compiler.
 export PIP_PREFER_BINARY=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONNOUSERSITE=1 DEBIAN_FRONTEND=noninteractive
 
