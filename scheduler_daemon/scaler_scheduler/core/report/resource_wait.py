@@ -9,7 +9,7 @@ from scaler_scheduler.core.dispatch.bookings import Host
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.events import CPUS
 from scaler_scheduler.core.state.records import Lane
-from scaler_scheduler.core.state.resource_pools import amount_text
+from scaler_scheduler.core.state.resource_pools import shown_amount
 
 MAX_HOSTS = 20
 """At most so many hosts are described."""
@@ -55,8 +55,8 @@ def _lacks(core: CoreState, host: Host, lane: Lane) -> Iterator[str]:
     for name, amount in lane.resources:
         pool = host.pools.get(name)
         if name != CPUS and pool is not None and not pool.fits(amount):
-            free = amount_text(max(0, pool.free))
-            yield f"{name}: {free} of {amount_text(pool.total)} free, {amount_text(amount)} asked"
+            free = shown_amount(max(0, pool.free))
+            yield f"{name}: {free} of {shown_amount(pool.total)} free, {shown_amount(amount)} asked"
     wanted = host.slots_for(lane.resources)
     idle = len(core.dispatcher.idle.of_agent(host.agent)) + max(0, len(host.aside) - host.further)
     if idle < wanted:

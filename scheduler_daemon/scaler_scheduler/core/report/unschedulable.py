@@ -11,7 +11,7 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.events import CPUS, LEVEL_ANY, LEVEL_LOCKED, LEVEL_MODULES, UNIT, Capabilities, Resources
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.records import Lane, Worker
-from scaler_scheduler.core.state.resource_pools import amount_text, resources_text
+from scaler_scheduler.core.state.resource_pools import resources_text, shown_amount
 from scaler_scheduler.core.state.tables import Tables
 
 NO_WORKER_SECONDS = 5.0
@@ -162,7 +162,7 @@ def lacking_text(core: CoreState, resources: Resources, workers: list[Worker]) -
             if name in host.pools:
                 total = host.pools[name].total
             if total < amount:
-                parts.append(f"{name}={amount_text(total)}" if total else f"no {name}")
+                parts.append(f"{name}={shown_amount(total)}" if total else f"no {name}")
                 missing += (amount - total) / amount
         if parts and (best is None or (missing, agent.host) < best[:2]):
             best = missing, agent.host, ", ".join(parts)

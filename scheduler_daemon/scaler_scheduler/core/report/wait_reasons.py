@@ -13,7 +13,7 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.limits import MOST_MEMBERS
 from scaler_scheduler.core.report.resource_wait import resource_waits
 from scaler_scheduler.core.report.story import waiting_gang
-from scaler_scheduler.core.report.unschedulable import described_need
+from scaler_scheduler.core.report.unschedulable import described_need, lacking_text
 from scaler_scheduler.core.state.records import (
     PAUSE_RESTART_HOLD,
     PAUSE_SLOW_CONSUMER,
@@ -203,7 +203,7 @@ class WaitReasons:
                     yield "resources: what becomes free is kept for a gang that waits"
                 waits = resource_waits(self._core, lane)
                 if not waits:
-                    yield "resources: no host could ever serve it"
+                    yield f"resources: {lacking_text(self._core, lane.resources, workers)}"
                 for wait in waits[:LISTED]:
                     kept = ", reserved for it" if wait.is_reserved else ", reserved for others"
                     is_kept = wait.is_reserved or wait.reserved_for_others

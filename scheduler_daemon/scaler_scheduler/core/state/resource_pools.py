@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from scaler_scheduler.core.events import UNIT, Resources
 
+_SIZES = ((1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"))
+
 
 class ResourcePool:
     """One resource of one host."""
@@ -97,6 +99,14 @@ def amount_text(amount: int) -> str:
     return f"{whole}.{part:03}".rstrip("0") if part else str(whole)
 
 
+def shown_amount(amount: int) -> str:
+    """Return thousandths for people: `1.5`, or `3G`. From a mebibyte on, amounts are sizes, as monitors show them."""
+    for size, letter in _SIZES:
+        if amount >= size * UNIT:
+            return f"{amount / UNIT / size:.4g}{letter}"
+    return amount_text(amount)
+
+
 def resources_text(resources: Resources) -> str:
-    """Return resources for people: `gpu=0.5, memory=4294967296`."""
-    return ", ".join(f"{name}={amount_text(amount)}" for name, amount in resources)
+    """Return resources for people: `gpu=0.5, memory=4G`."""
+    return ", ".join(f"{name}={shown_amount(amount)}" for name, amount in resources)

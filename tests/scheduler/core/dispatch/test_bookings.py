@@ -311,6 +311,14 @@ def test_a_running_task_without_its_client_keeps_its_resources() -> None:
     assert units(core) == {}
 
 
+def test_amounts_of_memory_are_shown_as_sizes() -> None:
+    core = cluster(2)
+    host(core, 1, 2, (("memory", (2 << 30) * 1000, False),))
+    core.submit(C, [1], resources=(("memory", (3 << 30) * 1000),))
+    core.wait(2)
+    assert warnings_of(core) == ["1 task(s) wait: no host has memory=3G; the nearest, node-1, has memory=2G"]
+
+
 def test_resources_that_no_host_has() -> None:
     core = cluster(2)
     host(core, 1, 2, (("gpu", 1000, True), ("license", 1000, False)))
