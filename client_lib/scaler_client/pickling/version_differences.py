@@ -106,8 +106,12 @@ def _worker_advice(here: Versions, there: Versions) -> list[str]:
             continue
         if is_own_module(version):
             path = _path_of(name, version)
+            if is_own_module(found):
+                start = f"to mend it: if the {name} of the worker is not the one that this client has uploaded"
+            else:
+                start = f"to mend it: {name} is a module of your own"
             lines.append(
-                f"to mend it: {name} is a module of your own: Client(modules=[{path!r}]) gives it to the workers, or "
+                f"{start}: Client(modules=[{path!r}]) gives it to the workers, or "
                 f"cloudpickle.register_pickle_by_value({name}) sends it with each function"
             )
         elif version == MISSING:
