@@ -237,8 +237,12 @@ class Scheduler:
     @property
     def next_deadline(self) -> float:
         """When `tick` has something to do next, in seconds of the monotonic clock."""
+        return min(self._lease_timer.next_check, self.next_timer)
+
+    @property
+    def next_timer(self) -> float:
+        """The same without the check of leases, which may be late."""
         return min(
-            self._lease_timer.next_check,
             self.tables.timers.next_deadline,
             self.restart_hold.deadline,
             self.outbox.next_deadline,

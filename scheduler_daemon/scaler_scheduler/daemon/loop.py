@@ -8,6 +8,7 @@ step has many effects for a peer.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import sys
@@ -32,7 +33,7 @@ from ..core.scheduler import Scheduler
 from ..net.bound_socket import BindError
 from ..net.connections import ConnectionLimits, connections_within_files, raise_file_limit
 from ..net.monitor_socket import MonitorSocket
-from ..net.router import Router, ZmqContext
+from ..net.router import WAIT_MILLISECONDS, Router, ZmqContext
 from ..net.zap import ZapHandler
 from ..publish.publisher import PAUSE_SECONDS, Publisher
 from ..publish.snapshots import SnapshotWriter
@@ -141,7 +142,8 @@ class Daemon:
         return self.router.send(route, encode(effects.HeartbeatEcho(route, 0), self.identity))
 
     def wait(self) -> list[bytes] | None:
-        """Wait for the next message. Returns None after a time limit, or if the daemon stops.
+        """Wait for the next message. Returns None at the core's next timer, after a time limit, or if the daemon
+        stops.
 
         Raises:
             StopWaiting: a signal has come.
@@ -152,6 +154,10 @@ class Daemon:
                 return None
             if self._publisher.has_urgent_work:
                 return self.router.wait_up_to(int(PAUSE_SECONDS * 1000))
+            # A rate of 20/s starts a task each 50 ms, also if no message comes.
+            milliseconds = 1000 * (self.core.next_timer - self._clock())
+            if milliseconds < WAIT_MILLISECONDS:
+                return self.router.wait_up_to(max(1, math.ceil(milliseconds)))
             return self.router.wait()
         finally:
             self.is_waiting = False

@@ -21,7 +21,7 @@ from .zap import MAIN_DOMAIN, MONITOR_DOMAIN, Access, ZapHandler
 ZMQ_VERSION = zmq.zmq_version()
 
 WAIT_MILLISECONDS = 250
-"""The longest wait for a message. A timer may be this late."""
+"""The longest wait for a message. The check of leases may be this late."""
 
 # A plain number: pyzmq's enumerations cost as much as the calls that take them.
 _RCVMORE = int(zmq.RCVMORE)
