@@ -12,6 +12,10 @@ from .demand import AgentLoad, Need
 from .hosts import Host, HostState
 from .pools import Pool, fitting_tasks
 
+LEAST_TASKS = 0.01
+"""Waiting tasks want room for so many tasks at once, however short they are. Else a function that returns within a
+microsecond would start no host."""
+
 
 @dataclass
 class PoolPlan:
@@ -127,7 +131,8 @@ class Planner:
 
     def wanted_tasks(self, need: Need) -> float:
         """Return how many tasks at once finish a need within the target time: never more than it has tasks."""
-        return min(need.unknown + need.known_seconds / self.target_seconds, need.tasks, need.most)
+        at_once = need.unknown + need.known_seconds / self.target_seconds
+        return min(max(at_once, LEAST_TASKS), need.tasks, need.most)
 
     def slots(self, pool: Pool, need: Need) -> int:
         """Return how many tasks of a need a host of the pool runs at once; 0: it cannot run them."""

@@ -69,6 +69,16 @@ def test_decision_has_names_and_numbers() -> None:
     assert (driven.count().wanted, driven.count().booting, driven.count().there) == (3, 3, 0)
 
 
+def test_tasks_of_a_microsecond_start_a_host() -> None:
+    """A cluster at no hosts stayed there, although tasks of a function with a tiny mean run time waited."""
+    driven = Driven(Pool("a", workers=4, most=10))
+    (start,) = driven.decide(Need(1, known_seconds=1e-7))
+    assert isinstance(start, Start)
+    assert len(start.names) == 1
+    assert driven.decide(Need(1, known_seconds=1e-7)) == []  # it boots
+    assert Driven(Pool("a", most=10)).decide(Need(1, known_seconds=1e-7, most=0)) == []  # its limit is used up
+
+
 def test_nothing_is_decided_before_the_first_list() -> None:
     policy = AutoscalePolicy([Pool("a", most=5)], target_seconds=1.0, idle_seconds=1.0, draw=lambda: "abc123", now=0.0)
     assert policy.decide(Demand((Need(5, unknown=5),)), 1.0)[0] == []
