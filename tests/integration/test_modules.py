@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,19 @@ def test_modules_that_cannot_be_read(address: str, tmp_path: Path, write: Write)
         with pytest.raises(TypeError, match="is not the path of a file"):
             client.upload_modules(7)  # type: ignore[arg-type]
         assert client.submit(abs, -1).result(SECONDS) == 1
+
+
+def test_modules_that_cannot_be_read_are_told_before_anything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = threading.active_count()
+    with pytest.raises(ModulesError, match="missing: No such file or directory"):
+        Client("tcp://127.0.0.1:1", timeout_seconds=SECONDS, modules=[tmp_path / "missing"])  # nobody answers there
+    assert threading.active_count() == threads
+    monkeypatch.delenv("SCALER_ADDRESS", raising=False)
+    monkeypatch.setattr("scaler_client.api.client.LocalCluster", lambda: pytest.fail("a cluster was started"))
+    with pytest.raises(ModulesError, match="missing: No such file or directory"):
+        Client(modules=[tmp_path / "missing"])
 
 
 def test_an_operator_who_allows_nothing(

@@ -6,6 +6,7 @@ import dataclasses
 import logging
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -122,8 +123,6 @@ class Client(DataApi):
         self._settings = settings
         self._upload = ModuleUpload(settings.environment)
         self._own_cluster: LocalCluster | None = None
-        is_needed = (settings.modules or settings.environment) and task_host.host is None
-        environment = self._upload.read(settings.modules) if is_needed else None
         nested_handle = None
         if task_host.host is not None:
             self._connection = nested_connections.attach(
@@ -145,8 +144,6 @@ class Client(DataApi):
             options=settings.options,
             nested_handle=nested_handle,
         )
-        if environment is not None:
-            self._connection.use_environment(environment)
 
     def upload_modules(self, *paths: str | os.PathLike[str]) -> None:
         """Let tasks that are submitted from now on import the program's own modules. Tasks that were submitted before
@@ -176,9 +173,13 @@ class Client(DataApi):
         self._connection.use_environment(self._upload.read(checked_modules(paths)))
 
     def _connect(self, address: str | None) -> None:
+        modules = self._settings.modules
+        read_environment = partial(self._upload.read, modules) if modules or self._settings.environment else None
         if not address:
             if task_host.is_forked_by_task:
                 raise ValueError(f"no address: a process forked by a task needs one, given or in {ADDRESS_VARIABLE}")
+            if read_environment is not None:
+                read_environment()  # so that bad modules are told before a cluster starts
             # This machine is the user's own: the packages of its programs need nobody else's permission.
             self._own_cluster = LocalCluster(environments="any") if self._settings.environment else LocalCluster()
             self._settings = dataclasses.replace(self._settings, keys=self._own_cluster.keys)
@@ -192,6 +193,7 @@ class Client(DataApi):
                 settings.heartbeat_interval_seconds,
                 keys=settings.keys,
                 data_address=settings.data_address,
+                read_environment=read_environment,
             )
         except BaseException:
             if self._own_cluster is not None:

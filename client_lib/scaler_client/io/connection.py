@@ -52,8 +52,11 @@ class Connection:
         keys: the folder of keys; None: the folder in SCALER_KEYS; empty: no keys.
         data_address: where agents get large objects; None: as in SCALER_DATA_ADDRESS, or any free port; empty: nowhere.
         environment: the name of the worker's environment, which its children run in; empty: none.
+        read_environment: reads the client's own environment while the connection is made; None: it has none.
 
     Raises:
+        ModulesError: the environment's modules cannot be read.
+        PackagesError: its packages cannot be used.
         ConnectionError: no scheduler answers in time, or it refuses the client.
         UnauthorizedError: the scheduler does not accept the client's key, or its keys do not match.
         KeyFileError: the folder of keys lacks a file that a client needs.
@@ -70,6 +73,7 @@ class Connection:
         keys: str | None = None,
         data_address: str | None = None,
         environment: str = "",
+        read_environment: Callable[[], Environment] | None = None,
     ) -> None:
         self.address = str(address)
         self._session = Session(
@@ -87,6 +91,8 @@ class Connection:
         self._tables: weakref.WeakSet[FunctionTable] = weakref.WeakSet()
         self._environment: HasName | None = _NamedEnvironment(environment) if environment else None
         try:
+            if read_environment is not None:
+                self.use_environment(read_environment())
             if not self._wait_joined(address, timeout_seconds):
                 why = self._session.rejection
                 raise ConnectionError(

@@ -188,9 +188,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The files that are opened."""
     paths: list[str] = []
 
-    def noted(path: str, *given: Any) -> Any:
+    def noted(path: str, *given: Any, **options: Any) -> Any:
         paths.append(os.path.basename(path))
-        return open(path, *given)
+        return open(path, *given, **options)
 
     monkeypatch.setattr(module_files, "open", noted, raising=False)
     yield paths
