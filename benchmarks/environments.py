@@ -1,5 +1,5 @@
-"""Environments of tasks: the first task of 20 packages from a folder of wheels, beside the installer alone, and the
-first task of another program with the same packages."""
+"""Environments of tasks: a program's own modules (`own_modules.py`); the first task of 20 packages from a folder of
+wheels, beside the installer alone, and the first task of another program with the same packages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from scaler_client import Client, LocalCluster
 from scaler_worker.packages.installer import find_installer, install_command, installer_variables
 
+from . import own_modules
 from .figures import Figure, at_most
 from .interpreters import scheduler_python
 from .processes import PATIENCE_SECONDS
@@ -39,6 +40,10 @@ with Client(sys.argv[1], environment=sys.argv[2]) as client:
 
 
 def measure(is_quick: bool) -> list[Figure]:
+    return [*own_modules.measure(is_quick), *_measure_packages(is_quick)]
+
+
+def _measure_packages(is_quick: bool) -> list[Figure]:
     """Measure with wheels that no earlier run has installed."""
     alone, first, other = [], [], []
     with (

@@ -92,7 +92,13 @@ FIGURES = {
         "scale.idle", "scale.rate_few", "scale.rate", "scale.rate_ratio", "scale.lone_few", "scale.lone",
         "scale.lone_ratio", "scale.idle_workers", "scale.back",
     },
-    "environments": {f"environments.{each}" for each in ("installer", "first", "beyond", "another")},
+    "environments": {
+        f"environments.{each}"
+        for each in (
+            "changed", "again", "again_ratio", "again_client", "again_processor",
+            "installer", "first", "beyond", "another",
+        )
+    },
     "hosts": {
         f"hosts.{each}"
         for each in (
@@ -131,6 +137,8 @@ BARS = {
     "sleep.random": ("at least", 95),
     "sleep.map": ("at least", 95),
     "sleep.mix": ("at least", 90),
+    "environments.changed": ("at most", 1.0),
+    "environments.again_ratio": ("at most", 1.1),
     "environments.beyond": ("at most", 2.0),
     "environments.another": ("at most", 1.0),
     "data.ratio": ("at most", 1.5),
