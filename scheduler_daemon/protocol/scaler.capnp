@@ -615,6 +615,7 @@ struct WorkerColumns {
   tasks @20 :List(UInt32);          # texts
   runMilliseconds @21 :List(UInt64);
   functions @22 :List(UInt32);      # the scheduler's number of its function; 0: it is not known to run a task
+  environments @23 :List(UInt32);   # texts: the name of its environment; empty: none
 }
 
 struct AgentColumns {

@@ -69,6 +69,7 @@ def workers(number: int, second: int) -> WorkerColumns:
             "attempts": int(is_busy),
             "tasks": "price_options" if row % 4 else "aktualisiere\x1b[2J_größen_数値計算",
             "run_milliseconds": row * 250,
+            "environments": "5c1f0a9d2b3e" * 5 if row % 3 == 0 else "",
         }
         for name, value in values.items():
             getattr(columns, name).append(value)

@@ -43,7 +43,7 @@ def worker_name(number: int) -> str:
 def workers(number: int) -> Message:
     rows = range(number)
     constant = {
-        "pid": 4242, "language": "python", "version": "3.11.7", "capabilities": "gpu=1",
+        "pid": 4242, "language": "python", "version": "3.11.7", "capabilities": "gpu=1", "environment": "5c1f0a9d2b3e",
         "resources": "gpu 1 of 2 booked", "agent": "1", "flags": 3,
         "agent_cpu": 0.5, "agent_rss": 30 << 20, "lag": 0.0004, "free": 1, "held": 1, "queued": 0, "running": 1,
         "suspended": 0, "sent": 100, "sent_rate": 1.0, "task": "resize", "task_client": CLIENT, "task_id": "7",

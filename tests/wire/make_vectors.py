@@ -484,15 +484,15 @@ CASES: list[Any] = [
             "cpuMilliseconds": 90000, "loopTurns": 500000, "loopMicroseconds": 60000000,
             "loopDurations": [0, 0, 0, 0, 0, 0, 0, 500000], "monitorMicroseconds": 3000000,
         },
-        "texts": {"text": "node-7node-7|0Zoëpython 3.11.71.0.0gpu=2math.sqrtfit".encode(),
-                  "sizes": [6, 8, 4, 13, 5, 0, 5, 9, 3]},
+        "texts": {"text": "node-7node-7|0Zoëpython 3.11.71.0.0gpu=2math.sqrtfit5c1f".encode(),
+                  "sizes": [6, 8, 4, 13, 5, 0, 5, 9, 3, 4]},
         "workerColumns": {
             "incarnations": [WORKER, WORKER + 1], "agents": [AGENT, 0], "names": [1, 2], "hosts": [0],
             "pids": [815, 816], "languages": [3], "versions": [4], "capabilities": [6, 5], "states": [7, 0],
             "residentBytes": [1 << 33, 0], "cpuMilliseconds": [9, 0], "free": [998, 1000], "held": [2, 0],
             "running": [1, 0], "suspended": [0], "sent": [1000, 0], "done": [998, 0], "clients": [CLIENT, 0],
             "ids": [10, 0], "attempts": [1, 0], "tasks": [8, 5], "runMilliseconds": [1500, 0],
-            "functions": [2, 0],
+            "functions": [2, 0], "environments": [9, 5],
         },
         "agentColumns": {
             "incarnations": [AGENT], "names": [0], "hosts": [0], "pids": [814], "languages": [3], "versions": [4],

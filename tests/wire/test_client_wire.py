@@ -174,7 +174,7 @@ def snapshot_of(stated_fields: dict[str, Any]) -> snapshots.Snapshot:
         for column in columns:
             columns[column] = columns[column] * rows if len(columns[column]) == 1 else columns[column]
             is_of_workers = kind is snapshots.WorkerColumns and column == "tasks"
-            named = ("task_names", "names", "hosts", "languages", "versions", "capabilities", "shares")
+            named = ("task_names", "names", "hosts", "languages", "versions", "capabilities", "shares", "environments")
             if is_of_workers or column in named:
                 columns[column] = [texts[number] for number in columns[column]]
         fields[name] = kind(**columns)
@@ -327,8 +327,8 @@ def test_snapshots_with_contradicting_columns():
     content_of_case = next(case for case in make_vectors.CASES if case[0] == "snapshot")[2]
     for table, column, values, text in (
         ("workerColumns", "pids", [1, 2, 3], "column pids has 3 elements for 2 rows"),
-        ("workerColumns", "hosts", [9], "column hosts names text 9 of 9"),
-        ("texts", "sizes", [1], "texts of 53 bytes, but 1 are announced"),
+        ("workerColumns", "hosts", [10], "column hosts names text 10 of 10"),
+        ("texts", "sizes", [1], "texts of 57 bytes, but 1 are announced"),
     ):
         changed = {**content_of_case, table: {**content_of_case[table], column: values}}
         with pytest.raises(wire.WireError, match=text):

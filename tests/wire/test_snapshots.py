@@ -65,7 +65,7 @@ def test_snapshot_without_peers(core: Core) -> None:
 def test_snapshot_with_peers(core: Core) -> None:
     core.agent(A, 33)
     core.worker(W, 22, agent=33, capabilities=[("gpu", 2), ("big", 1)])
-    core.worker(W2, (1 << 62) + 1, agent=(1 << 64) - 1)
+    core.worker(W2, (1 << 62) + 1, agent=(1 << 64) - 1, environment="e" * 64)
     core.client(C, 11)
     core.client(C2, 12, worker=22)
     core.now += 5
@@ -78,6 +78,7 @@ def test_snapshot_with_peers(core: Core) -> None:
     assert (workers.names, workers.hosts, workers.pids) == (["name"] * 2, ["host"] * 2, [4711] * 2)
     assert (workers.languages, workers.versions) == (["python 3"] * 2, ["1"] * 2)
     assert workers.capabilities == ["big=1 gpu=2", ""]
+    assert workers.environments == ["", "e" * 64]
     assert workers.states == [WorkerState.AGENT_CONNECTED, 0]
     assert workers.resident_bytes == [(1 << 64) - 1, 0] and workers.cpu_milliseconds == [70, 0]
     assert workers.free == [core.scheduler.limits.queue_size] * 2

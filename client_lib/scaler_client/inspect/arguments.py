@@ -74,7 +74,7 @@ SUBCOMMANDS = (
                 "filter",
                 text("TEXT"),
                 "",
-                "only workers whose name, host, state, capabilities or task contain this text",
+                "only workers whose name, host, state, capabilities, environment or task contain this text",
             ),
         ),
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..monitor.problems import problems
 from ..monitor.resource_text import UNIT, host_texts, waiting_text
-from ..monitor.snapshot_view import FunctionRow, SnapshotView
+from ..monitor.snapshot_view import SHORT_NAME_LENGTH, FunctionRow, SnapshotView
 from ..monitor.text_layout import (
     BAD,
     GOOD,
@@ -46,6 +46,7 @@ def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[
         ("ended", _ended(view)),
         ("rates", _rates(view)),
         ("workers", _workers(view)),
+        *_environments(view),
         ("clients", _clients(view)),
         *_shares(view.snapshot.shares),
         *_limits(view.snapshot.limits),
@@ -97,6 +98,24 @@ def _workers(view: SnapshotView) -> str:
     hosts = plural(len({row.host for row in view.workers}), "host")
     text = f"{count(view.snapshot.workers)} on {hosts}"
     return text + (": " + ", ".join(f"{count(states[state])} {state}" for state in sorted(states)) if states else "")
+
+
+def environment_counts(view: SnapshotView) -> dict[str, int]:
+    """The number of workers of each environment, the largest number first. The empty name means none."""
+    counts: dict[str, int] = {}
+    for row in view.workers:
+        counts[row.environment] = counts.get(row.environment, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _environments(view: SnapshotView) -> list[tuple[str, str]]:
+    """The environments with the most workers, if a worker has one."""
+    counts = environment_counts(view)
+    if not any(counts):
+        return []
+    texts = [f"{name[:SHORT_NAME_LENGTH] or 'none'}: {plural(number, 'worker')}" for name, number in counts.items()]
+    left = len(texts) - MAX_SHARES
+    return [("environments", ", ".join(texts[:MAX_SHARES]) + (f", and {left} more" if left > 0 else ""))]
 
 
 def _clients(view: SnapshotView) -> str:
@@ -233,6 +252,7 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
         },
         "rates_seconds": view.seconds,
         "workers": {"there": snapshot.workers, "states": states, "deaths": snapshot.deaths},
+        "environments": environment_counts(view),
         "hosts": len({row.host for row in view.workers}),
         "agents": snapshot.agents,
         "clients": snapshot.clients,

@@ -66,7 +66,7 @@ def select_workers(view: SnapshotView, sort: str, filter_text: str) -> list[Work
 
 def _searchable_text(row: WorkerRow) -> str:
     task = row.task.name if row.task else ""
-    return "\n".join((row.name, row.host, state_of(row), row.capabilities, task)).lower()
+    return "\n".join((row.name, row.host, state_of(row), row.capabilities, row.environment, task)).lower()
 
 
 _COLUMNS: tuple[tuple[str, Callable[[WorkerRow], str]], ...] = (
@@ -78,8 +78,9 @@ _COLUMNS: tuple[tuple[str, Callable[[WorkerRow], str]], ...] = (
     ("FREE", lambda row: str(row.free)),
     ("DONE/s", lambda row: rate(row.done_rate)),
     ("LAG", lambda row: duration(row.lag_seconds) if row.lag_seconds else "-"),
+    ("ENVIRONMENT", lambda row: row.short_environment or "-"),
 )
-_OPTIONAL = ("LAG", "FREE", "MEMORY", "DONE/s", "CPU")
+_OPTIONAL = ("LAG", "FREE", "MEMORY", "DONE/s", "ENVIRONMENT", "CPU")
 """Columns that are left out, in this order, if names have no room."""
 _LEFT_ALIGNED = ("WORKER", "STATE")
 
@@ -88,11 +89,13 @@ def workers_text(output: OutputFormat, view: SnapshotView, rows: list[WorkerRow]
     """The lines of the table: one for each worker, and a last one that counts them. The worker and its task are always
     shown."""
     cells = {title: [text(row) for row in rows] for title, text in _COLUMNS}
+    if not any(row.environment for row in rows):
+        del cells["ENVIRONMENT"]
     runs_width = max((len(_running_text(row, MAX_TASK_LENGTH)) for row in rows), default=0)
     for title in _OPTIONAL:
         if _width_of(cells) + runs_width <= output.columns:
             break
-        del cells[title]
+        cells.pop(title, None)
     cells["RUNS"] = [_running_text(row, output.columns - _width_of(cells)) for row in rows]
     titles = list(cells)
     left = {titles.index(title) for title in (*_LEFT_ALIGNED, "RUNS")}
@@ -128,6 +131,7 @@ def worker_json(row: WorkerRow) -> dict[str, Any]:
         "language": row.language,
         "version": row.version,
         "capabilities": row.capabilities,
+        "environment": row.environment,
         "state": state_of(row),
         "runs_long": bool(row.state & WorkerState.RUNS_LONG),
         "agent": str(row.agent),

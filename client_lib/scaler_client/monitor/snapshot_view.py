@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from ..protocol.snapshots import ObjectState, Snapshot, WorkerState
 
+SHORT_NAME_LENGTH = 12
+"""Digits of an environment's name that are shown."""
+
 
 @dataclass(frozen=True)
 class RunningTask:
@@ -47,6 +50,13 @@ class WorkerRow:
     done: int
     done_rate: float
     task: RunningTask | None
+    environment: str
+    """The name of its environment, a SHA-256 in hex digits; empty: none."""
+
+    @property
+    def short_environment(self) -> str:
+        """The first digits of the environment's name, which tell it from others."""
+        return self.environment[:SHORT_NAME_LENGTH]
 
 
 @dataclass(frozen=True)
@@ -270,6 +280,7 @@ def _worker_rows(snapshot: Snapshot, base: Snapshot, interval: _RateInterval, us
                 done=done,
                 done_rate=interval.rate(done, done_before),
                 task=task,
+                environment=columns.environments[row],
             )
         )
     return rows

@@ -146,6 +146,7 @@ class WorkerColumns:
     tasks: list[str] = field(default_factory=list)
     run_milliseconds: list[int] = field(default_factory=list)
     functions: list[int] = field(default_factory=list)
+    environments: list[str] = field(default_factory=list)
 
 
 @dataclass

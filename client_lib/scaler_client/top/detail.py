@@ -39,6 +39,7 @@ def worker_entries(view: SnapshotView, incarnation: int) -> Entries | None:
                 ("pid", str(row.pid)),
                 ("version", f"{row.version}, {row.language}"),
                 ("capabilities", row.capabilities or "none"),
+                ("environment", row.short_environment or "none"),
                 ("incarnation", f"{row.incarnation:x}"),
                 ("state", f"{state_letters(row.state)}  {', '.join(states) or 'idle, without an agent'}"),
                 ("cpu", percent(row.cpu_percent)),

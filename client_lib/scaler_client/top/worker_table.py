@@ -59,7 +59,7 @@ BY_NAME = {column.name: column for column in WORKER_COLUMNS}
 
 
 def filtered(rows: Sequence[WorkerRow], words: str) -> list[WorkerRow]:
-    """The rows that contain each of the words in name, host, capabilities, state or task."""
+    """The rows that contain each of the words in name, host, capabilities, environment, state or task."""
     wanted = words.lower().split()
     if not wanted:
         return list(rows)
@@ -68,7 +68,7 @@ def filtered(rows: Sequence[WorkerRow], words: str) -> list[WorkerRow]:
 
 def _searchable_text(row: WorkerRow) -> str:
     task = "" if row.task is None else row.task.name
-    return f"{row.name} {row.host} {row.capabilities} {state_letters(row.state)} {task}".lower()
+    return f"{row.name} {row.host} {row.capabilities} {row.environment} {state_letters(row.state)} {task}".lower()
 
 
 def sorted_rows(rows: Sequence[WorkerRow], by: str, is_reversed: bool) -> list[WorkerRow]:

@@ -70,12 +70,12 @@ The topics are sent only to pages that watch them. A message's type is its topic
 `running`: `now` and `columns`: `client`, `client_name`, `id` (strings), `attempt`, `worker` (identity), `worker_name`,
     `name`, `start` (unix time). Each message has all tasks that are known to run, at most one for each worker.
 
-`workers`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `capabilities`,
-    `resources` (of its host, as text), `agent` (identity), `flags` (bits: 1 its agent is connected, 2 it holds a task,
-    4 its task runs long, 8 it does not answer, 16 it retires), `agent_cpu`, `agent_rss`, `lag` (seconds), `cpu`,
-    `rss`, `free` (slots), `held`, `queued`, `running`, `suspended` (tasks now), `sent`, `sent_rate`, `done`,
-    `done_rate`, `task` (the name of the running task, "" for none), `task_client`, `task_id` (strings, "" for none),
-    `task_seconds` (how long it has run).
+`workers`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `capabilities`, `environment`
+    (the first digits of its name, "" for none), `resources` (of its host, as text), `agent` (identity), `flags`
+    (bits: 1 its agent is connected, 2 it holds a task, 4 its task runs long, 8 it does not answer, 16 it retires),
+    `agent_cpu`, `agent_rss`, `lag` (seconds), `cpu`, `rss`, `free` (slots), `held`, `queued`, `running`,
+    `suspended` (tasks now), `sent`, `sent_rate`, `done`, `done_rate`, `task` (the name of the running task, "" for
+    none), `task_client`, `task_id` (strings, "" for none), `task_seconds` (how long it has run).
 
 `agents`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `cpu`, `rss`, `lag`, `silent`
     (seconds since its last heartbeat), `workers`; bytes of its host's values: `memory`, `disk`, `moved`.

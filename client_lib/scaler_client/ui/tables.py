@@ -113,6 +113,7 @@ def workers_message(view: SnapshotView) -> Message:
             "language": [row.language for row in rows],
             "version": [row.version for row in rows],
             "capabilities": [row.capabilities for row in rows],
+            "environment": [row.short_environment for row in rows],
             "resources": [resources.get(row.host, "") for row in rows],
             "agent": [str(row.agent) for row in rows],
             "flags": [int(row.state) for row in rows],

@@ -134,6 +134,7 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
         (UINT32, compacted(tasks)),
         (WIDE, compacted(milliseconds)),
         (UINT32, compacted(functions)),
+        (UINT32, compacted([number(worker.environment) for worker in workers])),
     ]
     running, suspended = [worker.running for worker in all_workers], [worker.suspended for worker in all_workers]
     return WorkerRows(columns, sum(running), sum(suspended))

@@ -8108,7 +8108,7 @@ _Texts_list_item_type = _StructItemType(Texts)
 class WorkerColumns(_Struct):
     __capnpy_id__ = 0xe7cb1d0d3b1c02c5
     __static_data_size__ = 0
-    __static_ptrs_size__ = 23
+    __static_ptrs_size__ = 24
     
     
     @property
@@ -8456,10 +8456,25 @@ class WorkerColumns(_Struct):
         ptr = self._read_fast_ptr(176)
         return ptr != 0
     
+    @property
+    def environments(self):
+        # no union check
+        return self._read_list(184, _PrimitiveItemType(_Types.uint32))
+    
+    def get_environments(self):
+        res = self.environments
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint32))
+        return res
+    
+    def has_environments(self):
+        ptr = self._read_fast_ptr(184)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None, functions=None):
+    def __new(incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None, functions=None, environments=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(184)
+        pos = builder.allocate(192)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint64), agents)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), names)
@@ -8483,11 +8498,12 @@ class WorkerColumns(_Struct):
         builder.copy_from_list(pos + 160, _PrimitiveItemType(_Types.uint32), tasks)
         builder.copy_from_list(pos + 168, _PrimitiveItemType(_Types.uint64), run_milliseconds)
         builder.copy_from_list(pos + 176, _PrimitiveItemType(_Types.uint32), functions)
+        builder.copy_from_list(pos + 184, _PrimitiveItemType(_Types.uint32), environments)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None, functions=None):
-        _buf = WorkerColumns.__new(incarnations, agents, names, hosts, pids, languages, versions, capabilities, states, resident_bytes, cpu_milliseconds, free, held, running, suspended, sent, done, clients, ids, attempts, tasks, run_milliseconds, functions)
-        self._init_from_buffer(_buf, 0, 0, 23)
+    def __init__(self, incarnations=None, agents=None, names=None, hosts=None, pids=None, languages=None, versions=None, capabilities=None, states=None, resident_bytes=None, cpu_milliseconds=None, free=None, held=None, running=None, suspended=None, sent=None, done=None, clients=None, ids=None, attempts=None, tasks=None, run_milliseconds=None, functions=None, environments=None):
+        _buf = WorkerColumns.__new(incarnations, agents, names, hosts, pids, languages, versions, capabilities, states, resident_bytes, cpu_milliseconds, free, held, running, suspended, sent, done, clients, ids, attempts, tasks, run_milliseconds, functions, environments)
+        self._init_from_buffer(_buf, 0, 0, 24)
     
     def shortrepr(self):
         parts = []
@@ -8514,6 +8530,7 @@ class WorkerColumns(_Struct):
         if self.has_tasks(): parts.append("tasks = %s" % self.get_tasks().shortrepr())
         if self.has_run_milliseconds(): parts.append("runMilliseconds = %s" % self.get_run_milliseconds().shortrepr())
         if self.has_functions(): parts.append("functions = %s" % self.get_functions().shortrepr())
+        if self.has_environments(): parts.append("environments = %s" % self.get_environments().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _WorkerColumns_list_item_type = _StructItemType(WorkerColumns)

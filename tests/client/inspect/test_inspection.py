@@ -121,6 +121,21 @@ def test_workers(view: SnapshotView) -> None:
     assert "\n".join(workers_text(OutputFormat(), view, select_workers(view, "running", ""))) == WORKERS
 
 
+def test_environments_of_workers(view: SnapshotView) -> None:
+    names = ["5c1f0a9d2b3e" * 5, "", "5c1f0a9d2b3e" * 5, "0" * 60]
+    rows = [dataclasses.replace(row, environment=name) for row, name in zip(view.workers, names)]
+    seen = dataclasses.replace(view, workers=rows)
+    lines = status_text(OutputFormat(100), seen, MONITOR)
+    expected = "environments  5c1f0a9d2b3e: 2 workers, none: 1 worker, 000000000000: 1 worker"
+    assert expected in lines
+    assert status_json(seen, MONITOR)["environments"] == {names[0]: 2, "": 1, names[3]: 1}
+    lines = workers_text(OutputFormat(132), seen, select_workers(seen, "name", "5C1F"))
+    assert "ENVIRONMENT" in lines[0] and lines[-1] == "2 workers of 4 on 2 hosts"
+    assert all("  5c1f0a9d2b3e" in line for line in lines[1:3])
+    assert "ENVIRONMENT" not in workers_text(OutputFormat(132), view, view.workers)[0], "no worker has one"
+    assert [row["environment"] for row in workers_json(seen, rows)["workers"]] == names
+
+
 @pytest.mark.parametrize("columns", [80, 100, 132])
 def test_worker_and_task_names_are_not_cut(view: SnapshotView, columns: int) -> None:
     task = dataclasses.replace(view.workers[2].task, id=123_456_789, seconds=7500, name="of_a_library.with_modules.fit")

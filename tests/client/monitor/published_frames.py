@@ -34,7 +34,8 @@ class Texts:
 COLUMNS = {
     "workerColumns": (
         "incarnations agents names hosts pids languages versions capabilities states residentBytes cpuMilliseconds "
-        "free held running suspended sent done clients ids attempts tasks runMilliseconds functions"
+        "free held running suspended sent done clients ids attempts tasks runMilliseconds functions "
+        "environments"
     ).split(),
     "agentColumns": (
         "incarnations names hosts pids languages versions residentBytes cpuMilliseconds lagMicroseconds "

@@ -29,7 +29,7 @@ def workers(heard: float, agent_cpu: int, cpu: list[int], **columns: Any) -> dic
         *("pids", "states", "residentBytes", "free", "held", "running", "suspended", "sent", "done"),
         *("clients", "ids", "attempts", "runMilliseconds"),
     )
-    texts = ("names", "hosts", "languages", "versions", "capabilities", "tasks")
+    texts = ("names", "hosts", "languages", "versions", "capabilities", "tasks", "environments")
     rows = {name: [0] for name in (*zeros, *texts)}
     rows |= {"incarnations": [1, 2], "agents": [33], "cpuMilliseconds": cpu, **columns}
     agents |= {name: [0] for name in ("names", "hosts", "pids", "languages", "versions")}
@@ -37,7 +37,7 @@ def workers(heard: float, agent_cpu: int, cpu: list[int], **columns: Any) -> dic
     return {
         "workerColumns": rows,
         "agentColumns": agents,
-        "texts": {"text": b"node-7fit", "sizes": [6, 3]},
+        "texts": {"text": b"node-7fit5c1f0a9d2b3e4f", "sizes": [6, 3, 14]},
     }
 
 
@@ -101,7 +101,7 @@ def test_worker_rows(reader: MonitorReader) -> None:
         published(2, 61, **workers(
             60.5, 250, [2500, 1], sent=[30, 5], done=[14, 5], held=[16, 0], running=[1, 0], suspended=[2, 0],
             clients=[11, 0], ids=[9, 0], attempts=[3, 0], tasks=[1, 0], runMilliseconds=[1500, 0], states=[7, 1],
-            residentBytes=[1 << 30, 5],
+            residentBytes=[1 << 30, 5], environments=[2, 0],
         )), START + 1,
     )  # fmt: skip
     first, second = shown(reader).workers
@@ -112,6 +112,7 @@ def test_worker_rows(reader: MonitorReader) -> None:
     assert first.state == WorkerState.AGENT_CONNECTED | WorkerState.HOLDS_TASK | WorkerState.RUNS_LONG
     assert (first.task, second.task) == (RunningTask(11, 9, 3, "fit", 1.5), None)
     assert (first.name, first.resident_bytes) == ("node-7", 1 << 30)
+    assert (first.environment, first.short_environment) == ("5c1f0a9d2b3e4f", "5c1f0a9d2b3e")
     [agent] = shown(reader).agents
     assert (agent.workers, agent.cpu_percent, agent.silent_seconds) == (2, 10, 0.5)
     reader.feed(published(3, 62, **workers(60.5, 250, [2500, 1])), START + 2)

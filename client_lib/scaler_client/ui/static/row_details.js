@@ -113,6 +113,7 @@ function workerFacts(row, model) {
     ["Process", String(row.pid)],
     ["Python", visible(`${row.language} ${row.version}`.trim())],
     ["Capabilities", visible(row.capabilities) || "none"],
+    ["Environment", visible(row.environment) || "none"],
     ...(row.resources ? [["Its host's resources", visible(row.resources)]] : []),
     ["CPU, memory", `${percent(row.cpu)} of a core, ${bytes(row.rss)}`],
     ["Tasks now", `${count(row.running)} running, ${count(row.queued)} queued, ${count(row.suspended)} suspended`],

@@ -25,6 +25,7 @@ const COLUMNS = [
   number("done_rate", "Rate", 66, (row) => row.done_rate, (row) => rate(row.done_rate), { hint: "Done per second", from: 860 }),
   { ...named("host", "Host", 110, 1, (row) => row.host), from: 960 },
   { id: "capabilities", title: "Capabilities", width: 110, grow: 1, from: 1300, value: (row) => row.capabilities, text: (row) => visible(row.capabilities), full: (row) => visible(row.capabilities) },
+  { ...named("environment", "Environment", 110, 0, (row) => row.environment), from: 1600 },
   number("free", "Free", 50, (row) => row.free, (row) => count(row.free), { hint: "Free slots", from: 1400 }),
   number("lag", "Lag", 64, (row) => row.lag, (row) => duration(row.lag * 1000), { hint: "Time from a heartbeat of its agent to the echo", from: 1400 }),
   { id: "version", title: "Python", width: 150, from: 1600, value: languageOf, text: languageOf, full: languageOf },
@@ -70,7 +71,7 @@ class Workers {
 
   update() {
     const all = this.model.workers ?? [];
-    const shown = all.filter((row) => this.search.matches(row.name, row.host, row.task, row.capabilities, workerState(row)));
+    const shown = all.filter((row) => this.search.matches(row.name, row.host, row.task, row.capabilities, row.environment, workerState(row)));
     const left = this.model.leftOut("workers");
     const number = shown.length === all.length ? `${count(all.length)} in all` : `${count(shown.length)} of ${count(all.length)}`;
     const isKnown = Boolean(this.model.workers); // before the first snapshot "0 in all" would be wrong
