@@ -9,6 +9,7 @@ from tests.conformance.exchange import CANCELLED, EXCEPTION, RETRYABLE, TIMED_OU
 from tests.conformance.findings import WrongError, must
 from tests.conformance.messages import Name
 from tests.conformance.of_client_files import ClientFileChecks
+from tests.conformance.of_environments import EnvironmentChecks
 from tests.conformance.of_keys import check_keys
 from tests.conformance.of_results import ResultChecks
 from tests.conformance.peer import Peer
@@ -34,6 +35,7 @@ class SchedulerConversation(Exchange):
                 talk(client, worker)
         ResultChecks(self).run()
         ClientFileChecks(self).run()
+        EnvironmentChecks(self).run()
 
     # ------------------------------------------------------------------------------------------------- who is accepted
 

@@ -20,6 +20,7 @@ from tests.conformance.listener import Listener
 from tests.conformance.messages import Received
 from tests.conformance.of_agent import AgentConversation
 from tests.conformance.of_client_files import ClientFileChecks
+from tests.conformance.of_environments import EnvironmentChecks
 from tests.conformance.of_results import ResultChecks
 from tests.conformance.of_scheduler import SchedulerConversation
 from tests.conformance.of_worker import WorkerConversation
@@ -113,6 +114,31 @@ def test_a_schedulers_mistake_with_results_is_found(
     with scheduler(tmp_path) as daemon, ForgetfulScheduler(daemon.address, unsaid) as forgetful:
         ResultChecks(Exchange(forgetful.address, findings)).run()
         ClientFileChecks(Exchange(forgetful.address, findings)).run()
+    assert all(any(text in line for line in findings.wrong) for text in found), findings.wrong
+    assert bool(findings.wrong) == bool(found), findings.wrong
+
+
+@pytest.mark.parametrize(
+    ("unsaid", "found"),
+    [
+        ("none of them", []),
+        ("contentsWanted", ["asks the client for the contents"]),
+        ("environment", ["gets the environment with its manifest", "with environmentFailed"]),
+        ("contents", ["gets the contents that it asks for"]),
+        ("changeWorker", ["changeWorker names an idle one"]),
+        ("dispatch", ["the worker of the environment gets its tasks"]),
+        ("resolved", ["the worker of the environment gets its tasks", "with environmentFailed"]),
+        ("error", ["not the SHA-256 of the manifest"]),
+    ],
+)
+def test_a_schedulers_mistake_with_environments_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, findings: Findings, unsaid: str, found: list[str]
+) -> None:
+    if found:
+        monkeypatch.setattr("tests.conformance.peer.WAIT_SECONDS", 0.5)
+        monkeypatch.setattr("tests.conformance.of_environments.CHANGE_SECONDS", 1.5)
+    with scheduler(tmp_path) as daemon, ForgetfulScheduler(daemon.address, unsaid) as forgetful:
+        EnvironmentChecks(Exchange(forgetful.address, findings)).run()
     assert all(any(text in line for line in findings.wrong) for text in found), findings.wrong
     assert bool(findings.wrong) == bool(found), findings.wrong
 
