@@ -432,6 +432,37 @@ def test_imports_of_a_script(tmp_path: Path) -> None:
     assert imports.optional == ("instead", "maybe") and imports.folder == str(tmp_path)
 
 
+def test_modules_that_a_script_uploads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "project" / "inner").mkdir(parents=True)
+    (tmp_path / "package").mkdir()
+    for file in ("single.py", "other.py", "package/__init__.py", "package/deep.py", "project/loose.py", "missing.txt"):
+        (tmp_path / file).touch()
+    path = tmp_path / "script.py"
+    path.write_text(
+        "import single, other, package, deep, loose, inner, missing\n"
+        "where = 'other.py'\n"
+        "with Client('tcp://x:1', modules=['single.py', 'package', where, 'nowhere', 5]) as client:\n"
+        "    client.upload_modules('project', where)\n"
+    )
+    imports = read_imports(str(path))
+    assert imports.uploads == ("single.py", "package", "nowhere", "project")
+    uploaded = [name for name in imports.names if imports.is_uploaded(name)]
+    assert uploaded == ["inner", "loose", "package", "single"]
+    probe = Probe("a", HostFacts(1024, 1 << 30, 1 << 30), dict.fromkeys(imports.names, ""))
+    texts = [check.text for check in check_script(imports, {"a": probe})]
+    assert texts == [
+        "deep is missing here",
+        "inner is missing here",  # the script itself cannot import what its folder has
+        "loose is missing here",
+        "missing is missing here",
+        "other, a module of your own, is not installed on a",
+    ]
+    path.write_text("import single\nClient(modules=('.',))\n")
+    (check,) = check_script(read_imports(str(path)), {"a": probe})
+    assert check == ok("script", "1 module that script.py imports: all are here and on 1 host, or uploaded by it")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.machinery import all_suffixes
 
 from ...commands.options import OptionError
 from ...pickling.pickled_packages import is_package_name
@@ -21,6 +23,8 @@ class ScriptImports:
     required: tuple[str, ...]
     optional: tuple[str, ...]
     """Imported only inside a `try` that catches ImportError."""
+    uploads: tuple[str, ...] = ()
+    """The literals in `modules=[...]` and `upload_modules(...)`: paths relative to the current directory."""
 
     @property
     def folder(self) -> str:
@@ -30,6 +34,10 @@ class ScriptImports:
     @property
     def names(self) -> tuple[str, ...]:
         return self.required + self.optional
+
+    def is_uploaded(self, name: str) -> bool:
+        """Whether the script uploads this module, as far as its literals tell."""
+        return any(_has_module(os.path.abspath(path), name) for path in self.uploads)
 
 
 def read_imports(path: str) -> ScriptImports:
@@ -56,7 +64,33 @@ def read_imports(path: str) -> ScriptImports:
         _collect(tree.body, required, optional)
     except RecursionError:
         raise OptionError(f"--script: {path} is nested too deeply") from None
-    return ScriptImports(path, tuple(sorted(required)), tuple(sorted(optional - required)))
+    return ScriptImports(
+        path, tuple(sorted(required)), tuple(sorted(optional - required)), tuple(dict.fromkeys(_uploads(tree)))
+    )
+
+
+def _uploads(tree: ast.Module) -> Iterator[str]:
+    """Yield the literals among the modules that a script uploads."""
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        given = [keyword.value for keyword in call.keywords if keyword.arg == "modules"]
+        paths = [path for each in given if isinstance(each, (ast.List, ast.Tuple, ast.Set)) for path in each.elts]
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "upload_modules":
+            paths += call.args
+        for path in paths:
+            if isinstance(path, ast.Constant) and isinstance(path.value, str):
+                yield path.value
+
+
+def _has_module(path: str, name: str) -> bool:
+    """Whether an upload of this file, package or other folder has a module or package of this name."""
+    if os.path.isfile(path):
+        return os.path.basename(path).partition(".")[0] == name
+    if os.path.isfile(os.path.join(path, "__init__.py")):
+        return os.path.basename(path) == name
+    inside = os.path.join(path, name)
+    return os.path.isdir(inside) or any(os.path.isfile(inside + suffix) for suffix in all_suffixes())
 
 
 def _collect(body: list[ast.stmt], required: set[str], optional: set[str]) -> None:
