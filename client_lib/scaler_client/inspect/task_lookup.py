@@ -15,6 +15,8 @@ from .subscription import NoAnswerError, Subscription
 RETRY_SECONDS = 1.0
 """The scheduler answers within half a second, but drops questions if too many come at once."""
 MAX_LISTED = 50
+MAX_OTHERS = 3
+"""The most tasks of other names that the answer about an unknown task lists."""
 
 
 class UnknownTaskError(Exception):
@@ -51,10 +53,11 @@ class Story:
 
 
 def find_story(subscription: Subscription, view: SnapshotView, query: TaskQuery) -> Story:
-    """The story of the one task that matches, of a connected or a former client.
+    """The story of the one task that matches, of a connected or a former client. If several match, it is the one that
+    is open.
 
     Raises:
-        UnknownTaskError: no task matches, or several do.
+        UnknownTaskError: no task matches, or several do and not exactly one of them is open.
         NoAnswerError: the scheduler does not answer.
     """
     names = {row.incarnation: row.name for row in view.clients}
@@ -65,13 +68,15 @@ def find_story(subscription: Subscription, view: SnapshotView, query: TaskQuery)
     if not found:
         raise UnknownTaskError(_unknown_task_text(query, _ignoring_name(stories, query, names)))
     if len(found) > 1:
+        found = [story for story in found if story.wait_reasons] or found
+    if len(found) > 1:
         raise UnknownTaskError(f"{len(found):,} tasks have this name, give one of them exactly: {_task_list(found)}")
     return found[0]
 
 
-def _task_list(stories: list[Story]) -> str:
-    tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in stories[:MAX_LISTED])
-    more = len(stories) - MAX_LISTED
+def _task_list(stories: list[Story], most: int = MAX_LISTED) -> str:
+    tasks = ", ".join(f"{exact_name(story.client, story.id)} ({story.name})" for story in stories[:most])
+    more = len(stories) - most
     return f"{tasks} and {more:,} more" if more > 0 else tasks
 
 
@@ -93,7 +98,7 @@ def _ignoring_name(stories: Iterable[Story], query: TaskQuery, names: Mapping[in
 def _unknown_task_text(query: TaskQuery, others: list[Story]) -> str:
     name = f"{query.name or ''}#{query.id}" if query.client is None else exact_name(query.client, query.id)
     text = f"nothing is known of task {name}: it never arrived, or it ended so long ago that its story is forgotten"
-    return f"{text}; with that number there is: {_task_list(others)}" if others else text
+    return f"{text}; with that number there is: {_task_list(others, MAX_OTHERS)}" if others else text
 
 
 def _request_stories(subscription: Subscription, client: int, task_id: int) -> list[Story]:

@@ -268,6 +268,27 @@ def test_tasks_with_the_same_number_are_listed(view: SnapshotView) -> None:
         find_story(AnsweringSubscription(*rows), view, parse_task_query("17"))  # type: ignore[arg-type]
 
 
+def test_open_tasks_are_preferred(view: SnapshotView) -> None:
+    def waits(client: int) -> dict[str, Any]:
+        return {"clients": client, "ids": TASK, "name": "fit", "wait_reasons": "worker: all are busy"}
+
+    rows = [*task_rows(100, 101), waits(102), *task_rows(103)]
+    for query in ("17", "fit#17"):
+        story = find_story(AnsweringSubscription(*rows), view, parse_task_query(query))  # type: ignore[arg-type]
+        assert (story.client, story.wait_reasons) == (102, [("worker", "all are busy")])
+    with pytest.raises(UnknownTaskError, match=r"^2 tasks have this name, .*: 102/17 \(fit\), 104/17 \(fit\)$"):
+        find_story(AnsweringSubscription(*rows, waits(104)), view, parse_task_query("17"))  # type: ignore[arg-type]
+
+
+def test_the_answer_about_an_unknown_task_is_short(view: SnapshotView) -> None:
+    rows = task_rows(*range(100, 140))
+    with pytest.raises(UnknownTaskError) as refused:
+        find_story(AnsweringSubscription(*rows), view, parse_task_query("load#17"))  # type: ignore[arg-type]
+    text = str(refused.value)
+    assert text.endswith("with that number there is: 100/17 (fit), 101/17 (fit), 102/17 (fit) and 37 more")
+    assert len(text) < 250
+
+
 def test_missing_answer_is_not_an_unknown_task(view: SnapshotView) -> None:
     with pytest.raises(NoAnswerError, match="did not answer within 0.5 s"):
         find_story(AnsweringSubscription(*task_rows(99), seconds=0.5), view, parse_task_query("17"))  # type: ignore[arg-type]

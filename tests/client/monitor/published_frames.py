@@ -52,7 +52,7 @@ def table(kind: str, *rows: dict[str, int]) -> dict[str, Any]:
 
 
 def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INCARNATION, topic: bytes = b"") -> bytes:
-    """Rows of history. `name`, `function`, `error` and `traceback` are texts, other columns are numbers."""
+    """Rows of history. `name`, `function`, `error`, `traceback`, `wait_reasons` are texts, others numbers."""
     texts = Texts()
     numbers = ("kinds", "times", "clients", "ids", "attempts", "workers", "outcomes", "durations")
     columns = {column: [row.get(column, 0) for row in rows] for column in numbers}
@@ -63,6 +63,8 @@ def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INC
     if any("traceback" in row for row in rows):
         columns |= {"tracebacks": [texts(row.get("traceback", "")) for row in rows]}
     columns |= {"incarnation": [incarnation], "first": [first]}
+    if any("wait_reasons" in row for row in rows):
+        columns |= {"waitReasons": [texts(row.get("wait_reasons", "")) for row in rows]}
     field = texts.field()
     return (topic or b"history\0") + message_of("history", text=field["text"], sizes=field["sizes"], **columns)
 
