@@ -246,7 +246,7 @@ def test_hosts_by_ssh(tmp_path: Path) -> None:
             assert "could not be started: ssh ended with status 255" in command.log()
 
 
-def test_elastic_local_cluster(tmp_path: Path) -> None:
+def test_elastic_local_cluster(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with LocalCluster(n_workers=(0, 4), capabilities={"gpu": 1}) as cluster, Client(cluster) as client:
         assert cluster.n_workers == (0, 4) and ", 0 to 4 workers>" in repr(cluster)
         address = str(cluster.address)
@@ -259,6 +259,7 @@ def test_elastic_local_cluster(tmp_path: Path) -> None:
         left = Hosts(address).there("local")
     assert Hosts(address).there("local") == {} and not any(process.is_running() for process in left.values())
     assert sorted(map(int, (tmp_path / "runs").read_text().split())) == list(range(40))
+    assert "does not exist yet" not in capfd.readouterr().err
 
 
 def test_hosts_end_with_the_application(tmp_path: Path) -> None:

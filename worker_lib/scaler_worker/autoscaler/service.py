@@ -39,6 +39,9 @@ TURN_SECONDS = 0.25
 LOCAL_LIST_SECONDS = 0.5
 """Local hosts are listed more often: it costs nothing."""
 
+PROBLEM_SECONDS = 3.0
+"""A problem with the scheduler's monitor address is logged if it lasts so long: the scheduler may start, or end."""
+
 STOP_SECONDS = 6.0
 """With `end_hosts`: how long the hosts may take to end. After this time they are killed."""
 
@@ -99,6 +102,29 @@ def make_provider(settings: PoolSettings, config: Config) -> Provider:
     return makers[settings.provider](command, config.call_seconds)
 
 
+class MonitorProblem:
+    """Notes since when nothing can arrive from the monitor address."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._since = 0.0
+        self._is_told = False
+
+    def new(self, text: str, now: float) -> str:
+        """Return the problem when it has lasted for PROBLEM_SECONDS, once; else an empty text.
+
+        Args:
+            text: the present problem; empty: none.
+            now: the monotonic time in seconds.
+        """
+        if text != self._text:
+            self._text, self._since, self._is_told = text, now, False
+        if self._is_told or now - self._since < PROBLEM_SECONDS:
+            return ""
+        self._is_told = True
+        return text
+
+
 class Autoscaler:
     """Follows a scheduler, and carries out the decisions of the policy.
 
@@ -148,18 +174,19 @@ class Autoscaler:
         mode = "; dry run, nothing is started or ended" if self._config.dry_run else ""
         _log.info(f"{PROGRAM} {__version__}: pools {pools} for the scheduler at {self._config.address}{mode}")
         self._notifier.ready()
-        presence, problem = Presence.UNKNOWN, ""
+        presence, problem = Presence.UNKNOWN, MonitorProblem()
         try:
             while not exit_requested.is_set() and not self._is_orphan():
                 self._monitor.wait(TURN_SECONDS)
                 if self._monitor.reader.presence is not presence:
                     presence = self._monitor.reader.presence
                     _log.info(f"the scheduler at {self._monitor.address} is {presence.value}")
-                new_problem = "" if presence is Presence.UP else self._monitor.connection_problem()
-                if new_problem != problem:
-                    problem = new_problem
-                    if problem:
-                        _log.warning(problem)
+                # A parent process starts the scheduler beside this, and tells its user itself if that fails.
+                if presence is not Presence.UNKNOWN or not self._config.parent_process:
+                    found = "" if presence is Presence.UP else self._monitor.connection_problem()
+                    new_problem = problem.new(found, time.monotonic())
+                    if new_problem:
+                        _log.warning(new_problem)
                 self._apply_outcomes()
                 if presence is Presence.UP:
                     self._decide()
