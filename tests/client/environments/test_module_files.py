@@ -1,4 +1,4 @@
-"""Which files are modules, how they are read, and what is no module."""
+"""Which files are modules, how they and packages are read, and what is no module."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.wheel_files import make_wheel
 
-from scaler_client import ModulesError
-from scaler_client.environments import module_files
+from scaler_client import ModulesError, PackagesError
+from scaler_client.environments import module_files, module_upload
 from scaler_client.environments.manifest import digest_of, this_platform
 from scaler_client.environments.module_files import ModuleReader
 from scaler_client.environments.module_upload import ModuleUpload, checked_modules
+from scaler_client.packages.sources import PackageSource, read_packages
 
 
 @pytest.fixture
@@ -242,3 +244,32 @@ def test_paths_are_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     assert checked_modules([".", tmp_path, Path("x.py")]) == (str(tmp_path), str(tmp_path / "x.py"))
     assert checked_modules(None) == ()
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    return Path(make_wheel(tmp_path, "alpha"))
+
+
+def test_a_wheel_that_changes_while_it_is_read(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changes(path: str) -> PackageSource:
+        source = read_packages(path)
+        wheel.write_bytes(wheel.read_bytes() + b"more")
+        return source
+
+    monkeypatch.setattr(module_upload, "read_packages", changes)
+    with pytest.raises(PackagesError, match=r"alpha-1\.0-py3-none-any\.whl changes while it is read: try again when"):
+        ModuleUpload(str(wheel.parent)).read([])
+
+
+def test_wheels_that_are_too_large(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_upload, "MAX_PACKAGE_BYTES", wheel.stat().st_size)
+    with pytest.raises(PackagesError, match=r"the files of \S+ have 0 MiB, more than 0 MiB in all: put them on an index"):
+        ModuleUpload(str(wheel.parent)).read([])
+
+
+def test_too_many_wheels(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scaler_client.packages.wheels.MAX_FILES", 2)
+    make_wheel(wheel.parent, "beta")
+    with pytest.raises(PackagesError, match="has 2 wheels, more than 0: put them on an index"):
+        ModuleUpload(str(wheel.parent)).read([])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,6 +89,25 @@ def test_missing_packages_are_said_with_the_installers_lines(tmp_path: Path, whe
     assert f"{installer_name} failed (exit code 1):\n" in str(error.value)
     assert "absent" in str(error.value)
     assert not (tmp_path / "cache" / "venv").exists()
+
+
+def test_a_wheel_for_another_platform_is_said(tmp_path: Path, wheels: Path, installer_name: str) -> None:
+    make_wheel(wheels, "first", tag="py3-none-win32")
+    with pytest.raises(CannotPrepareError) as error, prepared(request_of(read_packages(wheels), tmp_path)):
+        pass
+    assert f"{installer_name} failed" in str(error.value) and "first" in str(error.value)
+
+
+def test_a_wheel_with_a_file_outside_of_its_folder(tmp_path: Path, wheels: Path, installer_name: str) -> None:
+    wheel = make_wheel(wheels, "first")
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("../" * 30 + str(tmp_path / "escaped.py").lstrip("/"), "")
+        archive.writestr("../../../../escaped.py", "")
+    before = sorted(tmp_path.glob("*"))
+    with suppress(CannotPrepareError), prepared(request_of(read_packages(wheels), tmp_path)) as packages:
+        output_of(packages, "import first")  # an installer may leave such files out
+    assert not list(tmp_path.rglob("escaped.py"))
+    assert set(tmp_path.glob("*")) - set(before) <= {tmp_path / "cache", tmp_path / "contents"}
 
 
 def test_a_damaged_content_is_found(tmp_path: Path, wheels: Path) -> None:

@@ -175,6 +175,22 @@ def test_a_host_takes_what_it_allows(core: Core, level: int, platform: str, is_t
     assert bool(core.notices) is not is_taken
 
 
+def test_of_two_hosts_only_the_one_with_the_platform_is_asked(core: Core) -> None:
+    core.agent(b"elsewhere", 44, environments=1, platform="windows")
+    core.worker(W3, 50, agent=44, kinds=["cloudpickle"])
+    host(core, W)
+    core.client(C, 11)
+    name = declare(core, platform="linux")
+    core.function(C, 1, b"f", environment=name)
+    core.submit(C, [1])
+    core.wait(2)
+    prepared(core, name)
+    core.wait(0.1)
+    changed(core, 22, 23, W2, name)
+    assert core.take_dispatched(W2) == [(11, 1, 1)]
+    assert not core.notices
+
+
 @pytest.mark.parametrize(
     "level, platform, says", [(2, "", "locked"), (3, "", "any"), (3, "windows", "any on windows"), (7, "", "")]
 )
