@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from scaler_client.commands import logs, module_folders
 from scaler_client.commands.command_line import ignored_variables, parse_arguments, run_common_option
-from scaler_client.commands.options import OptionError, interpreter
+from scaler_client.commands.options import OptionError
 
 from . import __version__
 from .config import COMMAND, fail, load, program_name
@@ -35,8 +35,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _versions() -> str:
-    import zmq
+    from scaler_client.net.versions import versions_text
 
-    from scaler_client.protocol.messages import PROTOCOL_VERSION
-
-    return f"{__version__}, {interpreter()}, ZeroMQ {zmq.zmq_version()}, protocol version {PROTOCOL_VERSION}"
+    return versions_text(__version__)

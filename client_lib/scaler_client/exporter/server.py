@@ -6,12 +6,10 @@ import json
 import logging
 import os
 import select
-import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -20,6 +18,7 @@ from prometheus_client.exposition import ThreadingWSGIServer, make_wsgi_app
 from prometheus_client.registry import Collector
 
 from ..commands.addresses import bind_error_text
+from ..commands.exit_signal import exit_signal
 from ..commands.options import EXIT_UNAVAILABLE, fail
 from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..monitor.metrics import SchedulerCollector
@@ -39,7 +38,7 @@ Environ = dict[str, Any]
 def run(config: Config) -> int:
     """Serve until a signal ends the process. Returns the exit status."""
     notifier = SystemdNotifier(pop_variables(os.environ))
-    with _exit_signal() as exit_requested:
+    with exit_signal() as exit_requested:
         try:
             with MonitorSocket(config.monitor_address, keys=config.keys) as monitor:
                 return _Exporter(config, monitor, notifier, exit_requested).serve()
@@ -47,19 +46,6 @@ def run(config: Config) -> int:
             return fail(PROGRAM, str(error))
         finally:
             notifier.close()
-
-
-@contextmanager
-def _exit_signal() -> Iterator[threading.Event]:
-    """An event that is set by SIGTERM or SIGINT."""
-    exit_requested = threading.Event()
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, lambda *_: exit_requested.set()) for number in numbers]
-    try:
-        yield exit_requested
-    finally:
-        for number, handler in zip(numbers, before):
-            signal.signal(number, handler)
 
 
 class _Exporter:

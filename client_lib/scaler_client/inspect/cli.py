@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import __version__
-from ..commands.options import OptionError, fail, interpreter
+from ..commands.options import OptionError, fail
 from ..errors import PackagesError
 from ..monitor.monitor_address import resolve_monitor_address
 from ..monitor.socket import MonitorKeysError
@@ -149,8 +149,6 @@ def _show_json(answer: dict[str, Any]) -> None:
 
 
 def _versions() -> str:
-    import zmq
+    from ..net.versions import versions_text
 
-    from ..protocol.messages import PROTOCOL_VERSION
-
-    return f"{__version__}, {interpreter()}, ZeroMQ {zmq.zmq_version()}, protocol version {PROTOCOL_VERSION}"
+    return versions_text(__version__)

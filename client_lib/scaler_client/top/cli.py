@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..commands.command_line import parse_arguments, run_common_option
 from ..commands.install_hints import install_hint
-from ..commands.options import OptionError, fail, interpreter
+from ..commands.options import OptionError, fail
 from ..monitor.reader import Presence
 from ..monitor.socket import MonitorAccessError, MonitorSocket
 from ..net.host_lookup import host_problem
@@ -101,8 +101,6 @@ def _print(config: Config, socket: MonitorSocket) -> int:
 
 
 def _versions() -> str:
-    import zmq
+    from ..net.versions import versions_text
 
-    from ..protocol.messages import PROTOCOL_VERSION
-
-    return f"{__version__}, {interpreter()}, ZeroMQ {zmq.zmq_version()}, protocol version {PROTOCOL_VERSION}"
+    return versions_text(__version__)

@@ -6,15 +6,14 @@ import logging
 import os
 import queue
 import random
-import signal
 import string
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from scaler_client.autoscale import AutoscalePolicy, Decision, Drain, Kill, Start, demand_of
+from scaler_client.commands.exit_signal import exit_signal
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, key_error_text, read_peer_keys
 from scaler_client.commands.options import EXIT_UNAVAILABLE, fail
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
@@ -61,7 +60,7 @@ def run(config: Config) -> int:
         keys = read_peer_keys(config.keys, WORKER) if config.keys else None
     except KeyFileError as error:
         return fail(PROGRAM, key_error_text(config.keys, error))
-    with _exit_signal() as exit_requested:
+    with exit_signal() as exit_requested:
         try:
             with MonitorSocket(config.monitor_address, keys=config.keys) as monitor:
                 return Autoscaler(config, monitor, keys, notifier).serve(exit_requested)
@@ -69,19 +68,6 @@ def run(config: Config) -> int:
             return fail(PROGRAM, str(error), EXIT_UNAVAILABLE)
         finally:
             notifier.close()
-
-
-@contextmanager
-def _exit_signal() -> Iterator[threading.Event]:
-    """An event that is set by SIGTERM or SIGINT."""
-    exit_requested = threading.Event()
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, lambda *_: exit_requested.set()) for number in numbers]
-    try:
-        yield exit_requested
-    finally:
-        for number, handler in zip(numbers, before):
-            signal.signal(number, handler)
 
 
 def make_provider(settings: PoolSettings, config: Config) -> Provider:
