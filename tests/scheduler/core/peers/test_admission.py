@@ -153,3 +153,27 @@ def test_without_keys_no_peer_is_refused(core):
     core.worker(W, 22)
     core.client(C2, 11)
     core.worker(W2, 22)
+
+
+def test_what_a_revoked_key_had_booked_is_free_again(core):
+    gpu = (("gpu", 1000),)
+    join(core, C, events.CLIENT, 11, ALICE)
+    join(core, C2, events.CLIENT, 12, BOB)
+    core.agent(A, 33, user=HOST, resources=(("gpu", 1000, True),), slots=1)
+    join(core, W, events.WORKER, 22, HOST, agent=33)
+    for route in (C, C2):
+        core.function(route, 1, b"f")
+    core.submit(C, [1], resources=gpu)
+    (row,) = core.take_dispatched(W)
+    core.submit(C2, [2], resources=gpu)
+    pool = core.scheduler.bookings.hosts[33].pools["gpu"]
+    assert cut_off(core, ALICE) == 1
+    assert dispatched(core) == {} and pool.used == 1000, "the task of the revoked client may still run"
+    core.results(W, [row])
+    (row,) = core.take_dispatched(W)
+    assert row[1] == 2 and pool.used == 1000
+    assert cut_off(core, HOST) == 2
+    core.take()
+    assert not core.scheduler.bookings.hosts and not core.scheduler.holdings.held
+    core.cancel(C2, 2)
+    core.take()
