@@ -293,9 +293,9 @@ COMMAND = Command(
             "object-memory",
             options.memory_size(usable_shared_memory),
             None,
-            "the objects and large results of this host that are in memory, in /dev/shm. Beyond this limit, values go "
-            "to --spill-directory. A share such as 50% is of the size of /dev/shm, or of half of the memory if that is "
-            "less (a cgroup may limit the memory)",
+            "the most memory in /dev/shm for the objects and large results of this host. Beyond this limit, values go "
+            "to --spill-directory. 50% means 50% of the size of /dev/shm, or of half of the usable memory, whichever "
+            "is less",
             default_text="80%",
         ),
         Option(
@@ -309,7 +309,8 @@ COMMAND = Command(
             "spill-limit",
             options.memory_size(None),
             None,
-            "the values of this host that are on disk. A result that finds no room in memory or on disk fails its task",
+            "the most disk space for the values of this host in --spill-directory. A result that finds no room in "
+            "memory or on disk fails its task",
             default_text="half of the free space of the disk",
         ),
         Option(
@@ -324,9 +325,9 @@ COMMAND = Command(
             Kind("NAME=AMOUNT", parse_resource, (str, dict), is_list=True, combine=combine_resources),
             {},
             "the counted resources of this host, which all its workers share: comma-separated, for example "
-            "gpu=4,memory=64G,license=2; in the file also a table. A task gets what it asks for by "
-            "client.options(resources=...) for itself alone. cpus: how many cpus the workers stand for (default: one "
-            "each). gpu=0: look for no GPUs",
+            "gpu=4,memory=64G,license=2; in the file also a table. A task asks for some of them by "
+            "client.options(resources=...), and no other task gets these until it ends. cpus: the number of cpus that "
+            "all workers together stand for (default: one for each worker). gpu=0: look for no GPUs",
             default_text="gpu=N if there are N GPUs of NVIDIA or AMD",
         ),
         Option(
@@ -334,9 +335,10 @@ COMMAND = Command(
             Kind("ADDRESS", parse_data_address, (str,)),
             DATA_ADDRESS_AUTO,
             "where the agents of other hosts get large results and objects, tcp://HOST:PORT; port * is any free port. "
-            "Empty: nowhere, and these go through the scheduler. An address that other machines can reach needs --keys "
-            "if the scheduler runs on this machine",
-            default_text="a free port of the interface that leads to the scheduler; empty if that is a file (ipc)",
+            "Empty: no port is opened, and these values go through the scheduler. An address that other machines can "
+            "reach needs --keys if the scheduler runs on this machine",
+            default_text="a free port of the interface that leads to the scheduler; empty if the scheduler's address "
+            "is ipc",
         ),
         Option(
             "keys",
@@ -365,22 +367,22 @@ COMMAND = Command(
             "environments",
             options.choice("LEVEL", ENVIRONMENTS),
             "modules",
-            "what clients may bring for their tasks. none: nothing; modules: files of Python modules; locked: packages "
-            "that run no code when they are installed, too; any: all packages",
+            "what clients may bring for their tasks. none: nothing; modules: files of Python modules; locked: also "
+            "packages whose installation runs no code; any: all packages",
         ),
         Option(
             "environment-cache",
             options.text("DIR", is_file=True),
             "",
-            "a folder for these modules and packages, which only this user may write to. They are named by their "
-            "content, and checked at each use",
+            "the folder for modules and packages that clients bring. No other user may write to it. Its contents are "
+            "checked at each use",
             default_text="scaler in XDG_CACHE_HOME, or in ~/.cache",
         ),
         Option(
             "environment-cache-limit",
             options.memory_size(None),
             10 * GIBIBYTE,
-            "the most that stays in --environment-cache; what was not used for the longest time goes first. Packages "
+            "the most disk space for --environment-cache. The least recently used contents are removed first. Packages "
             "that find no room are not installed",
             default_text="10G",
         ),
@@ -388,8 +390,8 @@ COMMAND = Command(
             "environment-build-seconds",
             options.seconds(),
             900.0,
-            "how long the packages of an environment may take to be installed. Then the installer is ended, with all "
-            "processes that it has started",
+            "the longest time for the installation of an environment's packages. After it, the installer and all "
+            "processes that it has started are ended",
             unit="seconds",
         ),
         Option(

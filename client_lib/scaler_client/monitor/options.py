@@ -23,7 +23,8 @@ MONITOR_OPTIONS = (
         "where the scheduler publishes its state, for example ipc:///tmp/127.0.0.1_2345_monitor",
         positional=True,
         environment=MONITOR_VARIABLE,
-        default_text=f"that of the scheduler at --scheduler-address, else of the one that {SCHEDULER_FILE} configures",
+        default_text="the monitor address of the scheduler at --scheduler-address, else of the scheduler that "
+        f"{SCHEDULER_FILE} configures",
     ),
     Option(
         "scheduler-address",

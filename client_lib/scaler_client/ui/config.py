@@ -72,8 +72,8 @@ COMMAND = Command(
             "token",
             Kind("TOKEN", _parse_token, (str,)),
             "",
-            f"the token that browsers and scripts must show, at least {MIN_TOKEN_LENGTH} characters; other users "
-            "can read arguments in the list of processes, so prefer the environment or the file",
+            f"the token that browsers and scripts must show, at least {MIN_TOKEN_LENGTH} characters. Set it "
+            "in the environment or in the file: other users can read arguments in the list of processes",
             default_text="one is made and printed if it is needed",
         ),
         Option(
@@ -93,8 +93,8 @@ COMMAND = Command(
             "parent-process",
             options.integer(0, MAX_PROCESS_ID),
             0,
-            "exit when the process with this id is no longer the parent, as the page of an application's local cluster "
-            "does; 0 never",
+            "end when the process with this id is no longer the parent (for local clusters of an application); 0: "
+            "never",
         ),
         *LOGGING_OPTIONS,
     ),

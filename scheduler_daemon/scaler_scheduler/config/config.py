@@ -47,11 +47,11 @@ class Config(PeerLimits):
     memory_limit_bytes: int
     """Bytes of payloads and their overhead. Above it clients get no more credit."""
     protected: bool
+    """Whether the scheduler refuses a client's request to end it and its clusters."""
     limits: dict[str, LimitSettings]
     """Limits of tasks across the cluster, by name."""
     priority_across: bool
     """Whether priorities order tasks of all clients, and not only those of one share."""
-    """Whether the scheduler refuses a client's request to end it and its clusters."""
     keys: str
     """The folder with the server's key and the list of authorized keys. Empty: peers have no keys."""
     insecure: bool
@@ -169,8 +169,8 @@ COMMAND = Command(
             "per-worker-queue-size",
             options.integer(1, MAX_WORKER_QUEUE_TASKS),
             1000,
-            "the most tasks that the scheduler sends a worker in advance; it computes their number from their run "
-            "times",
+            "the most tasks that the scheduler sends a worker in advance. The longer tasks run, the fewer are sent in "
+            "advance",
             unit="tasks",
         ),
         Option(
@@ -192,29 +192,31 @@ COMMAND = Command(
             task_limits(),
             {},
             "limits across the cluster for tasks that ask for them, client.options(limit=NAME): how many run at once "
-            "(db=10), or begin in a time (api=50/s, /min or /h). A table [limits] in the file. Changes apply at SIGHUP",
+            "(db=10), or how many begin in a second, minute or hour (api=50/s, /min or /h). In the file: a table "
+            "[limits]. Changes apply at SIGHUP",
         ),
         Option(
             "priority-across",
             options.boolean(),
             False,
-            "tasks of higher priority go before tasks of all other clients, and not only before those of the same key "
-            "or user",
+            "tasks of higher priority go before the tasks of all clients; without this option, only before tasks of "
+            "the same key or user",
         ),
         Option(
             "keys",
             options.text("DIR", is_file=True),
             "",
-            "the folder of keys that scaler_scheduler keygen has made: connections are encrypted, and only the keys "
-            "listed there may connect; required if other machines can reach the address. The folder must belong to the "
-            "user that runs the scheduler; for the service: chown -R scaler: DIR",
+            "the folder of keys that scaler_scheduler keygen has made: connections are encrypted, and only peers with "
+            "a key listed there may connect; required if other machines can reach the address. The folder must belong "
+            "to the user that runs the scheduler; for the service: chown -R scaler: DIR",
             environment=KEYS_VARIABLE,
         ),
         Option(
             "insecure",
             options.boolean(),
             False,
-            "bind an address without keys even if other machines can reach it: they can then run code on the workers",
+            "bind an address without keys even if other machines can reach it: programs on these machines can then run "
+            "code on the workers",
         ),
         Option(
             "monitor-address",

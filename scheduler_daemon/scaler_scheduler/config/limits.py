@@ -87,8 +87,8 @@ LIMIT_OPTIONS = (
         "environment-limit",
         options.memory_size(usable_memory),
         1 << 30,
-        "the most memory for the modules and packages that clients bring for their tasks, all clients together; those "
-        "that no client uses any more go first",
+        "the most memory for the modules and packages that all clients together bring for their tasks. Modules and "
+        "packages that no client uses any more are removed first",
         default_text="1G",
         sample="1G",
     ),

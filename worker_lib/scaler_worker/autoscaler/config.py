@@ -106,14 +106,14 @@ COMMAND = Command(
             None,
             "where the scheduler publishes its state; it must be given if the scheduler runs on another machine",
             environment=MONITOR_VARIABLE,
-            default_text="that of the scheduler at the address on this machine",
+            default_text="the monitor address of the scheduler at ADDRESS, if it runs on this machine",
         ),
         Option(
             "keys",
             options.text("DIR", is_file=True),
             "",
             "the folder with server.key, worker.key and worker.secret, and for a tcp monitor address also monitor.key "
-            "and monitor.secret. Its hosts find theirs in a folder of the same name, unless their pool has `keys`",
+            "and monitor.secret. Hosts look for their keys in a folder of the same path, unless their pool has `keys`",
             environment=KEYS_VARIABLE,
         ),
         Option(
@@ -148,7 +148,7 @@ COMMAND = Command(
             "dry-run",
             options.boolean(),
             False,
-            "log what it would do and why, but do nothing",
+            "log each decision and its reason, but start and end no hosts",
         ),
         Option(
             "end-hosts",
