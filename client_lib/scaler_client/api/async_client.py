@@ -158,7 +158,7 @@ class AsyncClient:
         return self._connected.address
 
     async def upload_modules(self, *paths: str | os.PathLike[str]) -> None:
-        """Let tasks that are submitted from now on import the program's own modules; as `Client.upload_modules`.
+        """Upload the program's own modules for tasks that are submitted later; as `Client.upload_modules`.
 
         Args:
             paths: files of modules, folders of packages, or folders whose modules and packages are uploaded.
@@ -199,20 +199,21 @@ class AsyncClient:
             retry_on: an exception class or a tuple of them. A task that raises one is run again.
             priority: tasks with a higher priority start first. The default is 0; inside a task, it is the priority of
                 that task.
-            name: the name that people see instead of the name of the function.
-            capabilities: what a worker must offer: names, or a dict of names and minimum amounts.
+            name: the task's name in logs, errors and monitors; by default the name of the function.
+            capabilities: the capabilities that a worker must have: names, or a dict of names and minimum amounts.
             profiling: whether tasks are measured; see `AsyncTaskFuture.profiling_info`.
             keep: whether results stay on their hosts. `submit` then returns an `AsyncKeptFuture`. `map`, `imap`,
                 `submit_graph` and `get` give one for each result. The future is done when the result exists; `await`
                 brings the value.
-            limit: names of limits of the scheduler's configuration, `[limits]`. A task waits until each of them lets it
-                begin.
-            resources: what a task needs of its host, such as `{"gpu": 0.5, "memory": "4G"}`. The host has it for this
-                task alone, until the task ends. `current_task().resources` says which GPUs these are.
-            cpus: how many cpus a task needs. It takes so many workers of one host. Libraries for linear algebra get so
-                many threads.
-            release_resources: whether a task gives all its resources back, for good, when it first waits for its own
-                tasks. By default it gives its cpus back while it waits, and keeps the rest.
+            limit: names of limits in the scheduler's configuration, `[limits]`. A task waits until all these limits
+                allow it to begin.
+            resources: amounts of the host's resources that a task needs, such as `{"gpu": 0.5, "memory": "4G"}`. No
+                other task gets these amounts until the task ends. `current_task().resources` has the ids of its GPUs.
+            cpus: how many cpus a task needs. The task takes one worker of a host for each cpu, and libraries for linear
+                algebra get one thread for each cpu.
+            release_resources: whether a task gives all its resources back when it first waits for its own tasks, and
+                does not get them again. By default it gives its cpus back while it waits, and keeps its other
+                resources.
 
         Returns:
             The view.
@@ -259,7 +260,7 @@ class AsyncClient:
 
         Args:
             fn: the function; any callable, or a function by name (`named`).
-            args: the positional arguments. An `ObjectRef` among them stands for its object, a future for its result.
+            args: the positional arguments. `fn` gets the object of an `ObjectRef`, and the result of a future.
             profiling: whether this task is measured, True or False; as for `Client.submit`.
             kwargs: the keyword arguments.
 
@@ -292,7 +293,7 @@ class AsyncClient:
             fn: the function; inside it, `current_task().gang` tells the rank, as for `Client.submit_gang`.
             args: the positional arguments, the same for all members.
             size: the number of members, at most 1,024.
-            resources: what each member needs of its host, as for `options`.
+            resources: amounts of the host's resources that each member needs, as for `options`.
             cpus: how many processors of its host each member needs, as for `options`.
             kwargs: the keyword arguments.
 
@@ -360,7 +361,8 @@ class AsyncClient:
     def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> AsyncIterator[T]:
         """Call `fn(*arguments)` on the workers for each tuple of arguments; return an iterator of the results.
 
-        Unlike `map`, it reads the iterable as its results are read. So memory stays flat for any number of calls.
+        Unlike `map`, it reads the iterable while you read the results. So the needed memory does not grow with the
+        number of calls.
 
         Args:
             fn: the function.
@@ -368,12 +370,14 @@ class AsyncClient:
             buffer: the most calls that are submitted before their results are read.
 
         Returns:
-            An iterator for `async for`, in the order of the arguments. It raises the exception of a call at the place
-            of its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed. With
-            `options(keep=True)`, it yields an `AsyncKeptFuture` for each result, when the result exists.
+            An iterator for `async for`, in the order of the arguments. If a call fails, the iterator raises the
+            exception in place of the result, and ends. When the iterator ends or is closed, calls that have not begun
+            are cancelled. With `options(keep=True)`, it yields an `AsyncKeptFuture` for each result, when the result
+            exists.
 
         Raises:
-            TypeError: as for `map`; items that are read later raise in the iterator. Or `buffer` is no whole number.
+            TypeError: as for `map`, or `buffer` is not a whole number. A wrong item that is read later raises in the
+                iterator.
             ValueError: `buffer` is below 1.
             RuntimeError: the client is not connected.
         """
@@ -480,7 +484,7 @@ class AsyncClient:
         Args:
             first: the object; or its name, if a second argument is given.
             second: the object, if the first argument is its name.
-            name: the name that people see.
+            name: the object's name in `repr` and monitors.
 
         Returns:
             The reference. Pass it in the arguments of `submit`, `map` and graphs: tasks receive the object.
@@ -496,7 +500,8 @@ class AsyncClient:
     def submit_graph(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[AsyncTaskFuture[Any]]:
         """Run a graph of tasks on the workers.
 
-        The graph is analysed in this call, which takes some microseconds a node; `get` does that in another thread.
+        This call analyses the graph in the thread of the event loop, which takes some microseconds for each node. `get`
+        analyses the graph in another thread.
 
         Args:
             graph: a dict of nodes by key; as for `Client.submit_graph`.
@@ -508,8 +513,8 @@ class AsyncClient:
         Raises:
             TypeError: the graph is not a dict, or a node cannot be pickled; the text names the node.
             ValueError: a requested key is not in the graph; the text names it.
-            GraphCycleError: nodes need one another in a circle; the text names them. It is a `ValueError`.
-            ObjectNotFoundError: a node reads an object that is gone.
+            GraphCycleError: the graph has a cycle; the text names its nodes. It is a `ValueError`.
+            ObjectNotFoundError: a node reads an object that was freed.
             RuntimeError: the client is not connected.
         """
         futures: dict[Any, AsyncTaskFuture[Any]] = {}
@@ -556,7 +561,7 @@ class AsyncClient:
         """Shut down the scheduler and its clusters, and disconnect this client.
 
         Raises:
-            ProtectedSchedulerError: the scheduler does not let clients shut it down. That is the default; the
+            ProtectedSchedulerError: the scheduler does not let clients shut it down, which is the default. The
                 scheduler's option `--no-protected` allows it.
             RuntimeError: the client is not connected.
         """

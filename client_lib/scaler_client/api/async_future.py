@@ -170,8 +170,8 @@ class AsyncKeptFuture(Generic[T]):
     """The future of a task whose result stays on its host: `AsyncClient.options(keep=True)` makes it.
 
     The future is done when the result exists. `await` brings the value. A task that gets the future as an argument
-    reads the result where it is. The result is freed when the future and all tasks that read it are gone. If the result
-    is lost with its host, its task runs again when the value is needed.
+    reads the result on its host, and not through the client. The result is freed when the future and all tasks that
+    read the result are gone. If the result is lost with its host, its task runs again when the value is needed.
 
     It is not an `asyncio.Future`, because an `asyncio.Future` has its value when it is done. `asyncio.gather` and
     `asyncio.wait_for` await it. `asyncio.wait` waits until it is done, from Python 3.11 on. Cancelling the future, or

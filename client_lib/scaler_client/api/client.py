@@ -52,9 +52,9 @@ class Client(DataApi):
             the client takes the folder of the local cluster, or the environment variable `SCALER_KEYS`; inside a task,
             the worker's keys. An empty string means no keys.
         data_address: where host agents get the client's large objects: `tcp://HOST:PORT`, with port `*` for any free
-            port; `"auto"`: a free port of the interface that leads to the scheduler. Empty: nowhere, and large objects
-            go to other hosts through the scheduler. If it is None, the client takes the environment variable
-            `SCALER_DATA_ADDRESS`, or else `"auto"`.
+            port; `"auto"`: a free port of the interface that leads to the scheduler. Empty: the client opens no port,
+            and large objects go to other hosts through the scheduler. If it is None, the client takes the environment
+            variable `SCALER_DATA_ADDRESS`, or else `"auto"`.
         modules: files and folders of the program's own modules, which the tasks import; see `upload_modules`. Inside a
             task it is ignored: child tasks import what their parent imports.
         environment: the packages that the tasks import: a requirements file, a `pylock.toml` or `uv.lock`, a folder of
@@ -149,9 +149,9 @@ class Client(DataApi):
         """Let tasks that are submitted from now on import the program's own modules. Tasks that were submitted before
         keep the modules that they had.
 
-        Each file travels once to the scheduler and once to each host, and not at all if they have it from an earlier
-        upload. A later call adds modules, and reads all modules again. Without arguments, it reads those again that
-        were uploaded before.
+        Each file is sent once to the scheduler and once to each host. Files of an earlier upload are not sent again. A
+        later call adds modules, and reads all modules again. A call without arguments only reads the uploaded modules
+        again.
 
         Args:
             paths: files of modules; folders of packages (with an `__init__.py`), which are imported by the folder's
@@ -280,7 +280,7 @@ class Client(DataApi):
         """Shut down the scheduler and its clusters, and disconnect this client.
 
         Raises:
-            ProtectedSchedulerError: the scheduler does not let clients shut it down. That is the default; the
+            ProtectedSchedulerError: the scheduler does not let clients shut it down, which is the default. The
                 scheduler's option `--no-protected` allows it.
             ClientClosedError: the client is disconnected.
         """

@@ -95,8 +95,10 @@ class ClusterExecutor(concurrent.futures.Executor):
         Args:
             fn: the function.
             iterables: the iterables; the shortest one ends the map.
-            timeout: seconds from this call until the iterator raises `TimeoutError` instead of waiting; None: no limit.
-            chunksize: how many calls a worker gets together; 1: as many as run for a few milliseconds.
+            timeout: seconds after this call. When they are over, the iterator raises `TimeoutError` instead of waiting.
+                None: no limit.
+            chunksize: how many calls a worker gets together. The default, 1, means as many calls as run in a few
+                milliseconds.
             buffersize: how many calls may be submitted before their results are read; None: all.
 
         Returns:

@@ -153,14 +153,15 @@ class Submitter:
             keep: whether results stay on their hosts. `submit` then returns a `KeptFuture`. `map`, `imap` and
                 `submit_graph` give one for each result. The future is done when the result exists; `result()` brings
                 the value.
-            limit: names of limits of the scheduler's configuration, `[limits]`. A task waits until each of them lets it
-                begin.
-            resources: what a task needs of its host, such as `{"gpu": 0.5, "memory": "4G"}`. The host has it for this
-                task alone, until the task ends. `current_task().resources` says which GPUs these are.
-            cpus: how many cpus a task needs. It takes so many workers of one host. Libraries for linear algebra get so
-                many threads.
-            release_resources: whether a task gives all its resources back, for good, when it first waits for its own
-                tasks. By default it gives its cpus back while it waits, and keeps the rest.
+            limit: names of limits in the scheduler's configuration, `[limits]`. A task waits until all these limits
+                allow it to begin.
+            resources: amounts of the host's resources that a task needs, such as `{"gpu": 0.5, "memory": "4G"}`. No
+                other task gets these amounts until the task ends. `current_task().resources` has the ids of its GPUs.
+            cpus: how many cpus a task needs. The task takes one worker of a host for each cpu, and libraries for linear
+                algebra get one thread for each cpu.
+            release_resources: whether a task gives all its resources back when it first waits for its own tasks, and
+                does not get them again. By default it gives its cpus back while it waits, and keeps its other
+                resources.
 
         Returns:
             The view. It needs no `disconnect` of its own.
@@ -200,7 +201,7 @@ class Submitter:
 
         Args:
             fn: the function; any callable, or a function by name (`named`).
-            args: the positional arguments. An `ObjectRef` among them stands for its object, a future for its result.
+            args: the positional arguments. `fn` gets the object of an `ObjectRef`, and the result of a future.
             profiling: whether this task is measured, True or False; it overrides the client's option. If `fn` has a
                 parameter `profiling`, the argument is passed to `fn`. To measure such a function, use
                 `options(profiling=True)`.
@@ -254,15 +255,16 @@ class Submitter:
     ) -> GangFuture[T]:
         """Call `fn(*args, **kwargs)` on several workers that start together or not at all. Returns at once.
 
-        Each call is a member of the gang. Inside it, `current_task().gang` tells its rank, and exchanges values with
-        the others. The variables of `torch.distributed` are set (`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and others). If a
-        member fails, the others are stopped. If its worker dies, all start again, as the option `retries` allows.
+        Each call is a member of the gang. In a member, `current_task().gang` has its rank, and exchanges values with
+        the other members. The variables of `torch.distributed` are set (`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and
+        others). If a member fails, the others are stopped. If the worker of a member dies, all members start again, as
+        often as the option `retries` allows.
 
         Args:
             fn: the function.
             args: the positional arguments, the same for all members.
-            size: the number of members, at most 1,024. The gang starts when so many workers are idle.
-            resources: what each member needs of its host, as for `options`.
+            size: the number of members, at most 1,024. The gang starts when `size` workers are idle.
+            resources: amounts of the host's resources that each member needs, as for `options`.
             cpus: how many processors of its host each member needs, as for `options`.
             kwargs: the keyword arguments. If `fn` has a parameter of one of these names, use `functools.partial`.
 
@@ -335,7 +337,8 @@ class Submitter:
     def imap(self, fn: Callable[..., T], iterable: Iterable[Arguments], *, buffer: int = 10_000) -> Iterator[T]:
         """Call `fn(*arguments)` on the workers for each tuple of arguments; return an iterator of the results.
 
-        Unlike `map`, it reads the iterable as its results are read. So memory stays flat for any number of calls.
+        Unlike `map`, it reads the iterable while you read the results. So the needed memory does not grow with the
+        number of calls.
 
         Args:
             fn: the function.
@@ -344,12 +347,13 @@ class Submitter:
             buffer: the most calls that are submitted before their results are read.
 
         Returns:
-            An iterator of the results, in the order of the arguments. It raises the exception of a call at the place of
-            its result, and ends. Calls that have not begun are cancelled then, and when the iterator is closed. With
-            `options(keep=True)`, it yields a `KeptFuture` for each result, when the result exists.
+            An iterator of the results, in the order of the arguments. If a call fails, the iterator raises the
+            exception in place of the result, and ends. When the iterator ends or is closed, calls that have not begun
+            are cancelled. With `options(keep=True)`, it yields a `KeptFuture` for each result, when the result exists.
 
         Raises:
-            TypeError: as for `map`; items that are read later raise in the iterator. Or `buffer` is no whole number.
+            TypeError: as for `map`, or `buffer` is not a whole number. A wrong item that is read later raises in the
+                iterator.
             ValueError: `buffer` is below 1.
             ClientClosedError: the client is disconnected.
 
@@ -443,7 +447,7 @@ class Submitter:
             return_when: a constant of `concurrent.futures`: `ALL_COMPLETED`, `FIRST_COMPLETED` or `FIRST_EXCEPTION`.
 
         Returns:
-            The set of futures that are done, and the set of the others.
+            The set of finished futures, and the set of the other futures.
 
         Raises:
             TypeError: an item is not a future, or the timeout is not a number.

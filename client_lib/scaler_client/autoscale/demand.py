@@ -15,18 +15,18 @@ class Need:
     """Waiting tasks with the same requirements."""
 
     tasks: int
-    """How many wait."""
+    """The number of waiting tasks."""
     known_seconds: float = 0.0
-    """The sum of their functions' mean run times, of those whose function has returned before."""
+    """The sum of the mean run times of the tasks whose function has returned before."""
     unknown: int = 0
-    """Of `tasks`: those whose function has never returned."""
+    """The number of tasks whose function has never returned."""
     capabilities: Mapping[str, int] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
-    """Counted resources of its host that each task needs, in units by name. `cpus` are workers."""
+    """The counted resources that each task needs of its host, in units by name. `cpus` are workers."""
     kind: str = ""
-    """Which workers can run their functions: `cloudpickle 3.11`."""
+    """The kind of the tasks' functions, which workers must be able to run: `cloudpickle 3.11`."""
     most: float = math.inf
-    """How many of them may run at once: limits and shares may allow fewer than `tasks`."""
+    """The number of these tasks that may run at once: limits and shares may allow fewer than `tasks`."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,19 @@ class AgentLoad:
     name: str
     workers: int
     remaining: tuple[float, ...] = ()
-    """For each worker that holds a task: the expected seconds until it is free. Infinity: its function has never
-    returned."""
+    """The expected seconds until each worker with a task is free. Infinity: the task's function has never returned."""
     capabilities: Mapping[str, int] = field(default_factory=dict)
     kind: str = ""
     """The kind of pickled functions that its workers can run; empty: not known."""
     value_bytes: int = 0
-    """Objects and kept results on this host."""
+    """The bytes of objects and kept results on this host."""
     resources: Mapping[str, float] = field(default_factory=dict)
     """The counted resources of this host, in units by name."""
     booked: Mapping[str, float] = field(default_factory=dict)
-    """Of `resources`: what its tasks have."""
+    """The part of `resources` that running tasks have."""
     is_retiring: bool = False
     silent_seconds: float = 0.0
-    """Since its last heartbeat."""
+    """The seconds since the last heartbeat of the agent."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +58,15 @@ class Demand:
     needs: tuple[Need, ...] = ()
     agents: tuple[AgentLoad, ...] = ()
     submitted: int = 0
-    """Tasks that were submitted since the scheduler's start, that may run by now."""
+    """The number of tasks that were submitted since the scheduler's start and may run now."""
     done: int = 0
-    """Of the functions in the snapshot: results since the scheduler's start."""
+    """The number of results since the scheduler's start, of the functions in the snapshot."""
     run_seconds: float = 0.0
-    """The run time of these results."""
+    """The run time of the results that `done` counts, in seconds."""
 
     @property
     def waiting(self) -> int:
-        """All tasks that wait."""
+        """The number of all waiting tasks."""
         return sum(need.tasks for need in self.needs)
 
 

@@ -24,7 +24,7 @@ SAFE_DRAIN_SHARE = 0.25
 """A host drains only while each of its tasks should end within this share of its `retire_seconds`. Run times vary."""
 
 SPARE_FACTOR = 1.25
-"""While tasks of a steady load wait, so many times the workers are wanted that it needs: the rest does the backlog."""
+"""While tasks of a steady load wait, its number of workers is multiplied by this factor, to work off the backlog."""
 
 _FAILURES = (Change.NEVER_CAME, Change.DIED_AT_BOOT, Change.LOST)
 
@@ -40,7 +40,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Drain:
-    """Ask these hosts to end when their running tasks have ended."""
+    """Ask these hosts to drain: they end when their running tasks have ended."""
 
     pool: str
     names: tuple[str, ...]
@@ -61,22 +61,22 @@ Decision = Start | Drain | Kill
 
 @dataclass(frozen=True)
 class PoolCounts:
-    """The hosts of one pool, and what became of others since the start of the policy."""
+    """The hosts of one pool: present hosts by state, and former hosts since the start of the policy."""
 
     pool: str
     wanted: int
     booting: int
     there: int
     draining: int
-    """Those that end by force included."""
+    """Hosts that drain or end by force."""
     failed: int
-    """Hosts whose start failed, that never came, died at boot or were lost."""
+    """Hosts that failed: their start failed, they never came, died at boot or were lost."""
     late: int
-    """Hosts that came after 1.25 times their boot time."""
+    """Hosts that came later than 1.25 times the boot time of the pool."""
     left: int
     """Hosts that left at their time limit."""
     rests: bool
-    """Whether no host is requested for now, because too many failed."""
+    """Whether the pool requests no hosts now, because too many hosts failed."""
 
 
 @dataclass
@@ -124,8 +124,8 @@ class AutoscalePolicy:
 
     Args:
         pools: the pools; each name once.
-        target_seconds: the time in which the work that waits and runs shall be done.
-        idle_seconds: hosts end after they were not needed for this time.
+        target_seconds: the time in which all waiting and running tasks should end.
+        idle_seconds: a host ends when it was not needed for this time.
         draw: returns six random lower-case letters and digits, for names.
         now: seconds of any monotonic clock, as in all calls.
 
@@ -152,7 +152,7 @@ class AutoscalePolicy:
     # ---------------------------------------------------------------------------------------------------------- inputs
 
     def started(self, pool: str, names: Iterable[str], now: float) -> None:
-        """Note that the provider has taken the request for these hosts."""
+        """Note that the provider has accepted the request for these hosts."""
         self._states[pool].problem = ""
         for name in names:
             host = self.hosts.by_name.get(name)
@@ -175,12 +175,12 @@ class AutoscalePolicy:
 
         Args:
             pool: the pool's name.
-            names: the hosts that exist, those that boot included.
+            names: the hosts that exist, booting hosts included.
             begun_at: when the provider began to list.
             now: the time.
 
         Returns:
-            What has changed, as lines for a log.
+            The changes, as lines for a log.
         """
         changes = self.hosts.listed(self._states[pool].pool, names, begun_at, now)
         return [line for host, change in changes if (line := self._count(host, change, now))]

@@ -28,21 +28,21 @@ class Pool:
     workers: int = 1
     """The workers of each host."""
     capabilities: Mapping[str, int] = field(default_factory=dict)
-    """What every worker of these hosts has, by name."""
+    """The capabilities of every worker of these hosts, amounts by name."""
     resources: Mapping[str, float] = field(default_factory=dict)
-    """The counted resources of each host, in units by name. `cpus`: what its workers stand for; one each if absent."""
+    """The counted resources of each host, in units by name. Default of `cpus`: one for each worker."""
     cost: float = 1.0
     """The price of one host for one hour, in any currency. Only the ratio between pools matters."""
     least: int = 0
-    """Hosts that are kept without work."""
+    """The number of hosts that stay when there is no work."""
     most: int = 1
-    """Hosts that may exist at once, those that boot or end included."""
+    """The largest number of hosts at one time, booting and ending hosts included."""
     boot_seconds: float = 60.0
-    """The usual time from the request for a host to its agent's hello. After twice this time a host has failed."""
+    """The usual seconds from the request for a host to its agent's hello. After twice this time the host has failed."""
     time_limit_seconds: float = 0.0
-    """The provider ends a host after this time. 0: there is no limit."""
+    """The seconds after which the provider ends a host. 0: there is no limit."""
     retire_seconds: float = 86400.0
-    """How long running tasks may continue on a host that drains."""
+    """The seconds that running tasks may continue on a draining host."""
 
     def __post_init__(self) -> None:
         if POOL_NAME.fullmatch(self.name) is None:
