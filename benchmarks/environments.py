@@ -40,7 +40,7 @@ with Client(sys.argv[1], environment=sys.argv[2]) as client:
 
 
 def measure(is_quick: bool) -> list[Figure]:
-    return [*own_modules.measure(is_quick), *_measure_packages(is_quick)]
+    return [*own_modules.figures_of_modules(is_quick), *_measure_packages(is_quick)]
 
 
 def _measure_packages(is_quick: bool) -> list[Figure]:

@@ -50,7 +50,7 @@ class ProgramSeconds:
     """The processor time of the program's process since `Client(...)`."""
 
 
-def measure(is_quick: bool) -> list[Figure]:
+def figures_of_modules(is_quick: bool) -> list[Figure]:
     """Measure with modules that no earlier run has sent."""
     first, again, plain = [], [], []
     with (
