@@ -23,7 +23,7 @@ from tests.integration.test_scheduler_restart import restarts
 from tests.waiting import wait_until
 
 from scaler_client import Client
-from scaler_client.commands.object_directory import make_directory
+from scaler_client.commands.object_directory import remove_stale
 from scaler_client.commands.object_files import STORAGE_FILES
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
@@ -96,7 +96,7 @@ def kill(host: Command) -> None:
         process.kill()
     host.process.wait()
     wait_until(lambda: not any(map(is_alive, processes)))
-    make_directory(5, ["/dev/shm"]).remove()  # as the next agent does at its start
+    remove_stale()  # as the next agent does at its start
 
 
 def peak_of(command: Command) -> int:

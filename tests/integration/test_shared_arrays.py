@@ -68,7 +68,7 @@ def status_of(pid: int, field: str) -> int:
 
 @pytest.fixture
 def directory() -> Iterator[ObjectDirectory]:
-    directory = make_directory(5)
+    directory = make_directory(os.getpid())  # other tests run beside this one
     yield directory
     directory.remove()
 
