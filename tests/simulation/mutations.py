@@ -45,7 +45,7 @@ from scaler_scheduler.core.dispatch import (
 )
 from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, peer_loss, reattach, restart_hold, welcome
-from scaler_scheduler.core.state import functions, records, resource_pools
+from scaler_scheduler.core.state import functions, objects, records, resource_pools
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import runner
 from scaler_worker.worker import session as worker_session
@@ -327,6 +327,10 @@ MUTATIONS = (
     Mutation(
         "free an object while a task still reads it",
         records.StoredObject, "is_needed", "self.is_referenced or self.readers > 0", "self.is_referenced",
+    ),
+    Mutation(
+        "forget an object and not the ended tasks that wait for it",
+        objects.ObjectTable, "remove", "stored.unblock()", "pass",
     ),
     Mutation(
         "run a task before its last input is there",

@@ -409,6 +409,8 @@ def _check_objects(tables: Tables) -> None:
     _expect("objects", len(readers), len(tables.objects))
     blocked = {stored: stored.blocked_tasks for stored in readers}
     for client in clients:
+        waits = sum([len(blocked[stored]) for stored in client.objects.values()])
+        _expect(f"entries of blocked tasks of client {client.incarnation}", waits, len(client.blocked))
         for task in client.tasks.values():
             name = f"task {client.incarnation}/{task.id}"
             # otherwise its client was lost, and its objects are removed
@@ -436,7 +438,7 @@ def _check_objects(tables: Tables) -> None:
         home = stored.home
         if home not in (None, stored.client.place) and tables.agents.find(home.incarnation) is not home:
             raise InvariantError(f"{name} is at agent {home.incarnation}, which is gone")
-        if stored.frames is not None and stored.blocked_tasks:
+        if stored.frames is not None and stored.is_blocking:
             raise InvariantError(f"{name} is here, and tasks wait for it")
         hosts = set() if stored.copies is None else stored.copies.hosts
         if (stored.home is not None and stored.home not in hosts) or (stored.home is None and hosts):

@@ -7,7 +7,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from scaler_scheduler.daemon.startup import JIT_PARAMETERS, compile_early
+from scaler_scheduler.daemon import startup
+from scaler_scheduler.daemon.startup import JIT_PARAMETERS, compile_early, restart_with_nursery
 
 
 def test_the_interpreter_takes_the_parameters_of_the_jit() -> None:
@@ -29,3 +30,19 @@ def test_only_pypy_has_a_jit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(name="pypy"))
     compile_early()
     assert given == [JIT_PARAMETERS]
+
+
+@pytest.mark.parametrize("given, used", [({}, "1.4"), ({"PYPY_GC_MAJOR_COLLECT": "2"}, "2")])
+def test_pypy_gets_the_parameters_of_its_collector(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], used: str
+) -> None:
+    environment = dict(given)
+    commands: list[list[str]] = []
+    system = SimpleNamespace(environ=environment, execv=lambda _path, command: commands.append(command))
+    monkeypatch.setattr(startup, "os", system)
+    monkeypatch.setattr(sys, "implementation", SimpleNamespace(name="pypy"))
+    restart_with_nursery(["--address", "ipc:///tmp/address"])
+    assert commands == [[sys.executable, "-m", "scaler_scheduler", "--address", "ipc:///tmp/address"]]
+    assert environment == {"PYPY_GC_NURSERY": "32M", "PYPY_GC_MAJOR_COLLECT": used}
+    restart_with_nursery([])
+    assert len(commands) == 1, "it is executed once"

@@ -46,7 +46,7 @@ class HostResults:
         if stored.is_from_client and event.size != stored.size:  # its size counts in the client's credit
             self._lose_file(stored, agent)
             raise ProtocolError(f"object {stored.id} has {event.size} bytes, and not {stored.size} as its client said")
-        is_for_client_only = not stored.blocked_tasks and stored not in agent.evacuated
+        is_for_client_only = not stored.is_blocking and stored not in agent.evacuated
         self._tables.objects.fill(stored, event.frames)
         self._graphs.object_available(stored)
         if stored.is_wanted and stored.is_needed:

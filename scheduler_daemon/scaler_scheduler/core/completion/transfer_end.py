@@ -74,7 +74,7 @@ class TransferEnd:
             elif transfer.source is agent:
                 self._give_up(transfer)
         for stored in moved:
-            is_blocking = len(stored.blocked_tasks) > 0 and not self._transfers.of(stored)
+            is_blocking = stored.is_blocking and not self._transfers.of(stored)
             if self._is_alive(stored) and (stored.is_wanted or is_blocking):
                 self._dispatcher.fetch(stored)
         self._transfers.forget_agent(agent)
@@ -89,7 +89,7 @@ class TransferEnd:
             self._transfers.end(each)
             # The target may get the file again, made by another attempt: no host may mix the two.
             ended += [further for further in self._transfers.of(stored) if further.source is each.target]
-        if self._is_alive(stored) and stored.is_remote and stored.blocked_tasks:
+        if self._is_alive(stored) and stored.is_remote and stored.is_blocking:
             self._dispatcher.fetch(stored)
 
     def _is_alive(self, stored: StoredObject) -> bool:

@@ -33,11 +33,11 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
         if load_ns > TARGET_NS or payload_bytes > TARGET_BYTES or held >= queue_size:
             break
         stored = maker.client.objects.get(maker.id)
-        if stored is None or stored.producer is not maker or len(stored.blocked_tasks) != 1:
+        reader = None if stored is None or stored.producer is not maker else stored.only_blocked_task
+        if reader is None:
             continue
         if maker.may_store and maker.function.kept_size == LARGE:
             continue
-        reader = stored.blocked_tasks[0]
         if reader.state != BLOCKED or reader in makers or not _can_follow(reader, maker, makers):
             continue
         load_ns += reader.function.mean_ns

@@ -252,7 +252,7 @@ def _can_send(source: Agent, target: Agent) -> bool:
 def _is_wanted(stored: StoredObject) -> bool:
     """Whether tasks wait for the file."""
     is_alive = stored.client.objects.get(stored.id) is stored
-    return is_alive and stored.is_remote and len(stored.blocked_tasks) > 0
+    return is_alive and stored.is_remote and stored.is_blocking
 
 
 def _count(counts: dict[Agent, int], agent: Agent, change: int) -> None:

@@ -40,7 +40,8 @@ class ObjectTable:
         stored.frames = None
 
     def remove(self, stored: StoredObject) -> None:
-        """Remove an object and the records of its copies."""
+        """Remove an object and the records of its copies. Only tasks that have ended may still wait for it."""
+        stored.unblock()
         del stored.client.objects[stored.id]
         self._count -= 1
         if stored.frames is not None:

@@ -15,6 +15,7 @@ from scaler_scheduler.core.effects import Dispatch, Resolved
 from scaler_scheduler.core.events import KEEP_YES, Capabilities, Kinds, Options, PoolState, Resources
 from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.batches import BatchQueue
+from scaler_scheduler.core.state.chains import NO_ENTRY, Chains
 from scaler_scheduler.core.state.environments import kinds_in, split_kind
 from scaler_scheduler.core.state.functions import SMALL, Function
 from scaler_scheduler.core.state.shares import Share
@@ -228,10 +229,10 @@ class StoredObject:
     """Bytes that a client sent, or a kept result of a task."""
 
     __slots__ = (
-        "blocked_tasks",
         "client",
         "copies",
         "fetched_from",
+        "first_blocked",
         "frames",
         "home",
         "id",
@@ -269,18 +270,43 @@ class StoredObject:
         """Whether its client waits for the bytes, which are being fetched."""
         self.readers = 0
         """The number of open tasks that read it."""
-        self.blocked_tasks: Sequence[Task] = ()
-        """Tasks that wait for it, once for each time that they read it. Some may have ended. Tasks wait for an object
-        with a home while its bytes are being fetched."""
+        self.first_blocked = NO_ENTRY
+        """Its chain of blocked tasks in `client.blocked`."""
         self.copies: Copies | None = None
         """The peers that have a copy. None: its bytes were only sent inside rows."""
 
     def block(self, task: Task) -> None:
         """Note that the task waits for this object."""
-        if self.blocked_tasks:
-            self.blocked_tasks.append(task)  # type: ignore[attr-defined]  # a list from the first one on
-        else:
-            self.blocked_tasks = [task]
+        self.first_blocked = self.client.blocked.add(task, self.first_blocked)
+
+    def unblock(self) -> list[Task]:
+        """Return the blocked tasks, and forget that they wait for this object."""
+        if not self.first_blocked:
+            return []
+        first, self.first_blocked = self.first_blocked, NO_ENTRY
+        return self.client.blocked.pop(first)
+
+    def remove_blocked(self, task: Task) -> None:
+        """Note that the task no longer waits for this object."""
+        for other in self.unblock():
+            if other is not task:
+                self.block(other)
+
+    @property
+    def blocked_tasks(self) -> list[Task]:
+        """Tasks that wait for it, once for each time that they read it. Some may have ended. Tasks wait for an object
+        with a home while its bytes are being fetched."""
+        return self.client.blocked.items(self.first_blocked)
+
+    @property
+    def only_blocked_task(self) -> Task | None:
+        """The task that waits for it. None: there is none, or more than one."""
+        return self.client.blocked.only_item(self.first_blocked)
+
+    @property
+    def is_blocking(self) -> bool:
+        """Whether a task waits for it. The task may have ended."""
+        return self.first_blocked != NO_ENTRY
 
     @property
     def is_needed(self) -> bool:
@@ -454,6 +480,7 @@ class Client:
         "highest_counted_id",
         "deadline",
         "answered_tasks",
+        "blocked",
         "functions",
         "further_calls",
         "granted_bytes",
@@ -526,6 +553,8 @@ class Client:
         """The lanes with waiting tasks."""
         self.objects: dict[int, StoredObject] = {}
         """Its objects, by id."""
+        self.blocked: Chains[Task] = Chains()
+        """The tasks that wait for each of its objects."""
         self.answered_tasks = 0
         """The number of its tasks that were answered. A row of several calls counts as its calls."""
         self.further_calls = 0
