@@ -125,6 +125,16 @@ def test_a_failed_preparation_is_told_once() -> None:
     assert host.session.environment_prepared(NAME, "disk full", [], host.now) == []
 
 
+def test_a_failed_installation_is_in_the_log_of_the_agent() -> None:
+    host = Host(environments="any")
+    host.receive(order(level=3))
+    error = "pip failed (exit code 1):\nERROR: No matching distribution found for numpyy\nLooking in indexes"
+    effects = host.session.environment_prepared(NAME, error, [], host.now)
+    text = f"cannot prepare environment {NAME[:12]}: {error}".replace("\n", "\n    ")
+    assert lines(effects, logging.WARNING) == [text]
+    assert host.session.environment_prepared(NAME, error, [], host.now) == []
+
+
 def test_a_worker_changes() -> None:
     host = Host(workers=2)
     prepared(host)

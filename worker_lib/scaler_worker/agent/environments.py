@@ -203,4 +203,9 @@ class AgentEnvironments:
         if not state.is_ordered:
             return []
         state.is_ordered = False
-        return [Send(EnvironmentReady(state.order.name, error))]
+        answer = Send(EnvironmentReady(state.order.name, error))
+        if not error:
+            return [answer]
+        # The indent marks the lines of an installer, which may print what a package wants.
+        text = error.replace("\n", "\n    ")
+        return [answer, Log(logging.WARNING, f"cannot prepare environment {state.order.name[:12]}: {text}")]

@@ -41,7 +41,7 @@ _NEVER = {
 
 
 class InstallError(Exception):
-    """A build has failed. The text ends with the installer's own last lines."""
+    """A build has failed. The text ends with the installer's own last lines, errors first."""
 
 
 @dataclass(frozen=True)
@@ -149,11 +149,11 @@ def run_limited(command: Sequence[str], variables: Mapping[str, str], folder: st
         _end_group(process)
     text = output.decode(errors="replace")
     if reason:
-        raise InstallError(f"{what} was ended: {reason}{_last_lines(text)}")
+        raise InstallError(f"{what} was ended: {reason}{error_text(text)}")
     if process.returncode != 0:
         status = process.returncode
         how = f"exit code {status}" if status >= 0 else f"signal {-status}"
-        raise InstallError(f"{what} failed ({how}){_last_lines(text)}")
+        raise InstallError(f"{what} failed ({how}){error_text(text)}")
     return text
 
 
@@ -210,7 +210,24 @@ def _limit_files(max_file_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _last_lines(output: str) -> str:
-    lines = [line.rstrip() for line in output.replace("\r", "\n").splitlines() if line.strip()][-MAX_ERROR_LINES:]
-    text = "\n".join("".join(letter if letter.isprintable() else " " for letter in line) for line in lines)
-    return ":\n" + text[-MAX_ERROR_LENGTH:] if text else ""
+def error_text(output: str) -> str:
+    """What an installer says about its failure.
+
+    Args:
+        output: the end of its output.
+
+    Returns:
+        A colon, and its last lines: those that begin with `ERROR:` first, in any case. If it is too long, the other
+        lines lose their beginning. Empty: there are no lines.
+    """
+    lines = [_printable(line.rstrip()) for line in output.replace("\r", "\n").splitlines() if line.strip()]
+    errors = [line for line in dict.fromkeys(lines) if line.lstrip().lower().startswith("error:")][-MAX_ERROR_LINES:]
+    first = "\n".join(errors)[-MAX_ERROR_LENGTH:]
+    others = "\n".join(line for line in lines[-MAX_ERROR_LINES:] if line not in errors)
+    room = MAX_ERROR_LENGTH - len(first)
+    parts = [part for part in (first, others[-room:] if room else "") if part]
+    return ":\n" + "\n".join(parts) if parts else ""
+
+
+def _printable(line: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in line)

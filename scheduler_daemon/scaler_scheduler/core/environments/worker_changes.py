@@ -15,7 +15,7 @@ from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.prefetch import wants_work
 from scaler_scheduler.core.environments.supply import EnvironmentSupply
-from scaler_scheduler.core.lines import printable_line
+from scaler_scheduler.core.lines import printable_ends
 from scaler_scheduler.core.state.environments import split_kind
 from scaler_scheduler.core.state.records import Agent, AgentEnvironment, Lane, Worker
 from scaler_scheduler.core.state.shares import Share
@@ -131,7 +131,7 @@ class WorkerChanges:
         state.is_ready, state.error = not event.error, event.error
         if event.error:
             state.retry_at = now + RETRY_SECONDS
-            text = printable_line(event.error.encode(errors="replace"))
+            text = printable_ends(event.error)
             self._operator_log.warning(f"agent {agent.name} cannot prepare environment {event.name[:12]}: {text}")
             for change in [each for each in self._changes.values() if each.agent == agent.incarnation]:
                 if change.environment == event.name:

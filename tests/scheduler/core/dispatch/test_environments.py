@@ -251,6 +251,22 @@ def test_a_failed_preparation_fails_the_tasks(core: Core) -> None:
     assert ("change worker", A, 22, name) in core.take()
 
 
+def test_the_log_has_both_ends_of_a_long_failure(core: Core) -> None:
+    host(core, W)
+    core.client(C, 11)
+    name = declare(core)
+    core.function(C, 1, b"f", environment=name)
+    core.submit(C, [1])
+    core.wait(0.1)
+    core.take()
+    middle = "\n".join(["Looking in indexes"] * 200)
+    core.feed(events.EnvironmentReady(A, name, f"pip failed:\nERROR: no numpyy\n{middle}\nit ended so"))
+    core.take()
+    (line,) = warnings_of(core)
+    assert f"cannot prepare environment {name[:12]}: pip failed: ERROR: no numpyy Looking" in line
+    assert line.endswith(" it ended so") and len(line) < 1200
+
+
 def test_another_host_prepares_what_one_could_not(core: Core) -> None:
     core.agent(A, 33, environments=1)
     core.agent(b"agent 2", 34, environments=1)
