@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 from scaler_client.protocol.messages import Goodbye, HeartbeatEcho, Welcome
 from scaler_worker.agent.effects import Exit, Send, SendHeartbeat, SignalWorker, StartWorker
 
-from .agent_host import BUSY, Host, only, sent
+from .agent_host import BUSY, Host, lines, only, sent
 
 
 def retiring(seconds: float = 30.0, **options: float) -> Host:
@@ -36,6 +38,24 @@ def test_heartbeats_of_a_retiring_agent_are_more_frequent() -> None:
     host = retiring()
     beats = only(SendHeartbeat, host.with_echoes_until(2.1))
     assert len(beats) == 4 and all(beat.is_retiring for beat in beats)
+
+
+def test_a_quiet_connection_is_not_silent_because_the_agent_retires() -> None:
+    """The last answer may be older than three of the shorter intervals."""
+    host = Host(workers=2, retire_seconds=30.0)
+    host.with_echoes_until(2.0)
+    for seconds in (2.5, 3.0, 3.5, 3.9):  # it wakes up, so the time counts
+        host.at(seconds)
+        assert host.session.tick(host.now) == []
+    effects = host.session.retire("SIGTERM", host.now) + host.session.tick(host.now)
+    effects += host.receive(HeartbeatEcho(1 << 20)) + host.with_echoes_until(8.0)
+    assert [line for line in lines(effects, logging.WARNING) if "answer" in line] == []
+
+
+def test_a_retiring_agent_logs_a_silent_scheduler() -> None:
+    host = retiring()
+    assert lines(host.at(1.4), logging.WARNING) == []
+    assert "no answer from a scheduler" in lines(host.at(2.1), logging.WARNING)[0]
 
 
 def test_tasks_may_run_for_the_retire_time_only() -> None:

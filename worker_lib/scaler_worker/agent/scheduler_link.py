@@ -60,6 +60,8 @@ class SchedulerLink:
         """Why the scheduler has not welcomed the agent, by its last message; empty: no reason is known."""
         self._scheduler = 0
         self._answered_at = now
+        self._paced_at = now
+        """When the heartbeat interval was set. A silence before counts by the interval of that time."""
         self._silent = False
         self._hello_at = now
         self._heartbeat_at = now
@@ -100,7 +102,9 @@ class SchedulerLink:
         They are sent more often, because an echo says when no task runs any more.
         """
         self._is_retiring = True
-        self._interval = min(self._interval, RETIRING_INTERVAL_SECONDS)
+        if self._interval > RETIRING_INTERVAL_SECONDS:
+            self._interval = RETIRING_INTERVAL_SECONDS
+            self._paced_at = now
         if self._welcomed:
             self._heartbeat_at = now
 
@@ -112,7 +116,7 @@ class SchedulerLink:
     def check_silence(self, now: float) -> list[Effect]:
         """Log once that the scheduler is silent."""
         silence = now - self._answered_at
-        if self._silent or silence < SILENT_INTERVALS * self._interval:
+        if self._silent or now - max(self._answered_at, self._paced_at) < SILENT_INTERVALS * self._interval:
             return []
         self._silent = True
         left = self.death_timeout_seconds - silence
