@@ -12,6 +12,7 @@ from typing import Any
 
 from scaler_scheduler.core import effects, events, invariants
 from scaler_scheduler.core.limits import Limits
+from scaler_scheduler.core.report.unschedulable import JOINING_SECONDS
 from scaler_scheduler.core.scheduler import Scheduler
 
 VERSION = 1
@@ -174,6 +175,10 @@ class Core:
             self.scheduler.tick(self.now)
             invariants.check(self.scheduler)
             self._collect()
+
+    def wait_for_hosts(self) -> None:
+        """Let so much time pass that no further hosts are expected: what tasks lack is reported."""
+        self.wait(JOINING_SECONDS + 2)
 
     def _collect(self) -> None:
         is_any_lost = False

@@ -17,6 +17,9 @@ from scaler_scheduler.core.state.tables import Tables
 NO_WORKER_SECONDS = 5.0
 """If tasks wait for this long without any worker, the log reports it. Before that, a cluster may be starting."""
 
+JOINING_SECONDS = 5.0
+"""If a worker has joined in this time, others may follow, and what is lacking waits so long before it is reported."""
+
 _PYTHON_KIND = "cloudpickle"
 _MAX_VERSIONS = 8
 
@@ -44,6 +47,12 @@ class Unschedulable:
         self._operator_log = core.operator_log
         self.task_count = 0
         """The number of waiting tasks that no worker could run at the last check, while there were workers."""
+        self._worker_count = 0
+        """The number of workers at the last check."""
+        self._joined_at = float("-inf")
+        """When the number of workers was last seen to grow."""
+        self._lacking_since: dict[Requirement, float] = {}
+        """When a check first found that no worker can run tasks of a requirement, until a worker can."""
         self._reported: set[Requirement] = set()
         """The requirements that were reported."""
         self._no_worker_since: float | None = None
@@ -61,17 +70,26 @@ class Unschedulable:
             reason = "all workers retire" if len(self._tables.workers) else "no worker is connected"
             self._operator_log.warning(f"{self._tables.counts.waiting_calls} task(s) wait: {reason}")
             self._no_worker_since = float("inf")
+        if len(workers) > self._worker_count:
+            self._joined_at = now
+        self._worker_count = len(workers)
         lacking: dict[Requirement, int] = {}
         lanes: dict[Requirement, Lane] = {}
         for lane in self._unservable_lanes(workers) if workers else ():
             key = lane.client.incarnation, lane.capabilities, lane.kind, lane.resources, lane.gang_size
             lacking[key] = lacking.get(key, 0) + lane.waiting + lane.further_calls
             lanes[key] = lane
+        self._lacking_since = {key: self._lacking_since.get(key, now) for key in lacking}
+        self._reported.intersection_update(lacking)
         for key, waiting in lacking.items():
-            if key not in self._reported:
+            if key not in self._reported and not self._may_join(key, now):
+                self._reported.add(key)
                 self._report(key[0], self._text(lanes[key], waiting, workers))
-        self._reported = set(lacking)
         self.task_count = sum(lacking.values())
+
+    def _may_join(self, key: Requirement, now: float) -> bool:
+        """Whether a cluster may be starting, whose next workers could run tasks of a requirement."""
+        return now < min(self._joined_at, self._lacking_since[key]) + JOINING_SECONDS
 
     def _report(self, incarnation: int, text: str) -> None:
         """Report to the operator and to the client."""

@@ -27,6 +27,7 @@ from tests.scheduler.core.harness import (
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import Limits, LimitSettings
 from scaler_scheduler.core.report.story import story
+from scaler_scheduler.core.report.unschedulable import JOINING_SECONDS
 from scaler_scheduler.core.state.history import RETURNED
 from scaler_scheduler.core.state.shares import ShareLimits
 
@@ -544,12 +545,41 @@ def test_a_gang_without_enough_workers_is_reported() -> None:
     core = cluster(2)
     core.submit(C, [10], gang_size=3)
     core.heartbeat(A, 22, 23)
-    core.wait(2)
+    core.wait_for_hosts()
     text = "1 gang(s) of 3 tasks wait: the connected hosts can never run so many at once: at most 2"
     assert warnings_of(core) == [text] == [text for _, text in core.notices]
     assert core.scheduler.dispatcher.gangs.lane is None  # it keeps no worker from others
     core.submit(C, [1])
     assert len(dispatched(core)) == 1
+
+
+def test_a_gang_is_not_reported_while_workers_join() -> None:
+    core = cluster(1)
+    core.submit(C, [10], gang_size=3)
+    core.wait(JOINING_SECONDS - 1)
+    assert warnings_of(core) == [], "other hosts may follow"
+    core.worker(b"another", 90)
+    core.worker(b"the third", 91)
+    core.wait_for_hosts()
+    assert warnings_of(core) == [] == core.notices
+
+
+def test_workers_that_join_one_after_another_delay_no_report_for_long() -> None:
+    core = cluster(1)
+    core.submit(C, [10], gang_size=100)
+    for number in range(int(JOINING_SECONDS) + 2):
+        core.worker(b"worker %d" % number, 90 + number)
+        core.wait(1)
+    assert "can never run so many at once" in warnings_of(core)[0]
+
+
+def test_a_gang_that_comes_to_a_complete_cluster_is_reported_at_once() -> None:
+    core = cluster(2)
+    core.wait_for_hosts()
+    core.submit(C, [10], gang_size=3)
+    core.heartbeat(A, 22, 23)
+    core.wait(2)
+    assert "can never run so many at once" in warnings_of(core)[0]
 
 
 def test_results_that_are_too_large_together() -> None:

@@ -75,7 +75,7 @@ def test_a_gang_that_no_hosts_could_ever_serve() -> None:
     core = cluster(4)
     core.submit(C, [10], gang_size=3, resources=GPU)
     core.heartbeat(b"agent 0", 100, 101, 102, 103)
-    core.wait(2)
+    core.wait_for_hosts()
     never = "the connected hosts can never run so many at once: at most 2"
     assert warnings_of(core) == [f"1 gang(s) of 3 tasks with gpu=1 each wait: {never}"]
     assert lines(core, 10)[1:3] == [

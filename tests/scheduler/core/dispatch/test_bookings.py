@@ -315,7 +315,7 @@ def test_amounts_of_memory_are_shown_as_sizes() -> None:
     core = cluster(2)
     host(core, 1, 2, (("memory", (2 << 30) * 1000, False),))
     core.submit(C, [1], resources=(("memory", (3 << 30) * 1000),))
-    core.wait(2)
+    core.wait_for_hosts()
     assert warnings_of(core) == ["1 task(s) wait: no host has memory=3G; the nearest, node-1, has memory=2G"]
 
 
@@ -324,7 +324,7 @@ def test_resources_that_no_host_has() -> None:
     host(core, 1, 2, (("gpu", 1000, True), ("license", 1000, False)))
     core.submit(C, [1], resources=(("gpu", 8000), ("license", 1000)))
     core.submit(C, [2], resources=(("cpus", 3000),))
-    core.wait(2)
+    core.wait_for_hosts()
     texts = [
         "1 task(s) wait: no host has gpu=8, license=1; the nearest, node-1, has gpu=1",
         "1 task(s) wait: no host has cpus=3; the nearest, node-0, has cpus=2",

@@ -110,7 +110,7 @@ def test_the_notice_is_sent_once_while_no_worker_can_run_the_task(core):
     joined(core)
     core.submit(C, [1, 2], **needs(BIG, LINUX))
     core.submit(C, [3], priority=2, **needs(BIG, LINUX))
-    core.wait(1)
+    core.wait_for_hosts()
     notice = "3 task(s) wait: no connected worker has gpu=4, linux=1"
     assert warnings_of(core) == [notice]
     assert warnings_of(core) == []
@@ -122,7 +122,7 @@ def test_the_notice_is_sent_once_while_no_worker_can_run_the_task(core):
     core.wait(2)
     assert warnings_of(core) == []
     core.goodbye(W2)  # again no worker can run it
-    core.wait(2)
+    core.wait_for_hosts()
     assert warnings_of(core) == [notice.replace("3", "4")]
 
 
@@ -133,7 +133,7 @@ def test_each_client_and_requirement_has_a_notice(core):
     core.submit(C, [1], **needs(GPU))
     core.submit(C, [2], **needs(LINUX))
     core.submit(C2, [3], **needs(GPU))
-    core.wait(1)
+    core.wait_for_hosts()
     assert sorted(warnings_of(core)) == [
         "1 task(s) wait: no connected worker has gpu=1",
         "1 task(s) wait: no connected worker has gpu=1",
@@ -146,11 +146,11 @@ def test_no_notice_while_the_able_worker_is_busy_or_no_task_waits(core):
     core.worker(W2, 23, capabilities=[GPU])
     core.submit(C, [1, 2], **needs(GPU))
     assert core.take_dispatched(W2) == [(11, 1, 1)]
-    core.wait(2)
+    core.wait_for_hosts()
     core.goodbye(W2)
     core.cancel(C, 1, 2)
     core.take()
-    core.wait(2)
+    core.wait_for_hosts()
     assert warnings_of(core) == []
 
 

@@ -155,7 +155,7 @@ def test_a_worker_that_runs_all_kinds_runs_no_task_of_an_environment(core: Core)
     name = declare(core)
     core.function(C, 1, b"f", environment=name)
     core.submit(C, [1])
-    core.wait(2)
+    core.wait_for_hosts()
     assert core.take() == []
     assert core.notices and "--environments" in core.notices[0][1]
 
@@ -169,7 +169,7 @@ def test_a_host_takes_what_it_allows(core: Core, level: int, platform: str, is_t
     name = declare(core, platform=platform)
     core.function(C, 1, b"f", environment=name)
     core.submit(C, [1])
-    core.wait(2)
+    core.wait_for_hosts()
     sent = [each[0] for each in core.take()]
     assert sent == (["environment"] if is_taken else [])
     assert bool(core.notices) is not is_taken
@@ -199,7 +199,7 @@ def test_the_warning_says_what_a_host_must_allow(core: Core, level: int, platfor
     core.client(C, 11)
     core.function(C, 1, b"f", environment=declare(core, platform=platform, level=level))
     core.submit(C, [1])
-    core.wait(2)
+    core.wait_for_hosts()
     option = f"scaler_cluster --environments {says}".rstrip()
     text = f"1 task(s) wait: no connected worker takes the modules or packages of this client ({option})"
     assert warnings_of(core) == [text]

@@ -32,7 +32,7 @@ def test_a_function_that_no_worker_can_run_does_not_block_others(core):
     core.submit(C, [1, 2], function=2)
     core.submit(C, [3], function=1)
     assert core.take_dispatched(W) == [(11, 3, 1)]
-    core.wait(2)
+    core.wait_for_hosts()
     assert warnings_of(core) == ["2 task(s) wait: no connected worker can run functions of kind named json price"]
     assert [route for route, _ in core.notices] == [C]  # its client is told as well
     core.wait(2)
@@ -48,7 +48,7 @@ def test_the_notice_names_the_version_of_python(core):
     client_with_both(core)
     core.worker(W, 22, kinds=["cloudpickle 3.12"])
     core.submit(C, [1], function=1)
-    core.wait(2)
+    core.wait_for_hosts()
     assert warnings_of(core) == [
         "1 task(s) wait: no connected worker has Python 3.11, as the program has; the workers have 3.12"
     ]
@@ -59,7 +59,7 @@ def test_the_notice_names_capabilities_and_kind(core):
     core.worker(W, 22, kinds=[PICKLE])
     core.worker(W2, 23, kinds=[PRICE])
     core.submit(C, [1], function=2, capabilities=frozenset([("gpu", 1)]))
-    core.wait(2)
+    core.wait_for_hosts()
     assert warnings_of(core) == ["1 task(s) wait: no connected worker has gpu=1"]
     core.function(C, 3, b"size", SIZE)
     core.submit(C, [2], function=3, capabilities=frozenset([("gpu", 1)]))
