@@ -11,11 +11,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ..commands.addresses import ADDRESS_VARIABLE, parse_connect_address
+from ..commands.key_files import CLIENT
 from ..environments.module_upload import ModuleUpload, checked_modules
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io import nested_connections
 from ..io.connection import Connection
 from ..nested import slot_wait, task_host
+from ..net.curve import load_keys
 from ..pickling.custom_serializer import Serializer, call_dumper
 from .client_settings import ClientSettings, checked_settings
 from .data_api import DataApi, shutdown_scheduler
@@ -50,7 +52,8 @@ class Client(DataApi):
         stream_output: whether to show the output of tasks in this process, each line with its host, process and task.
         keys: the folder of keys (made by `scaler_scheduler keygen`), for a scheduler that requires keys. If it is None,
             the client takes the folder of the local cluster, or the environment variable `SCALER_KEYS`; inside a task,
-            the worker's keys. An empty string means no keys.
+            the worker's keys. An empty string means no keys. A folder needs an address: a client that starts a local
+            cluster itself uses no keys.
         data_address: where host agents get the client's large objects: `tcp://HOST:PORT`, with port `*` for any free
             port; `"auto"`: a free port of the interface that leads to the scheduler. Empty: the client opens no port,
             and large objects go to other hosts through the scheduler. If it is None, the client takes the environment
@@ -63,7 +66,7 @@ class Client(DataApi):
 
     Raises:
         TypeError: an argument has a wrong type; the text names it.
-        ValueError: an argument is out of range; the text names it.
+        ValueError: an argument is out of range, or keys were given without an address; the text names it.
         AddressError: the address is malformed; the text repeats it. It is a `ValueError`.
         KeyFileError: the folder of keys lacks a file that a client needs. It is a `ValueError`.
         ImportError: the library of the graph backend is not installed.
@@ -180,6 +183,12 @@ class Client(DataApi):
                 raise ValueError(f"no address: a process forked by a task needs one, given or in {ADDRESS_VARIABLE}")
             if read_environment is not None:
                 read_environment()  # so that bad modules are told before a cluster starts
+            if self._settings.keys:
+                load_keys(self._settings.keys, CLIENT)
+                raise ValueError(
+                    "keys= needs the address of the scheduler, as an argument or in "
+                    f"{ADDRESS_VARIABLE}: the local cluster of a client without an address uses no keys"
+                )
             # This machine is the user's own: the packages of its programs need nobody else's permission.
             self._own_cluster = LocalCluster(environments="any") if self._settings.environment else LocalCluster()
             self._settings = dataclasses.replace(self._settings, keys=self._own_cluster.keys)

@@ -7,14 +7,17 @@ import os
 import pickle
 import threading
 from array import array
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import zmq
 from tests.client.running_scheduler import RunningScheduler
 from tests.client.scheduler_stand_in import NEVER, WAIT_SECONDS, FakeScheduler
 from tests.client.stand_ins import in_threads
+from zmq.utils import z85
 
-from scaler_client import Client, ClientClosedError, ProfilingInfo, TaskTimeoutError
+from scaler_client import Client, ClientClosedError, KeyFileError, ProfilingInfo, TaskTimeoutError
 from scaler_client.api import client as client_module
 from scaler_client.io import connection
 from scaler_client.pickling.call_rows import pack_answer
@@ -340,3 +343,20 @@ def test_a_view_in_a_forked_child(client: Client) -> None:
         finally:
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_keys_without_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local cluster would ignore them."""
+    monkeypatch.delenv("SCALER_ADDRESS", raising=False)
+    with pytest.raises(KeyFileError, match="there is no folder of keys at .*/nokeys$"):
+        Client(keys=tmp_path / "nokeys")
+    with pytest.raises(KeyFileError, match="cannot read the key .*/client.secret"):
+        Client(keys=tmp_path)
+    for name in ("server", "client"):
+        public, secret = zmq.curve_keypair()
+        for suffix, key in ((".key", public), (".secret", secret)):
+            path = tmp_path / (name + suffix)
+            path.write_text(z85.decode(key).hex() + "\n")
+            path.chmod(0o600)
+    with pytest.raises(ValueError, match="^keys= needs the address of the scheduler, as an argument or in SCALER_ADDR"):
+        Client(keys=tmp_path)
