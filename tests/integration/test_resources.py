@@ -218,7 +218,9 @@ def test_a_task_that_no_host_could_run_is_said_at_once(client: Client) -> None:
     try:
         future = client.options(resources={"gpu": 3}).submit(seen)
         text = lines.queue.get(timeout=60)
-        assert "no host has gpu=3; the nearest, " in text and text.endswith(", has gpu=2")
+        assert "no host has gpu=3 (scaler_cluster --resources gpu=3); the nearest, " in text and text.endswith(
+            ", has gpu=2"
+        )
         assert future.cancel()
     finally:
         logger.removeHandler(lines)

@@ -137,10 +137,11 @@ class Unschedulable:
 
 
 def described_need(tables: Tables, capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
-    """Describe the missing worker. Empty: there is one."""
+    """Describe the missing worker, with the option that makes one. Empty: there is one."""
     parts = []
     if capabilities and not any(worker.can_serve(capabilities, kind) for worker in workers):
-        parts.append("has " + ", ".join(f"{name}={amount}" for name, amount in sorted(capabilities)))
+        texts = [f"{name}={amount}" for name, amount in sorted(capabilities)]
+        parts.append(f"has {', '.join(texts)} (scaler_cluster --capabilities {','.join(texts)})")
     plain, environment = split_kind(kind)
     if environment:
         known = tables.environments.find(environment)
@@ -164,7 +165,7 @@ def _described_kind(kind: str, workers: list[Worker]) -> str:
 
 
 def lacking_text(core: CoreState, resources: Resources, workers: list[Worker]) -> str:
-    """Say which resources no host has, with the nearest host and what it lacks."""
+    """Say which resources no host has, by which option a host offers them, and what the nearest host lacks."""
     wanted = resources_text(resources)
     best: tuple[float, str, str] | None = None
     agents = {worker.agent for worker in workers}
@@ -186,4 +187,5 @@ def lacking_text(core: CoreState, resources: Resources, workers: list[Worker]) -
             best = missing, agent.host, ", ".join(parts)
     if best is None:
         return f"no host has {wanted} together with the workers that the tasks need"
-    return f"no host has {wanted}; the nearest, {best[1]}, has {best[2]}"
+    option = f"scaler_cluster --resources {wanted.replace(', ', ',')}"
+    return f"no host has {wanted} ({option}); the nearest, {best[1]}, has {best[2]}"

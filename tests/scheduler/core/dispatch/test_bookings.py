@@ -316,7 +316,10 @@ def test_amounts_of_memory_are_shown_as_sizes() -> None:
     host(core, 1, 2, (("memory", (2 << 30) * 1000, False),))
     core.submit(C, [1], resources=(("memory", (3 << 30) * 1000),))
     core.wait_for_hosts()
-    assert warnings_of(core) == ["1 task(s) wait: no host has memory=3G; the nearest, node-1, has memory=2G"]
+    option = "scaler_cluster --resources memory=3G"
+    assert warnings_of(core) == [
+        f"1 task(s) wait: no host has memory=3G ({option}); the nearest, node-1, has memory=2G"
+    ]
 
 
 def test_resources_that_no_host_has() -> None:
@@ -326,8 +329,9 @@ def test_resources_that_no_host_has() -> None:
     core.submit(C, [2], resources=(("cpus", 3000),))
     core.wait_for_hosts()
     texts = [
-        "1 task(s) wait: no host has gpu=8, license=1; the nearest, node-1, has gpu=1",
-        "1 task(s) wait: no host has cpus=3; the nearest, node-0, has cpus=2",
+        "1 task(s) wait: no host has gpu=8, license=1 (scaler_cluster --resources gpu=8,license=1); "
+        "the nearest, node-1, has gpu=1",
+        "1 task(s) wait: no host has cpus=3 (scaler_cluster --resources cpus=3); the nearest, node-0, has cpus=2",
     ]
     assert sorted(warnings_of(core)) == sorted(texts)
     assert sorted(core.notices) == sorted((C, text) for text in texts)

@@ -111,7 +111,7 @@ def test_the_notice_is_sent_once_while_no_worker_can_run_the_task(core):
     core.submit(C, [1, 2], **needs(BIG, LINUX))
     core.submit(C, [3], priority=2, **needs(BIG, LINUX))
     core.wait_for_hosts()
-    notice = "3 task(s) wait: no connected worker has gpu=4, linux=1"
+    notice = "3 task(s) wait: no connected worker has gpu=4, linux=1 (scaler_cluster --capabilities gpu=4,linux=1)"
     assert warnings_of(core) == [notice]
     assert warnings_of(core) == []
     core.submit(C, [4], **needs(BIG, LINUX))
@@ -135,9 +135,9 @@ def test_each_client_and_requirement_has_a_notice(core):
     core.submit(C2, [3], **needs(GPU))
     core.wait_for_hosts()
     assert sorted(warnings_of(core)) == [
-        "1 task(s) wait: no connected worker has gpu=1",
-        "1 task(s) wait: no connected worker has gpu=1",
-        "1 task(s) wait: no connected worker has linux=1",
+        "1 task(s) wait: no connected worker has gpu=1 (scaler_cluster --capabilities gpu=1)",
+        "1 task(s) wait: no connected worker has gpu=1 (scaler_cluster --capabilities gpu=1)",
+        "1 task(s) wait: no connected worker has linux=1 (scaler_cluster --capabilities linux=1)",
     ]
 
 

@@ -58,7 +58,7 @@ def test_what_goes_before_it() -> None:
         "turns: it takes turns with 1 other group(s) of tasks of its rank",
         "host: host could serve it: 1 busy",
     ]
-    assert lines(core, 60)[-1] == "workers: none of 1 has gpu=1"
+    assert lines(core, 60)[-1] == "workers: none of 1 has gpu=1 (scaler_cluster --capabilities gpu=1)"
     core.take()
 
 
