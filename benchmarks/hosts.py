@@ -278,22 +278,33 @@ def _traffic(hosts: Hosts, sizes: Sizes) -> list[Figure]:
 
 
 def _from_client(hosts: Hosts, links: Network, sizes: Sizes) -> list[Figure]:
-    """A client with a /dev/shm of its own sends a value to a host. Count the bytes of the scheduler meanwhile."""
-    program = f"{sys.executable} -m benchmarks.remote_client {hosts.address} {sizes.value} {sizes.runs}"
+    """A client with a /dev/shm of its own sends a value to a host, as an object and as an argument. Count the bytes of
+    the scheduler meanwhile."""
+    megabytes = sizes.value / MEGABYTE
+    many = f"{sizes.runs * megabytes:.0f} MB"
+    figures = []
+    for kind, name, what in (("object", "client", "a value"), ("argument", "argument", "an argument")):
+        seconds, spent = _run_client(hosts, links, sizes, kind)
+        shares = [sizes.value * 8 / LINK_BITS / each for each in seconds]
+        text = f"scheduler's bytes while {many} go from a client to hosts" + (" as arguments" * (kind == "argument"))
+        figures += [
+            Figure(f"hosts.{name}", f"{what} of {megabytes:.0f} MB from a client to a host", "s", seconds),
+            Figure(f"hosts.{name}_share", "share of the link", "", shares),
+            Figure(f"hosts.{name}_bytes", text, "MB", [spent], at_most(10)),
+        ]
+    return figures
+
+
+def _run_client(hosts: Hosts, links: Network, sizes: Sizes, kind: str) -> tuple[list[float], float]:
+    """Return the seconds of each run of the client, and the megabytes of the scheduler in all."""
+    program = f"{sys.executable} -m benchmarks.remote_client {hosts.address} {kind} {sizes.value} {sizes.runs}"
     own_memory = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none /dev/shm && exec {program}"]
     before = traffic(hosts.scheduler.pid)
     with links.inside("client"):
         done = subprocess.run(own_memory, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     seconds = list(map(float, done.stdout.split()))
     spent = (traffic(hosts.scheduler.pid) - before) / MEGABYTE
-    megabytes = sizes.value / MEGABYTE
-    shares = [sizes.value * 8 / LINK_BITS / each for each in seconds]
-    text = f"scheduler's bytes while {sizes.runs * megabytes:.0f} MB go from a client to hosts"
-    return [
-        Figure("hosts.client", f"a value of {megabytes:.0f} MB from a client to a host", "s", seconds),
-        Figure("hosts.client_share", "share of the link", "", shares),
-        Figure("hosts.client_bytes", text, "MB", [spent], at_most(10)),
-    ]
+    return seconds, spent
 
 
 # --------------------------------------------------------------------------------------------------------- on one host

@@ -103,7 +103,7 @@ FIGURES = {
         f"hosts.{each}"
         for each in (
             "one", "one_share", "three", "three_ratio", "scheduler_bytes", "rate", "client", "client_share",
-            "client_bytes", "shared", "chain", "chain_alone",
+            "client_bytes", "argument", "argument_share", "argument_bytes", "shared", "chain", "chain_alone",
             "chain_ratio", "working_set", "resident", "merge", "killed", "killed_seconds",
         )
     },
@@ -162,6 +162,7 @@ BARS = {
     "hosts.three_ratio": ("at most", 1.5),
     "hosts.scheduler_bytes": ("at most", 10),
     "hosts.client_bytes": ("at most", 10),
+    "hosts.argument_bytes": ("at most", 10),
     "hosts.shared": ("at most", 1.1),
     "hosts.chain": ("at most", 20),
     "hosts.resident": ("at most", 1.2),

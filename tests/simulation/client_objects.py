@@ -53,7 +53,9 @@ class UserObjects:
         if ref is not None and not ref.stored.is_gone:
             return ref
         client = self._client
-        stored = StoredObject(f"thing {sent_object.key}", list(sent_object.frames), None)
+        # Some count as the arguments of calls, whose only copy is a file.
+        is_arguments = sent_object.key % 3 == 0
+        stored = StoredObject(f"thing {sent_object.key}", list(sent_object.frames), None, is_arguments)
         client.session.send_object(stored)
         client.world.trace.note(client.name, "sends object", str(sent_object.key), "as", str(stored.id))
         client.world.trace.count("objects")

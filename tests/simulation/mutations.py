@@ -84,6 +84,14 @@ MUTATIONS = (
         held_objects.HeldObjects, "send_all", "self._forgotten.append(object_id)", "pass",
     ),
     Mutation(
+        "do not announce arguments again whose only copy is a file",
+        held_objects.HeldObjects, "_message", "if not stored.frames and self.files.has(stored.id):", "if False:",
+    ),
+    Mutation(
+        "forget the bytes of arguments that are no file",
+        held_objects.HeldObjects, "share", "shared.file_bytes and stored is not None", "stored is not None",
+    ),
+    Mutation(
         "do not send the file of a client that no host can get",
         held_objects.HeldObjects, "send_wanted", "if self.files.has(each):", "if False:",
     ),

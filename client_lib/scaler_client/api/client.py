@@ -16,6 +16,7 @@ from ..environments.module_upload import ModuleUpload, checked_modules
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io import nested_connections
 from ..io.connection import Connection
+from ..io.large_arguments import share_large_arguments
 from ..nested import slot_wait, task_host
 from ..net.curve import load_keys
 from ..pickling.custom_serializer import Serializer, call_dumper
@@ -142,7 +143,9 @@ class Client(DataApi):
         super().__init__(
             self._connection.io_thread,
             functions=self._connection.functions(settings.serializer),
-            dump_call=call_dumper(settings.serializer, self._connection.io_thread),
+            dump_call=share_large_arguments(
+                call_dumper(settings.serializer, self._connection.io_thread), self._connection.io_thread
+            ),
             serializer=settings.serializer,
             options=settings.options,
             nested_handle=nested_handle,

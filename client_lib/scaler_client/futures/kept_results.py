@@ -100,7 +100,7 @@ class KeptResult(ResultObject):
         self.function = function
         self.options = options
         self.payload: CallWithInputs = _NO_CALL
-        """The arguments of the task, without references to what it reads."""
+        """The arguments of the task, without references to other things that it reads."""
         self.host = ""
         """The host that has it, or had it last; empty: the scheduler."""
         self.is_kept = False
@@ -125,7 +125,10 @@ class KeptResult(ResultObject):
         assert self.producer is not None
         self.id = self.producer.task_id
         self.producer = None
-        inputs = [StoredInput(each.stored) if type(each) is ObjectRef else each for each in payload.inputs]
+        inputs = [
+            StoredInput(each.stored) if type(each) is ObjectRef and not each.stored.is_arguments else each
+            for each in payload.inputs
+        ]
         self.payload = CallWithInputs(payload.data, inputs, Keep.YES)
         self._set_place(answer)
 

@@ -21,7 +21,7 @@ from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.future import TaskFuture
 from ..futures.kept_results import FetchedValue, KeptFuture, KeptResult
 from ..nested import slot_wait
-from ..net.curve import apply_keys
+from ..net.curve import apply_keys, is_local_address
 from ..net.file_limit import check_free_files, file_shortage
 from ..net.sockets import ReconnectWatcher, keep_freed_memory, receive
 from ..net.wakeup import WakeupFd
@@ -85,6 +85,7 @@ class IoThread:
         self._is_asleep = False
         self._is_over = False
         """Whether the I/O thread has ended."""
+        self._has_data_address = data_address != ""
         self._reject_lock = threading.Lock()
         self._closed: str | None = None
         """Why nothing can be submitted any more; None: the client is open."""
@@ -123,6 +124,14 @@ class IoThread:
     def frame_limit(self) -> int:
         """The most bytes of a frame that the scheduler takes; 0: no limit."""
         return self._session.frame_limit.bytes
+
+    def shares_arguments(self) -> bool:
+        """Return whether large arguments are objects that hosts get from this client (`io/large_arguments.py`).
+
+        Only a client on another host than the scheduler gains by it. Call it when the client has joined: it looks up
+        the name of the scheduler's host.
+        """
+        return self._has_data_address and not self.is_nested and not is_local_address(self._address)
 
     def submit(self, future: TaskFuture[Any]) -> None:
         """Submit a task without options.

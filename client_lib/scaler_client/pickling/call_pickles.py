@@ -42,6 +42,36 @@ INPUT_PICKLES = tuple(map(_load_input_pickle, range(256)))
 """The parts of arguments that are inputs, by position, for the first positions."""
 
 
+# A name of the standard library: workers of earlier versions know it too.
+_LOAD_BEGIN = pickle.PROTO + b"\x05" + pickle.GLOBAL + b"_pickle\nloads\n"
+_LOAD_END = _CALL_END + pickle.STOP
+
+
+def load_arguments_pickle(position: int) -> bytes:
+    """Return the payload of a call whose pickled arguments are an input.
+
+    Args:
+        position: of the input.
+    """
+    return _LOAD_BEGIN + _load_input_pickle(position) + _LOAD_END
+
+
+def arguments_pickle(payload: Payload) -> Payload:
+    """Return the pickled arguments of a call that a worker runs now: an input, or the payload itself.
+
+    Args:
+        payload: of the call.
+
+    Raises:
+        RuntimeError: they are an input, and the thread runs no task.
+    """
+    begin, end = len(_LOAD_BEGIN), len(payload) - len(_LOAD_END)
+    if bytes(payload[:begin]) != _LOAD_BEGIN:
+        return payload
+    data: Payload = pickle.loads(_LOAD_BEGIN[:2] + bytes(payload[begin:end]) + pickle.STOP)
+    return data
+
+
 SMALL_BYTES = 256
 """Results up to this size go inside the arguments, if the client has them."""
 

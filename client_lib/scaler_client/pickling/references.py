@@ -26,11 +26,14 @@ class StoredObject:
         name: for display; may be empty.
         frames: the object's frames.
         parent: the task that has sent it; None: it was sent outside of tasks.
+        is_arguments: whether it is the arguments of a call, which alone reads it.
     """
 
-    __slots__ = ("frames", "id", "is_gone", "name", "parent", "size")
+    __slots__ = ("frames", "id", "is_arguments", "is_gone", "name", "parent", "size")
 
-    def __init__(self, name: str, frames: Sequence[Payload], parent: TaskAttempt | None) -> None:
+    def __init__(
+        self, name: str, frames: Sequence[Payload], parent: TaskAttempt | None, is_arguments: bool = False
+    ) -> None:
         self.id = -1
         """Its id; -1 until the session sends it."""
         self.name = name
@@ -40,6 +43,8 @@ class StoredObject:
         """The task that has sent it; None: it was sent outside of tasks."""
         self.is_gone = False
         """Whether the scheduler has dropped it, even if references to it exist."""
+        self.is_arguments = is_arguments
+        """Whether it is the arguments of a call. The call needs it as long as it may run (io/large_arguments.py)."""
 
     def drop(self) -> None:
         """Mark the object as dropped and free its bytes."""
@@ -87,7 +92,7 @@ class ResultObject(StoredObject):
         self.frames = ()
         self.size = 0
         self.parent = parent
-        self.is_gone = False
+        self.is_gone = self.is_arguments = False
         self.producer: ResultProducer | None = producer
         """The future of the task; None: the task has ended."""
         self.failure: InputFailure | None = None

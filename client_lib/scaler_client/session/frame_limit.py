@@ -120,7 +120,8 @@ class FrameLimit:
         self._backlog = backlog
         self._resolve = resolve
         self._is_named = is_named
-        self._large = LargePayloads()
+        self.large = LargePayloads()
+        """Counts large arguments, to warn of them."""
         self._functions: dict[int, ScalerError] = {}
         """Functions that could not be sent, by number, with the error that their tasks raise."""
 
@@ -142,7 +143,7 @@ class FrameLimit:
             problem = error
         if problem is None and not self._functions and fits_limit(frames, self.bytes):
             if len(frames) > 1 and type(message) is Submit:
-                self._large.count_frames(frames[1:])
+                self.large.count_frames(frames[1:])
             return [frames]
         if isinstance(message, Submit):
             return self._submit(message)

@@ -101,7 +101,15 @@ class HeldObjects:
         """
         self._objects[stored.id] = stored
         if outgoing is not None:
-            self._backlog.add_object(_message(stored), outgoing)
+            self._backlog.add_object(self._message(stored), outgoing)
+
+    def share(self, message: Object) -> Object:
+        """Write a large object to a file; return the message to send: without frames if they are in the file now."""
+        shared = self.files.share(message)
+        stored = self._objects.get(message.id)
+        if shared.file_bytes and stored is not None and stored.is_arguments:
+            stored.frames = ()  # the file has the only copy
+        return shared
 
     def send_all(self, outgoing: list[Message], takes_files: bool = False) -> None:
         """Send all objects to a scheduler that this client has just joined: it may have none of them.
@@ -119,6 +127,9 @@ class HeldObjects:
         self.joins += 1
         for object_id in self.files.ids():
             if not takes_files:
+                stored = self._objects.get(object_id)
+                if stored is not None and not stored.frames:
+                    stored.frames = self.files.read(object_id) or ()
                 self.files.remove(object_id)
             elif object_id not in self._objects:
                 # The scheduler may know it no more. So it gets the object, and is told to forget it again.
@@ -154,7 +165,7 @@ class HeldObjects:
 
     def send_now(self, stored: StoredObject, outgoing: list[Message]) -> None:
         """Send an object without waiting for credit: the scheduler had it before, or asks for it."""
-        message = _message(stored)
+        message = self._message(stored)
         self._backlog.count_object(message)
         outgoing.append(message)
 
@@ -162,7 +173,7 @@ class HeldObjects:
         """As `send_now` for each of these objects, which have one small frame: many in one message
         (benchmarks/chains.py)."""
         for each in stored:
-            self._backlog.count_object(_message(each))
+            self._backlog.count_object(self._message(each))
         for begin in range(0, len(stored), OBJECTS_ROWS):
             part = sorted(stored[begin : begin + OBJECTS_ROWS], key=_id_of)
             outgoing.append(Objects([each.id for each in part], [each.frames[0] for each in part]))
@@ -209,8 +220,8 @@ class HeldObjects:
             self._unconfirmed.popleft()
 
     def clear(self) -> None:
-        """Drop all objects, even if references to them exist."""
-        for stored in list(self._objects.values()):
+        """Drop all objects, even if references to them exist. Arguments of calls are kept: some calls run."""
+        for stored in [each for each in self._objects.values() if not each.is_arguments]:
             self.forget(stored)
 
     def clear_sent_by(self, parent: TaskAttempt | None) -> None:
@@ -219,7 +230,7 @@ class HeldObjects:
         Args:
             parent: the task; None: the objects that were sent outside of tasks.
         """
-        for stored in [each for each in self._objects.values() if each.parent == parent]:
+        for stored in [each for each in self._objects.values() if each.parent == parent and not each.is_arguments]:
             self.forget(stored)
 
     def close(self) -> None:
@@ -254,6 +265,11 @@ class HeldObjects:
         self._unconfirmed.append((heartbeat + 1, ids))
         return [ForgetObjects(ids[begin : begin + BATCH_ROWS]) for begin in range(0, len(ids), BATCH_ROWS)]
 
+    def _message(self, stored: StoredObject) -> Object:
+        if not stored.frames and self.files.has(stored.id):
+            return self.files.announcement(stored.id)
+        return Object(stored.id, stored.frames, name=stored.name)
+
     def _drop(self, stored: StoredObject) -> None:
         stored.drop()
         if self._refused and stored.id in self._refused:
@@ -270,7 +286,3 @@ class HeldObjects:
 
 def _id_of(stored: StoredObject) -> int:
     return stored.id
-
-
-def _message(stored: StoredObject) -> Object:
-    return Object(stored.id, stored.frames, name=stored.name)

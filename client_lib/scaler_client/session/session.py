@@ -193,6 +193,8 @@ class Session:
         if self.state is State.CLOSED:
             stored.drop()
             return
+        if stored.is_arguments:
+            self.frame_limit.large.count_frames(stored.frames)
         if self.state is State.JOINED:
             self._batch.flush()
             # Send the objects to forget first, because they make room at the scheduler for this object.
@@ -406,7 +408,7 @@ class Session:
         """Return the object, or a message without its frames if they are in a file now."""
         if message.is_wanted or message.file_bytes or self.scheduler is None or not self.scheduler.takes_files:
             return message
-        return self.objects.files.share(message) if fits_limit(message.frames, self.frame_limit.bytes) else message
+        return self.objects.share(message) if fits_limit(message.frames, self.frame_limit.bytes) else message
 
     def pop_frames(self) -> list[Frames]:
         """Return the messages to send now as ZeroMQ frames, split by the scheduler's limit."""

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scaler_client.pickling.call_pickles import dump_simple_call
+from scaler_client.pickling.call_pickles import arguments_pickle, dump_simple_call, load_arguments_pickle
 from scaler_client.pickling.input_lookup import with_inputs
 from scaler_client.pickling.references import InputCollector, NodeRef
 
@@ -45,3 +45,13 @@ def test_more_than_256_inputs() -> None:
 
 def test_other_calls_go_through_pickle() -> None:
     assert dump_simple_call([1, [2]], InputCollector(None)) is None
+
+
+def test_arguments_that_are_an_input() -> None:
+    arguments = pickle.dumps(((1, 2), {}))
+    payload = load_arguments_pickle(300)
+    values = {300: memoryview(arguments)}
+    with with_inputs(values.__getitem__):
+        assert pickle.loads(payload) == ((1, 2), {})
+        assert bytes(arguments_pickle(payload)) == arguments
+    assert arguments_pickle(arguments) is arguments

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import threading
 from collections.abc import Callable
@@ -240,6 +241,31 @@ def test_an_input_that_is_still_there_is_not_made_again(session: Session, keep: 
     lose(session, 1)
     begin(second)
     assert sent(session) == [([1], [0], [Keep.YES], [])]
+
+
+def test_large_arguments_stay_as_long_as_the_result_may_be_made_again(session: Session, keep: Keeper) -> None:
+    caller: Any = Caller(session)
+    stored = StoredObject("", [b"x"], None, is_arguments=True)
+    session.send_object(stored)
+    first = keep(ObjectRef(caller, stored))
+    ended(session, 1)
+    assert not stored.is_gone
+    lose(session, 1)
+    begin(first)
+    assert sent(session) == [([1], [0], [Keep.YES], [])]
+
+
+def test_large_arguments_are_freed_with_the_future_of_a_kept_result(session: Session, keep: Keeper) -> None:
+    caller: Any = Caller(session)
+    stored = StoredObject("", [b"x"], None, is_arguments=True)
+    session.send_object(stored)
+    first = keep(ObjectRef(caller, stored))
+    ended(session, 1)
+    assert not stored.is_gone
+    del first
+    gc.collect()
+    sent(session)
+    assert stored.is_gone
 
 
 def test_a_result_that_cannot_be_made_again_says_why(session: Session, keep: Keeper) -> None:

@@ -192,3 +192,40 @@ def test_a_join_says_again_what_is_a_file(incarnation: int) -> None:
     assert rows.inputs == [kept.id] and gone.id in forgotten.ids
     session.handle(ForgetObjects([gone.id], [77]), 2.0)
     assert list(files.there) == [kept.id]
+
+
+# ------------------------------------------------------------------------------------------------- arguments of calls
+
+
+def send_arguments(session: Session) -> StoredObject:
+    stored = StoredObject("", [LARGE], None, is_arguments=True)
+    session.send_object(stored)
+    return stored
+
+
+def test_the_file_of_arguments_is_the_only_copy_of_the_bytes() -> None:
+    session, files = joined()
+    stored = send_arguments(session)
+    assert sent_without_functions(session) == [Object(0, (), file_bytes=len(LARGE), data=DATA)]
+    assert stored.frames == () and files.there == {0: [LARGE]}
+    assert fetch(session, 0) == [Object(0, [LARGE], is_wanted=True)]
+
+
+def test_arguments_are_announced_again_after_a_restart() -> None:
+    session, files = joined()
+    send_arguments(session)
+    sent_without_functions(session)
+    join(session, incarnation=6)
+    assert sent_without_functions(session) == [Object(0, (), file_bytes=len(LARGE), data=DATA)]
+    join(session, incarnation=7, takes_files=False)
+    assert sent_without_functions(session) == [Object(0, [LARGE])] and not files.there
+
+
+def test_clear_keeps_the_arguments_of_running_calls() -> None:
+    session, files = joined()
+    stored, other = send_arguments(session), send(session)
+    session.clear(lambda: None)
+    assert not stored.is_gone and other.is_gone
+    assert ForgetObjects([other.id]) in sent_without_functions(session) and stored.id in files.there
+    session.objects.forget(stored)
+    assert sent_without_functions(session) == [ForgetObjects([stored.id])]

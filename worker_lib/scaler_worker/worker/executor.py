@@ -15,6 +15,7 @@ from scaler_client.errors import ScalerError
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import retry_policy, serializer
+from scaler_client.pickling.call_pickles import arguments_pickle
 from scaler_client.pickling.call_rows import (
     PICKLES,
     ROW_LIMIT_NS,
@@ -283,7 +284,7 @@ class Executor:
         """The error text for arguments that can't be unpickled; empty for Scaler's own errors and for a stop."""
         if isinstance(error, ScalerError) or not isinstance(error, Exception):
             return ""
-        return self._load_failure(f"the arguments of {self.name_of(number)}", error, payload)
+        return self._load_failure(f"the arguments of {self.name_of(number)}", error, arguments_pickle(payload))
 
     def _load_failure(self, what: str, error: BaseException, payload: Payload) -> str:
         """The error text for a pickle that can't be unpickled, with this worker's versions of the packages in it."""
