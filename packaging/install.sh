@@ -143,17 +143,18 @@ reachable() { # the users of services cannot read the homes of others
 }
 
 wrapper() { # PROGRAM
-    local environment=python nursery=""
+    local environment=python collector=""
     if [ -f "$DESTDIR$LIB/pypy/bin/$1" ]; then
         environment=pypy
-        # PyPy reads it only from the environment. If it is set here, PyPy is not started twice.
-        nursery='export PYPY_GC_NURSERY="${PYPY_GC_NURSERY-32M}"'
+        # PyPy reads them only from the environment. If they are set here, PyPy is not started twice.
+        collector='export PYPY_GC_NURSERY="${PYPY_GC_NURSERY-32M}"
+export PYPY_GC_MAJOR_COLLECT="${PYPY_GC_MAJOR_COLLECT-1.4}"'
     fi
     cat >"$work/$1" <<END
 #!/bin/sh
 # Runs $1 in its own environment, which is found relative to this folder.
 lib=\$(dirname -- "\$(readlink -f -- "\$0")")/../lib/scaler
-$nursery
+$collector
 exec "\$lib/$environment/bin/python" "\$lib/$environment/bin/$1" "\$@"
 END
     put 755 "$work/$1" "$PREFIX/bin/$1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # packaging/one_file/pack.sh TREE NAME VERSION FILE: one executable file that unpacks TREE and runs TREE/bin/NAME.
 #
-# NURSERY and GLIBC in the environment are values for stub.sh. The same tree and SOURCE_DATE_EPOCH give the same file. The
+# NURSERY, GROWTH and GLIBC in the environment are values for stub.sh. The same tree and SOURCE_DATE_EPOCH give the same file. The
 # file .contents is written into the tree.
 set -euo pipefail
 tree=$1 name=$2 version=$3 file=$4
@@ -33,8 +33,8 @@ hash=$(sha256sum <"$archive" | cut -c 1-64)
 # shellcheck disable=SC2046  # no name has white space
 listing=$(cd "$tree" && stat -c '%s %Y %f %n' $(cat .contents) | sha256sum | cut -c 1-64)
 sed -e "s/@NAME@/$name/g" -e "s/@VERSION@/$version/g" -e "s/@SHORT@/${hash:0:16}/" -e "s/@ARCHIVE@/$hash/" \
-    -e "s/@LISTING@/$listing/" -e "s/@LINES@/$(wc -l <"$stub")/" -e "s/@NURSERY@/$NURSERY/" -e "s/@GLIBC@/$GLIBC/" \
-    "$stub" >"$file.new"
+    -e "s/@LISTING@/$listing/" -e "s/@LINES@/$(wc -l <"$stub")/" -e "s/@NURSERY@/$NURSERY/" -e "s/@GROWTH@/$GROWTH/" \
+    -e "s/@GLIBC@/$GLIBC/" "$stub" >"$file.new"
 cat "$archive" >>"$file.new"
 chmod 755 "$file.new"
 mv "$file.new" "$file"

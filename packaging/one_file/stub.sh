@@ -163,9 +163,9 @@ try() {
         return
     }
     { printf '' >"$root/.used"; } 2>/dev/null
-    # As scaler_scheduler.daemon.startup does. If it is set here, PyPy is not started twice.
-    : "${PYPY_GC_NURSERY:=@NURSERY@}"
-    export PYPY_GC_NURSERY
+    # As scaler_scheduler.daemon.collector does. If they are set here, PyPy is not started twice.
+    : "${PYPY_GC_NURSERY:=@NURSERY@}" "${PYPY_GC_MAJOR_COLLECT:=@GROWTH@}"
+    export PYPY_GC_NURSERY PYPY_GC_MAJOR_COLLECT
     has_proc || say "$mount_proc; without it the scheduler does not see a container's memory limit"
     exec "$root/bin/$name" -I -S -B "$root/app" "$@"
 }

@@ -2,6 +2,10 @@
 
 import sys
 
-from .cli import main
+from .daemon.collector import restart_with_collector_parameters
+
+restart_with_collector_parameters(sys.argv[1:])
+
+from .cli import main  # noqa: E402  (PyPy has been started again by then, so it imports the command once)
 
 sys.exit(main())

@@ -16,7 +16,8 @@ from .commands.command_line import ignored_variables, parse_arguments, run_commo
 from .commands.options import OptionError, interpreter
 from .config.config import COMMAND, PROGRAM, fail, load
 from .config.pending_config import PendingConfig
-from .daemon.startup import compile_early, restart_with_nursery, start_errors
+from .daemon.collector import restart_with_collector_parameters
+from .daemon.startup import compile_early, start_errors
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OptionError as error:
         return fail(str(error))
     if argv is None:
-        restart_with_nursery(given)
+        restart_with_collector_parameters(given)
         compile_early()
     for warning in ignored_variables(COMMAND, os.environ):
         logging.getLogger(__name__).warning(warning)

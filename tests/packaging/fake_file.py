@@ -36,7 +36,7 @@ def make_file(folder: Path, program: str = PROGRAM, version: str = "1.2.3", padd
     subprocess.run(
         [str(PACKAGING / "one_file" / "pack.sh"), str(tree), NAME, version, str(file)],
         check=True,
-        env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "NURSERY": "32M", "GLIBC": "2.36"},
+        env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "NURSERY": "32M", "GROWTH": "1.4", "GLIBC": "2.36"},
         timeout=60,
     )
     return file

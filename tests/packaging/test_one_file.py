@@ -197,7 +197,7 @@ def test_same_tree_gives_the_same_file(file: Path, tmp_path: Path) -> None:
     tree = file.parent / "tree-1.2.3"
     shutil.copytree(tree, tmp_path / "tree-1.2.3")
     again = tmp_path / "again"
-    variables = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "NURSERY": "32M", "GLIBC": "2.36"}
+    variables = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "NURSERY": "32M", "GROWTH": "1.4", "GLIBC": "2.36"}
     pack = Path(__file__).resolve().parents[2] / "packaging" / "one_file" / "pack.sh"
     arguments = [str(pack), str(tmp_path / "tree-1.2.3"), NAME, "1.2.3", str(again)]
     subprocess.run(arguments, check=True, env=variables, timeout=60)

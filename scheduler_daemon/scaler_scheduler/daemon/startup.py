@@ -1,45 +1,19 @@
-"""Before the loop starts: PyPy's parameters, and the checks that span several options."""
+"""Before the loop starts: when PyPy compiles, and the checks that span several options."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from ..auth.bind_policy import insecure_address_error, insecure_monitor_error, is_local
 from ..commands.key_files import KeyAccessError, KeyFileError
 from ..commands.options import GivenValue
 from ..config.config import COMMAND
 
-NURSERY_VARIABLE = "PYPY_GC_NURSERY"
-NURSERY = "32M"
-"""PyPy's space for young objects. The default follows the size of the processor's cache and is a fraction of this. With
-the default, the tasks of a batch outlive the space and are copied. This doubles the cost of a task: 1.7 us instead of
-0.85 us with 10 workers (`make bench`, map)."""
-
-GROWTH_VARIABLE = "PYPY_GC_MAJOR_COLLECT"
-GROWTH = "1.4"
-"""PyPy collects old garbage when the heap is this many times what the last collection left (the default is 1.82). With
-the default, a graph takes a quarter more memory (decision 92)."""
-
 JIT_PARAMETERS = "threshold=200,function_threshold=300,trace_eagerness=20"
 """When PyPy's JIT compiles: after so many turns of a loop, calls of a function, and failures of a guard. With the
 defaults (1039, 1619, 200), a program that submits one task at a time gets fast after 3,500 tasks; so after 500 to 1,000
 (decision 61)."""
-
-
-def restart_with_nursery(arguments: Sequence[str]) -> None:
-    """Under PyPy, execute the scheduler again with the collector's parameters in the environment. PyPy reads them only
-    there.
-
-    Args:
-        arguments: the command line without the program's name.
-    """
-    if sys.implementation.name != "pypy" or NURSERY_VARIABLE in os.environ:
-        return
-    os.environ[NURSERY_VARIABLE] = NURSERY
-    os.environ.setdefault(GROWTH_VARIABLE, GROWTH)
-    os.execv(sys.executable, [sys.executable, "-m", __name__.partition(".")[0], *arguments])
 
 
 def compile_early() -> None:

@@ -7,8 +7,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from scaler_scheduler.daemon import startup
-from scaler_scheduler.daemon.startup import JIT_PARAMETERS, compile_early, restart_with_nursery
+from scaler_scheduler.daemon import collector
+from scaler_scheduler.daemon.collector import restart_with_collector_parameters
+from scaler_scheduler.daemon.startup import JIT_PARAMETERS, compile_early
 
 
 def test_the_interpreter_takes_the_parameters_of_the_jit() -> None:
@@ -39,10 +40,10 @@ def test_pypy_gets_the_parameters_of_its_collector(
     environment = dict(given)
     commands: list[list[str]] = []
     system = SimpleNamespace(environ=environment, execv=lambda _path, command: commands.append(command))
-    monkeypatch.setattr(startup, "os", system)
+    monkeypatch.setattr(collector, "os", system)
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(name="pypy"))
-    restart_with_nursery(["--address", "ipc:///tmp/address"])
+    restart_with_collector_parameters(["--address", "ipc:///tmp/address"])
     assert commands == [[sys.executable, "-m", "scaler_scheduler", "--address", "ipc:///tmp/address"]]
     assert environment == {"PYPY_GC_NURSERY": "32M", "PYPY_GC_MAJOR_COLLECT": used}
-    restart_with_nursery([])
+    restart_with_collector_parameters([])
     assert len(commands) == 1, "it is executed once"
