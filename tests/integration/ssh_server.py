@@ -31,7 +31,8 @@ PasswordAuthentication no
 PubkeyAuthentication yes
 PermitRootLogin yes
 LogLevel ERROR
-ForceCommand HOME={home}; export HOME; cd; eval "$SSH_ORIGINAL_COMMAND"
+SetEnv HOME={home}
+ForceCommand cd; eval "$SSH_ORIGINAL_COMMAND"
 """
 
 _CLIENT = """
@@ -48,7 +49,10 @@ Host {name}
 
 
 class SshHost:
-    """One server. It is a host of its own, because it has its own home."""
+    """One server. It is a host of its own, because it has its own home.
+
+    The shell starts with this home too. With the user's, it would run the user's start-up files in each command.
+    """
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
