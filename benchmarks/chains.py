@@ -28,7 +28,7 @@ class Sizes:
 
 
 FULL = Sizes(tasks=100_000, runs=3, warm_up_runs=1)
-QUICK = Sizes(tasks=1_000, runs=2, warm_up_runs=1)
+QUICK = Sizes(tasks=400, runs=2, warm_up_runs=1)
 
 Shape = Callable[[Client, int], list[Future[Any]]]
 

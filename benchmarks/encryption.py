@@ -26,7 +26,7 @@ class Sizes:
 
 
 FULL = Sizes(blocks=7, warm_up_tasks=200_000, submits=50_000, round_trips=1_000, large_round_trips=20)
-QUICK = Sizes(blocks=2, warm_up_tasks=2_000, submits=2_000, round_trips=50, large_round_trips=2)
+QUICK = Sizes(blocks=2, warm_up_tasks=500, submits=500, round_trips=20, large_round_trips=2)
 _LARGE_BYTES = 1_000_000
 
 

@@ -25,7 +25,7 @@ class Sizes:
 
 
 FULL = Sizes(nodes=100_000, runs=4, warm_up_runs=2)
-QUICK = Sizes(nodes=1_000, runs=2, warm_up_runs=1)
+QUICK = Sizes(nodes=400, runs=2, warm_up_runs=1)
 
 
 def measure(is_quick: bool) -> list[Figure]:

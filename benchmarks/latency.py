@@ -31,7 +31,7 @@ class Sizes:
 
 
 FULL = Sizes(blocks=4, round_trips=2_000, warm_up_tasks=200_000, warm_up_round_trips=6_000)
-QUICK = Sizes(blocks=2, round_trips=100, warm_up_tasks=2_000, warm_up_round_trips=100)
+QUICK = Sizes(blocks=2, round_trips=50, warm_up_tasks=500, warm_up_round_trips=20)
 
 _ARGUMENT = 12_345
 

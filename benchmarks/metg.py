@@ -33,7 +33,7 @@ class Search:
 
 
 FULL = Search()
-QUICK = Search(first=0.004, longest=0.032, run_seconds=0.03, halvings=1)
+QUICK = Search(first=0.004, shortest=500e-6, longest=0.032, run_seconds=0.03, halvings=1)
 
 _PLAIN_PROCESS = """
 import sys, time

@@ -32,7 +32,7 @@ class Sizes:
 
 
 FULL = Sizes(workers=1000, runs=3, batches=1000, warm_up_batches=1000, warm_up_snapshots=10)
-QUICK = Sizes(workers=50, runs=1, batches=100, warm_up_batches=50, warm_up_snapshots=1)
+QUICK = Sizes(workers=20, runs=1, batches=40, warm_up_batches=20, warm_up_snapshots=1)
 
 
 @dataclass

@@ -36,7 +36,7 @@ class Sizes:
 
 
 FULL = Sizes(tasks=100_000, runs=3, warm_up_runs=2, looks=200_000)
-QUICK = Sizes(tasks=3_000, runs=2, warm_up_runs=1, looks=2_000)
+QUICK = Sizes(tasks=1_000, runs=2, warm_up_runs=1, looks=1_000)
 
 
 def measure(is_quick: bool) -> list[Figure]:
