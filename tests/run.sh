@@ -51,12 +51,36 @@ tests_in() {
     PATH="$PWD/$environment/bin:$PATH" "$environment/bin/python" -m pytest "$@"
 }
 
-# Tests that start processes and mostly wait for them: four at a time keep two cores busy. The files that take longest are
-# first, or one process would be left with one of them at the end.
-WAITING=(tests/integration/test_bench_smoke.py tests/integration/test_keys.py tests/integration/test_commands.py
-    tests/documents tests/conformance tests/ui tests/integration tests/adapters tests/interop tests/installation
-    tests/worker/fork_server tests/worker/worker/test_worker_conversation.py tests/worker/worker/test_worker_objects.py
-    tests/worker/worker/test_worker_process.py)
+# Tests that start processes and mostly wait for them: four at a time keep two cores busy. Files start in this order.
+# Those that take longest are first, or one process would be left with one of them at the end.
+#
+# These are about clients, hosts and programs that watch. Their scheduler runs under the main CPython: under PyPy, it
+# takes twice the processor time for a test of a few tasks.
+ABOUT_PEERS=(tests/documents/test_examples.py tests/integration/test_{autoscaler,objects,modules,client_files}.py
+    tests/ui/test_page_{looks,fed}.py tests/ui tests/integration/test_{host_results,inspection_command}.py
+    tests/integration/test_{doctor,local_cluster,exporter,environments,graphs_while_hosts_end,nested,balance}.py
+    tests/integration/test_{odd_hosts,cluster_command,example,object_files,kept_maps,kept_results,bad_kept_results}.py
+    tests/integration/test_{cluster_ends,gang_examples,graphs_elsewhere,hosts,futures_as_arguments,local_modules}.py
+    tests/integration/test_{output,processes,resources,retiring,shared_arrays,spilling,stop_in_import,ui}.py
+    tests/integration/test_{host_transfers,worker_death}.py tests/adapters tests/worker/fork_server
+    tests/worker/worker/test_worker_{conversation,objects,process}.py tests/documents)
+# The others are about the scheduler. It runs under PyPy, for which it is made.
+ABOUT_SCHEDULER=(tests/integration/test_bench_smoke.py tests/conformance
+    tests/integration/test_{keys,commands,hostile,chaos,keys_of_watchers,connections,graph_losses,garbage,monitor}.py
+    tests/integration/test_{compared_smoke,client_gone,attack}.py tests/interop tests/integration tests/installation)
+WAITING=("${ABOUT_PEERS[@]}" "${ABOUT_SCHEDULER[@]}")
+
+# files_of PATH...: the test files there, each once and in this order; pytest sorts what a folder and a file name both
+files_of() {
+    local path
+    for path in "$@"; do
+        find "$path" -name 'test_*.py' | sort
+    done | awk '!seen[$0]++'
+}
+
+# waiting FILE...: runs these tests in four processes. Else xdist would start the files with most tests first.
+waiting() { tests_in .venv -n 4 --dist loadfile --no-loadscope-reorder "$@"; }
+
 FAULTS=tests/simulation/test_teeth.py
 names=()
 
@@ -66,7 +90,7 @@ mypy_of_all() {
 }
 
 # The main environment's tests that compute. tests/simulation is first, as a fault there says most. The scheduler's own
-# tests run under PyPy, for which it is made; under CPython the tests that start processes run it.
+# tests run under PyPy, for which it is made; under CPython the tests about peers run it.
 computing() {
     local without=("${WAITING[@]/#/--ignore=}")
     [ ! -f .venv-pypy/stamp-test ] || without+=(--ignore=tests/scheduler)
@@ -110,7 +134,11 @@ else
     for each in computing under_pypy under_further_pythons; do
         lane "$each"
     done
-    run_suite "$(name_of .venv), waiting" tests_in .venv -n 4 --dist loadfile "${WAITING[@]}"
+    mapfile -t about_peers < <(files_of "${ABOUT_PEERS[@]}")
+    mapfile -t about_scheduler < <(files_of "${WAITING[@]}" | tail -n "+$((${#about_peers[@]} + 1))")
+    SCALER_SCHEDULER_PYTHON="$PWD/.venv/bin/python" \
+        run_suite "$(name_of .venv), peers" waiting "${about_peers[@]}"
+    run_suite "$(name_of .venv), scheduler" waiting "${about_scheduler[@]}"
     wait "${lanes[@]}"
     lanes=()
     cat "$folder"/lane*
@@ -122,7 +150,7 @@ else
     for environment in .venv-3.*; do
         [ -f "$environment/stamp-test" ] && names+=("$(name_of "$environment")")
     done
-    names+=("deliberate faults" "$(name_of .venv), computing" "$(name_of .venv), waiting")
+    names+=("deliberate faults" "$(name_of .venv), computing" "$(name_of .venv), peers" "$(name_of .venv), scheduler")
 fi
 
 for name in "${names[@]}"; do

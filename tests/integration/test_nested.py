@@ -64,9 +64,10 @@ def assert_rests(address: str) -> None:
 
 
 def test_fibonacci_on_2_workers(combo: SchedulerClusterCombo, client: Client) -> None:
+    wait_until(lambda: len(processes(combo.cluster_pid)) == 3)
     before = processes(combo.cluster_pid)
     assert client.submit(fibonacci, client, 18).result(SECONDS) == 2584
-    assert processes(combo.cluster_pid) == before and len(before) == 3
+    assert processes(combo.cluster_pid) == before
     assert_rests(client.address)
 
 
