@@ -41,10 +41,11 @@ def test_columns_fit(fed_page: FedPage, view: str, width: int) -> None:
 
 
 def test_charts_are_arranged_by_width(fed_page: FedPage) -> None:
+    page = fed_page("overview", small_cluster(), viewport={"width": 800, "height": 900})
+    charts = page.locator(".charts > .chart")
+    expect(charts).to_have_count(4)
     for width, columns in ((800, 2), (1280, 2), (1600, 2), (1920, 4), (2560, 4), (390, 1)):
-        page = fed_page("overview", small_cluster(), viewport={"width": width, "height": 900})
-        charts = page.locator(".charts > .chart")
-        expect(charts).to_have_count(4)
+        page.set_viewport_size({"width": width, "height": 900})
         assert len({round(charts.nth(number).bounding_box()["x"]) for number in range(4)}) == columns  # type: ignore[index]
 
 
