@@ -7,7 +7,7 @@ workers run tasks), the makespan, hosts, and tasks that ran again.
 from __future__ import annotations
 
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -113,7 +113,7 @@ class SimulatedCluster:
             while self.next_task < len(self.tasks) and self.tasks[self.next_task].at <= tick:
                 self._queue(self.tasks[self.next_task])
                 self.next_task += 1
-            self._dispatch()
+            self._dispatch(self.hosts.values())
             if self.restart_at is not None and tick >= self.restart_at:
                 self.restart_at = None
                 self.policy = self._new_policy()
@@ -142,7 +142,7 @@ class SimulatedCluster:
             return
         if kind == "comes":
             host.is_there = True
-            self._dispatch()
+            self._dispatch([host])
         elif kind == "ends":
             task, began = host.running.pop(slot)
             self.done += 1
@@ -153,17 +153,17 @@ class SimulatedCluster:
             self.makespan = max(self.makespan, at)
             if host.is_draining and not host.running:
                 self._push(at + LEAVE_SECONDS, "leaves", name)
-            self._dispatch()
+            self._dispatch([host])  # the others have taken what they can
         else:  # it leaves, or dies
             self._remove(host)
 
     def _push(self, at: float, kind: str, name: str, slot: int = 0) -> None:
         heappush(self.events, (at, next(self.numbers), kind, name, slot))
 
-    def _dispatch(self) -> None:
+    def _dispatch(self, hosts: Iterable[SimulatedHost]) -> None:
         if not any(self.queues.values()):
             return
-        for host in self.hosts.values():
+        for host in hosts:
             if not host.is_there or host.is_draining:
                 continue
             while len(host.running) < host.pool.workers:
@@ -243,8 +243,9 @@ class SimulatedCluster:
         for key, queue in self.queues.items():
             if not queue:
                 continue
-            known = sum(means.get(task.function, 0.0) for task in queue)
-            unknown = sum(1 for task in queue if task.function not in means)
+            functions = Counter(task.function for task in queue)
+            known = sum(number * means.get(function, 0.0) for function, number in functions.items())
+            unknown = sum(number for function, number in functions.items() if function not in means)
             needs.append(Need(len(queue), known, unknown, dict(key)))
         agents = tuple(
             AgentLoad(
