@@ -75,7 +75,8 @@ class Load:
         self._limited = client.options(retries=LONG_RETRIES, timeout=0.1)
         self._room = threading.Semaphore(OPEN_TASKS)
         self._stop = threading.Event()
-        self._to_cancel: queue.SimpleQueue[TaskFuture[Any]] = queue.SimpleQueue()
+        self._to_cancel: queue.SimpleQueue[TaskFuture[Any] | None] = queue.SimpleQueue()
+        """The futures to cancel; None behind the last."""
         self._calls: collections.Counter[str] = collections.Counter()
         self._open: dict[str, Future[Any]] = {}
         self._objects: list[Stored] = []
@@ -87,15 +88,18 @@ class Load:
         """Guards the three attributes above, and the outcome."""
 
     def run(self, wait_for_end: Callable[[], object]) -> None:
-        duties = (self._submit_on, self._map_on, self._cancel_on, self._graphs_on, self._get_on)
-        threads = [threading.Thread(target=each, daemon=True) for each in duties]
-        for thread in threads:
+        duties = (self._submit_on, self._map_on, self._graphs_on, self._get_on)
+        submitting = [threading.Thread(target=each, daemon=True) for each in duties]
+        cancelling = threading.Thread(target=self._cancel_on, daemon=True)
+        for thread in (*submitting, cancelling):
             thread.start()
         wait_for_end()
         self._stop.set()
         deadline = time.monotonic() + PATIENCE_SECONDS
-        for thread in threads:
+        for thread in submitting:
             thread.join(max(0.0, deadline - time.monotonic()))
+        self._to_cancel.put(None)
+        cancelling.join(max(0.0, deadline - time.monotonic()))
         while self._open and time.monotonic() < deadline:
             time.sleep(0.01)
         with self._lock:
@@ -249,11 +253,7 @@ class Load:
             self._stop.wait(0.05)
 
     def _cancel_on(self) -> None:
-        while not (self._stop.is_set() and self._to_cancel.empty()):
-            try:
-                future = self._to_cancel.get(timeout=0.1)
-            except queue.Empty:
-                continue
+        while (future := self._to_cancel.get()) is not None:
             # Some of them run by then, others wait.
             self._stop.wait(self._random.uniform(0.0, 0.1))
             if not future.cancel(force=True):

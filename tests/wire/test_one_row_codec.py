@@ -21,7 +21,7 @@ from scaler_scheduler.wire.encode import encode
 from scaler_scheduler.wire.errors import WireError
 
 ROUTE = b"route"
-PATIENT = settings(max_examples=300, deadline=None, database=None, derandomize=True)
+PATIENT = settings(max_examples=300, database=None, derandomize=True)
 
 UNSIGNED = "Q"
 BYTE = st.integers(0, 255)

@@ -55,7 +55,7 @@ def graphs(draw: st.DrawFn) -> tuple[dict[str, Any], list[int]]:
 @needs_graphblas
 @pytest.mark.one_interpreter
 @given(graphs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_both_backends_agree(drawn: tuple[dict[str, Any], list[int]]) -> None:
     graph, wanted = drawn
     assert outcome(graph, wanted, GRAPHBLAS) == outcome(graph, wanted, PYTHON)

@@ -396,7 +396,7 @@ class PickledObject:
 
 @pytest.mark.one_interpreter
 @given(graphs())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
     graph, keys = drawn
     assert run(graph, keys) == [evaluate(graph, key) for key in keys]
@@ -404,7 +404,7 @@ def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
 
 @pytest.mark.one_interpreter
 @given(graphs())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_graph_with_a_custom_serializer(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
     graph, keys = drawn
     assert run(graph, keys, SessionClient(serializer=PickledObject)) == [evaluate(graph, key) for key in keys]

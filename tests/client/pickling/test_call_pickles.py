@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scaler_client.pickling.call_pickles import arguments_pickle, dump_simple_call, load_arguments_pickle
@@ -22,7 +22,6 @@ def load(payload: bytes, values: list[Any]) -> Any:
         return pickle.loads(payload)
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(SIMPLE_VALUES, st.integers(0, 3).map(NodeRef)), max_size=6))
 def test_a_simple_call_has_the_bytes_of_pickle(args: list[Any]) -> None:
     by_row = {each.row: each for each in args if isinstance(each, NodeRef)}  # one reference for each row

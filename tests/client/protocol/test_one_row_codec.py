@@ -15,7 +15,7 @@ from scaler_client.protocol.columns import write_batch
 from scaler_client.protocol.schema import DISPATCH, RESOLVED
 from scaler_client.protocol.wire import LARGE_PAYLOAD_BYTES, WireError, decode, encode
 
-PATIENT = settings(max_examples=300, deadline=None, database=None, derandomize=True)
+PATIENT = settings(max_examples=300, database=None, derandomize=True)
 
 BYTE = st.integers(0, 255)
 WORD = st.integers(0, (1 << 32) - 1)
