@@ -39,6 +39,7 @@ from scaler_scheduler.core.dispatch import (
     followers,
     gang_dispatch,
     holdings,
+    host_choice,
     near_data,
     task_limits,
     transfers,
@@ -74,6 +75,14 @@ MUTATIONS = (
     Mutation(
         "keep a reservation for a gang that waits no longer",
         gang_dispatch.GangReservation, "check", "self.cancel()", "pass",
+    ),
+    Mutation(
+        "reserve no host for a task that wants much",
+        host_choice.HostChoice, "reserve", "if best is None:", "if True:",
+    ),
+    Mutation(
+        "let small tasks take what is reserved for a large one",
+        bookings.Host, "has_amounts", "0 if kept is None else kept.needs.get(name, 0)", "0",
     ),
     Mutation(
         "keep the file of a client's object that nobody needs",

@@ -170,6 +170,8 @@ class Oracle:
         """Whether messages may arrive twice in this run."""
         self.has_slow_peers = False
         """Whether a message may take as long as a short time limit."""
+        self.begin_by: dict[int, float] = {}
+        """When tasks must have begun at the latest, by the script's key."""
         self.executions: Counter[int] = Counter()
         """Attempts that began, by the script's key."""
         self.retried: Counter[int] = Counter()
@@ -232,6 +234,10 @@ class Oracle:
             key = script.key
             cut = self.killed[key] + self.retried[key] + self.cut_off[key] + self.lost[key]
             self._expect(self.executions[key] <= cut, f"task {key} runs once more, and was not cut off before")
+        if script.key in self.begin_by:
+            left = self.begin_by.pop(script.key) - self.trace.now
+            self._expect(left >= 0, f"task {script.key} begins {-left:g} s later than the bound of its wait")
+            self.trace.count("bounded waits")
         self.executions[script.key] += 1
         self.trace.count("executions")
         if self.executions[script.key] > 1:

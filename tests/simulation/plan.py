@@ -139,6 +139,8 @@ class Plan:
     """How long an agent waits without an answer."""
     gang_size: int = 0
     """The size of the largest gangs; 0: there are none."""
+    wait_bounds: dict[int, float] = field(default_factory=dict)
+    """After so many seconds the task of this key must have begun."""
 
     @property
     def keeps_results(self) -> bool:

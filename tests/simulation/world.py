@@ -201,6 +201,9 @@ class World:
 
     def _work(self, client: ClientHost, work: Work) -> None:
         scripts = [self.oracle.add(script) for script in work.scripts]
+        bounds = self.plan.wait_bounds
+        bounded = [each.key for each in scripts if each.key in bounds]
+        self.oracle.begin_by.update((key, self.trace.now + bounds[key]) for key in bounded)
         if work.targets is not None:
             futures = client.submit_graph(scripts, work.targets, scripts[0].options)
         elif work.is_map:

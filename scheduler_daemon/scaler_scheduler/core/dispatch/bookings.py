@@ -170,6 +170,17 @@ class Host:
         return self.further + kept.slots
 
 
+def is_useful(reservation: Reservation, worker: Worker) -> bool:
+    """Whether an idle worker of the host may be set aside. One worker runs the reserved task; what the further ones can
+    run does not matter. So the last place is for a worker that can run it, unless there is one already."""
+    host, lane = reservation.host, reservation.lane
+    return (
+        len(host.aside) < host.further + reservation.slots - 1
+        or worker.can_serve(lane.capabilities, lane.kind)
+        or any(each.can_serve(lane.capabilities, lane.kind) for each in host.aside)
+    )
+
+
 def _enter(table: dict[str, dict[Host, None]], name: str, host: Host, is_in: bool) -> None:
     """Enter a host into a table of hosts by resource, or remove it."""
     if is_in:

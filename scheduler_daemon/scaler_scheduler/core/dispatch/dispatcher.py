@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 
-from scaler_scheduler.core.dispatch.bookings import Booking, Bookings, Host
+from scaler_scheduler.core.dispatch.bookings import Booking, Bookings, Host, is_useful
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter, has_copies
 from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
@@ -161,9 +161,8 @@ class Dispatcher:
             self._take(worker)
         if not held:
             kept = host.reservation
-            if len(host.aside) >= host.further and kept is not None:
-                if not worker.can_serve(kept.lane.capabilities, kept.lane.kind):
-                    return False
+            if kept is not None and not is_useful(kept, worker):
+                return False
             bookings.set_aside(worker, host)
         return True
 
