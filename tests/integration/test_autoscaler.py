@@ -65,6 +65,11 @@ def mark(folder: str, number: int, seconds: float) -> int:
     return number
 
 
+def wait_for_file(path: str) -> None:
+    while not os.path.exists(path):
+        time.sleep(0.01)
+
+
 def wait_for_snapshot(address: str, condition: Callable[[Snapshot], object], what: str) -> Snapshot:
     found: list[Snapshot] = []
     with monitor(address) as subscriber:
@@ -130,16 +135,18 @@ def test_pool_with_resources(tmp_path: Path) -> None:
 
 
 def test_killed_host_is_replaced(tmp_path: Path) -> None:
+    gate = str(tmp_path / "gate")
     with scheduler(tmp_path, *LEASE) as there, autoscaler(tmp_path, there, "--pool", f"{LOCAL} most=2"):
         with Client(there.address) as client:
-            futures = [client.options(retries=3).submit(time.sleep, 0.5) for _ in range(40)]
+            futures = [client.options(retries=3).submit(wait_for_file, gate) for _ in range(4)]
             wait_for_snapshot(there.monitor_address, lambda each: each.agents == 2, "two hosts")
             hosts = Hosts(there.address).there()
             victim = next(iter(hosts))
             for each in [*hosts[victim].children(recursive=True), hosts[victim]]:
                 each.kill()
             wait_until(lambda: len(set(Hosts(there.address).there()) - set(hosts)) == 1, SECONDS, "another host")
-            assert [future.result(SECONDS) for future in futures] == [None] * 40
+            Path(gate).touch()
+            assert [future.result(SECONDS) for future in futures] == [None] * 4
             snapshot = wait_for_snapshot(there.monitor_address, nothing_there, "no host")
         assert pool_of(snapshot).failed == 1
 

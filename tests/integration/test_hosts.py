@@ -70,12 +70,15 @@ def test_a_frozen_host_loses_its_tasks_and_joins_again(tmp_path: Path) -> None:
             monitor(daemon.monitor_address) as watch,
         ):
             assert not {each.result(SECONDS) for each in queued} & frozen_pids
-            wait_until(lambda: len(notes(log)) == 4, what="they run elsewhere")
+            wait_until(lambda: len(notes(log)) >= 4, what="they run elsewhere")
             wait_until(lambda: watch.next().workers == 3, what="its workers are given up")
             gate.touch()
             assert [each.result(SECONDS) for each in running] == [0, 1]
         with monitor(daemon.monitor_address) as watch:
-            wait_until(lambda: len(notes(log, "ended")) == 4, what="the late ones end as well")
+            wait_until(
+                lambda: sum(each.pid in frozen_pids for each in notes(log, "ended")) == 2,
+                what="the late ones end as well",
+            )
             wait_until(lambda: watch.next().dropped.get("late", 0) >= 2, what="their answers are counted")
             wait_until(lambda: watch.next().workers == 2)
             assert client.submit(where).result(SECONDS) in frozen_pids, "it serves on"
