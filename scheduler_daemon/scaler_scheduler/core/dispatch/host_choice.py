@@ -7,7 +7,7 @@ for the next task of the lane: a reservation. Others may use what the reservatio
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 
 from scaler_scheduler.core.dispatch.bookings import Booking, Bookings, Host, Reservation
@@ -43,6 +43,8 @@ class HostChoice:
         self._bookings = bookings
         self._task_limits = task_limits
         self._idle = idle
+        self.could_change: Callable[[Worker, Lane], bool] = _never
+        """Whether a worker could run the lane's tasks after a change of its environment that can begin at once."""
 
     # -------------------------------------------------------------------------------------------------------- room now
 
@@ -161,13 +163,13 @@ class HostChoice:
         if present is not None and now < present.until:
             return None
         best: Host | None = None
-        least = INFINITY, INFINITY
+        least = INFINITY, True, INFINITY
         for host in self.able_hosts(lane, MAX_WORKERS):
             kept = host.reservation
             if kept is not None and kept is not present and not _goes_before(lane, kept.lane):
                 continue
             lacks = host.lacks(lane.resources) - min(0, self._spare(host, lane)) / max(1, host.slots)
-            key = _expected_at(host, lane.resources, now), lacks
+            key = _expected_at(host, lane.resources, now), not self._has_able_worker(host, lane), lacks
             if key < least:
                 best, least = host, key
         if best is None:
@@ -197,7 +199,18 @@ class HostChoice:
         workers = self._tables.workers.of_agent(host.agent)
         if host.slots_for(lane.resources) > (host.slots or len(list(workers))):
             return False
-        return any(worker.can_serve(lane.capabilities, lane.kind) for worker in islice(workers, MAX_WORKERS))
+        return self._has_able_worker(host, lane) or any(
+            self.could_change(worker, lane) for worker in islice(workers, MAX_WORKERS)
+        )
+
+    def _has_able_worker(self, host: Host, lane: Lane) -> bool:
+        """Whether a worker of the host, idle or not, can run the lane's tasks as it is."""
+        workers = islice(self._tables.workers.of_agent(host.agent), MAX_WORKERS)
+        return any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
+
+
+def _never(_worker: Worker, _lane: Lane) -> bool:
+    return False
 
 
 def _goes_before(lane: Lane, other: Lane) -> bool:

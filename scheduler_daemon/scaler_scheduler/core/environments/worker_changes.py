@@ -96,6 +96,7 @@ class WorkerChanges:
         self._task_limits = core.task_limits
         self._bookings = core.bookings
         self._dispatcher = core.dispatcher
+        self._dispatcher.host_choice.could_change = self._could_change_at_once
         self._outbox = core.outbox
         self._operator_log = core.operator_log
         self._queue_size = core.limits.queue_size
@@ -220,6 +221,8 @@ class WorkerChanges:
                 continue
             if lane.limits and self._task_limits.ready_at(lane.limits) > self._tables.clock.now:
                 continue  # it does not wait for a worker
+            if not self._has_room(lane):
+                continue
             function = self._dispatcher.next_function(lane)
             if function is None or self._is_served(lane):
                 continue
@@ -237,7 +240,29 @@ class WorkerChanges:
             return idle.can_serve(lane.capabilities, lane.kind)
         able = (worker for worker in idle if worker.can_serve(lane.capabilities, lane.kind))
         count = sum(self._may_have(worker, lane) for worker in able)
+        kept = self._bookings.reservations.get(lane)
+        if kept is not None:
+            count += sum(worker.can_serve(lane.capabilities, lane.kind) for worker in kept.host.aside)
         return count >= max(1, lane.gang_size)
+
+    def _has_room(self, lane: Lane) -> bool:
+        """Whether a host has the resources of the lane's next task free, perhaps without idle workers. Else the task
+        would not begin after a change, and the worker would change again for other tasks."""
+        if not lane.resources or lane.gang_size:
+            return True
+        hosts = self._bookings.with_free(lane.resources)
+        return hosts is None or any(host.has_amounts(lane.resources, lane) for host in hosts)
+
+    def _is_there_room(self, worker: Worker, lane: Lane) -> bool:
+        """Whether the lane's next task could begin on the worker's host, perhaps without idle workers. If the lane has
+        a reservation, it begins there."""
+        if not lane.resources or lane.gang_size:
+            return True
+        host = self._bookings.hosts.get(worker.agent)
+        kept = self._bookings.reservations.get(lane)
+        if host is None or (kept is not None and kept.host is not host):
+            return False
+        return host.has_amounts(lane.resources, lane)
 
     def _may_have(self, worker: Worker, lane: Lane) -> bool:
         """Whether the worker's host has the resources that the lane's tasks ask for, free or not."""
@@ -255,7 +280,7 @@ class WorkerChanges:
         for worker in list(self._dispatcher.idle):
             if wanted <= 0:
                 return
-            if not self._can_change(worker, demand):
+            if not self._is_wanted(worker, demand):
                 continue
             if self._is_ready(worker, environment, now):
                 self._begin(worker, environment, now)
@@ -274,7 +299,7 @@ class WorkerChanges:
         if missing <= 0 and not is_turn:
             return
         for worker in sorted(self._tables.workers, key=_load):
-            if not worker.task_count or not self._can_change(worker, demand):
+            if not worker.task_count or not self._is_wanted(worker, demand):
                 continue
             surplus = counts[worker.environment] - parts.get(worker.environment, 0)
             if (missing > 0 and surplus >= 1) or is_turn:
@@ -317,13 +342,21 @@ class WorkerChanges:
     # --------------------------------------------------------------------------------------------------- who may change
 
     def _can_change(self, worker: Worker, demand: Demand) -> bool:
-        """Whether the worker would run some of these tasks after a change."""
+        """Whether the worker could run some of these tasks after a change, now or later."""
         if worker.environment == demand.environment or worker.is_changing or worker.is_retiring:
             return False
         if worker.is_unreachable or worker.unclaimed or worker.suspended:
             return False
         return any(
             self._could_serve(worker, demand.environment, lane, split_kind(lane.kind)[0]) for lane in demand.lanes
+        )
+
+    def _is_wanted(self, worker: Worker, demand: Demand) -> bool:
+        """Whether the worker would run some of these tasks at once after a change."""
+        return self._can_change(worker, demand) and any(
+            self._is_there_room(worker, lane)
+            and self._could_serve(worker, demand.environment, lane, split_kind(lane.kind)[0])
+            for lane in demand.lanes
         )
 
     def _could_serve(self, worker: Worker, environment: str, lane: Lane, kind: str) -> bool:
@@ -345,6 +378,15 @@ class WorkerChanges:
         if not self._may_have(worker, lane):
             return False
         return all(own.get(name, 0) >= amount for name, amount in lane.capabilities)
+
+    def _could_change_at_once(self, worker: Worker, lane: Lane) -> bool:
+        """Whether the worker could run the lane's tasks after a change, and its agent has all that the change needs."""
+        kind, environment = split_kind(lane.kind)
+        if worker.environment == environment or not self._could_serve(worker, environment, lane, kind):
+            return False
+        agent = self._tables.agents.find(worker.agent)
+        state = None if agent is None else agent.environments.get(environment)
+        return not environment or (state is not None and state.is_ready)
 
     def _has_modules_only(self, environment: str) -> bool:
         known = self._tables.environments.find(environment)

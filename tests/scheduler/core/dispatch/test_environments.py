@@ -22,6 +22,7 @@ from tests.scheduler.core.harness import (
 )
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.environments.worker_changes import (
     CHANGE_SECONDS,
     RETRY_SECONDS,
@@ -525,3 +526,46 @@ def test_a_gang_gets_as_many_workers_of_its_environment(core: Core) -> None:
     sent = core.take()
     assert sorted(each[1] for each in sent if each[0] == "dispatch") == [W3, b"worker 4"]
     assert not core.notices
+
+
+def test_a_host_is_reserved_for_a_task_whose_environment_no_worker_has(core: Core) -> None:
+    """Tasks of another environment use all its workers, and always a part of the GPU. The task must not starve, and
+    no worker changes before the GPU is free: it could not begin, and the worker would change again."""
+    core.agent(A, 33, environments=1, platform="linux", resources=(("gpu", 1000, True),), slots=2)
+    for route, incarnation in ((W, 22), (W2, 23)):
+        core.worker(route, incarnation, agent=33, kinds=["cloudpickle"])
+    core.client(C, 11)
+    core.client(C2, 12)
+    core.function(C2, 1, b"g")
+    name = declare(core)
+    core.function(C, 1, b"f", environment=name)
+    core.submit(C, [1, 2, 3, 4, 5, 6], resources=(("gpu", 500),))
+    core.wait(0.1)
+    prepared(core, name)
+    sent = core.take()
+    assert [each for each in sent if each[0] == "change worker"] == [
+        ("change worker", A, 22, name),
+        ("change worker", A, 23, name),
+    ]
+    core.goodbye(W)
+    core.goodbye(W2)
+    for route, incarnation in ((W3, 24), (b"worker 4", 25)):
+        core.worker(route, incarnation, agent=33, kinds=["cloudpickle"], environment=name)
+    assert rows_of(core) == [(11, 1, 1), (11, 2, 1)]
+    core.submit(C2, [1], resources=(("gpu", 1000),))
+    core.wait(PATIENCE_SECONDS / 2)
+    core.results(W3, [(11, 1, 1)], SECOND)
+    assert rows_of(core) == [(11, 3, 1)], "others fill what is free meanwhile"
+    core.wait(PATIENCE_SECONDS)
+    core.results(b"worker 4", [(11, 2, 1)], SECOND)
+    assert not [each for each in core.take() if each[0] in ("dispatch", "change worker")], "the rest is not free yet"
+    core.wait(0.1)
+    core.results(W3, [(11, 3, 1)], SECOND)
+    core.wait(0.1)
+    (change,) = [each for each in core.take() if each[0] == "change worker"]
+    assert change[3] == ""
+    core.goodbye(W3 if change[2] == 24 else b"worker 4")
+    core.worker(W, 26, agent=33, kinds=["cloudpickle"])
+    assert rows_of(core) == [(12, 1, 1)]
+    core.results(W, [(12, 1, 1)], SECOND)
+    assert (11, 4, 1) in rows_of(core)
