@@ -248,7 +248,7 @@ class Dispatcher:
         else:
             self._run_shares({share: queue.ranks[::-1] for share, queue in by_share.items()})
         self._reserved.clear()
-        self.gangs.release()
+        self.gangs.end_run()
         self.near_data.end_run()
         passed, self._passed = self._passed, []
         for task in passed:
@@ -407,6 +407,8 @@ class Dispatcher:
             self._take(worker)
             return worker
         self._bookings.take_ticket(lane)
+        if self.gangs.is_holding:
+            return None  # a reservation would take workers that are kept for the gang
         reserve_at = lane.refused_at + PATIENCE_SECONDS
         if reserve_at > self._clock.now:
             self.next_limit_at = min(self.next_limit_at, reserve_at)

@@ -7,6 +7,7 @@ its members get no other tasks until enough are idle. So many small tasks do not
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 
@@ -53,6 +54,9 @@ class GangReservation:
         self.is_given_up = False
         """Whether the present run has given up a reservation, so that others may get workers that were held back."""
 
+        self._places: list[tuple[Host, int]] | None = None
+        """The hosts for the gang's members in the present run, with the number of members; None: not chosen yet."""
+
     def choose(self, lane: Lane) -> list[Worker] | None:
         """Return idle workers for the lane's next gang, by rank; those of one host follow one another. None: there are
         not enough. The gang gets as few hosts as possible."""
@@ -87,6 +91,7 @@ class GangReservation:
     def cancel(self) -> None:
         """Give up the reservation, for now or because its gang begins."""
         self.release()
+        self._places = None
         self.lane = None
         self.is_given_up = True
 
@@ -139,19 +144,63 @@ class GangReservation:
         while self.held_back:
             self._add_worker(self.held_back.pop())
 
+    def end_run(self) -> None:
+        """Forget what was chosen for one run of the dispatcher."""
+        self.release()
+        self._places = None
+
     def _candidates(self, lane: Lane) -> list[Worker]:
         """Return idle workers that the lane's next gang may get, as many as it lacks beside those held back."""
+        if lane.resources:
+            return self._candidates_by_host(lane)
         lacking = lane.gang_size - len(self.held_back)
         if lacking <= 0:
             return []
-        hosts = self._bookings.hosts
-        able = (
-            worker
-            for worker in self._idle
-            if worker.can_serve(lane.capabilities, lane.kind)
-            and (not lane.resources or (worker.agent in hosts and hosts[worker.agent].could_have(lane.resources)))
-        )
+        able = (worker for worker in self._idle if worker.can_serve(lane.capabilities, lane.kind))
         return list(islice(able, lacking))
+
+    def _candidates_by_host(self, lane: Lane) -> list[Worker]:
+        """Return idle workers of the hosts for the gang's members: as many of each host as its members take."""
+        if self._places is None:
+            self._places = self._choose_places(lane)
+        held: dict[int, list[Worker]] = {}
+        for worker in self.held_back:
+            held.setdefault(worker.agent, []).append(worker)
+        found: list[Worker] = []
+        for host, members in self._places if self._idle else ():
+            free = [*held.get(host.agent, ()), *self._idle.of_agent(host.agent)]
+            able = [worker for worker in free if worker.can_serve(lane.capabilities, lane.kind)][:members]
+            # Each member runs on one of them. What its further cpus can run does not matter.
+            further = (worker for worker in free if worker not in able)
+            chosen = [*able, *islice(further, len(able) * (host.slots_for(lane.resources) - 1))]
+            found += [worker for worker in chosen if worker.is_ready]
+        return found
+
+    def _choose_places(self, lane: Lane) -> list[tuple[Host, int]]:
+        """Return hosts that could run the gang's members, those first that are likely to have room first, with the
+        number of members of each. Workers of other hosts would not help: a host may have resources for one member."""
+        connected: dict[int, int] = {}
+        for worker in self._workers:
+            if is_able(worker, lane):
+                connected[worker.agent] = connected.get(worker.agent, 0) + 1
+        held = Counter(worker.agent for worker in self.held_back)
+        hosts = [self._bookings.hosts[agent] for agent in connected if agent in self._bookings.hosts]
+        hosts.sort(
+            key=lambda host: (
+                not host.has_amounts(lane.resources, lane),
+                -len(self._idle.of_agent(host.agent)) - held[host.agent],
+                host.agent,
+            )
+        )
+        places: list[tuple[Host, int]] = []
+        lacking = lane.gang_size
+        for host in hosts:
+            members = min(lacking, most_members(host, lane, connected[host.agent]))
+            places.append((host, members))
+            lacking -= members
+            if lacking <= 0:
+                break
+        return places
 
     def keeps_resources(self, lane: Lane) -> bool:
         """Whether this lane must leave a resource, of which it asks for some, to the gang with the reservation. It need
@@ -159,12 +208,15 @@ class GangReservation:
         own = self.lane
         if own is None or own is lane:
             return False
-        names = {name for name, _ in own.resources if name != CPUS}
+        names = {name for name, _ in own.resources}
         return any(name in names for name, _ in lane.resources)
 
     def keeps(self, worker: Worker) -> bool:
         """Whether the reservation may keep this idle worker from other tasks."""
-        return self.lane is not None and worker.can_serve(self.lane.capabilities, self.lane.kind)
+        if self.lane is None:
+            return False
+        has_cpus = any(name == CPUS for name, _ in self.lane.resources)
+        return has_cpus or worker.can_serve(self.lane.capabilities, self.lane.kind)
 
     def kept_count(self) -> int:
         """How many of the idle workers the reservation keeps, at most."""
