@@ -85,6 +85,18 @@ MUTATIONS = (
         bookings.Host, "has_amounts", "0 if kept is None else kept.needs.get(name, 0)", "0",
     ),
     Mutation(
+        "keep workers for a gang on hosts that lack its resources",
+        gang_dispatch.GangReservation, "_candidates", "if lane.resources:", "if False:",
+    ),
+    Mutation(
+        "change the environment of workers that a gang gathers",
+        gang_dispatch.GangReservation, "gathers", "<= members", "< 0",
+    ),
+    Mutation(
+        "reserve no host whose workers must change their environment for the task",
+        host_choice.HostChoice, "_is_able", "self.could_change(worker, lane)", "False",
+    ),
+    Mutation(
         "keep the file of a client's object that nobody needs",
         held_objects.HeldObjects, "dropped_by_scheduler", "self.files.remove(each)", "pass",
     ),

@@ -60,4 +60,5 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "ended with the answer of that cancel (old dice)",
     ),
     (5539, "a task waited beside an idle worker, as enough others waited for its input on another host"),
+    (6000011, "a task waited for GPUs, and the only worker that could run it changed to another environment meanwhile"),
 )

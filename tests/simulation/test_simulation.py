@@ -8,13 +8,14 @@ import subprocess
 import sys
 
 import pytest
-from tests.simulation import gang_plan
+from tests.simulation import gang_plan, load_plan
 from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.run import run_seed, run_seeds
 from tests.simulation.world import World
 
 SEEDS = 100
 GANG_SEEDS = 40
+LOAD_SEEDS = 10
 CHUNK = 20
 
 
@@ -31,6 +32,13 @@ def test_no_seed_with_gangs_fails(first: int) -> None:
     figures, failures = run_seeds(range(first, first + CHUNK))
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["gangs begun"] > 50 and figures["values exchanged"] > 50
+
+
+@pytest.mark.parametrize("first", [load_plan.FIRST_SEED, load_plan.FIRST_GANG_SEED])
+def test_no_task_that_wants_much_waits_long(first: int) -> None:
+    figures, failures = run_seeds(range(first, first + LOAD_SEEDS))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["bounded waits"] >= LOAD_SEEDS
 
 
 @pytest.mark.parametrize(("seed", "what"), REGRESSIONS)

@@ -14,6 +14,7 @@ from scaler_scheduler.core.state.records import (
     Client,
     Gang,
     GangTask,
+    Lane,
     StoredObject,
     Task,
     Worker,
@@ -143,6 +144,8 @@ def check_collected(scheduler: Scheduler) -> None:
                 able = [found] if found is not None else []
             if lane is not dispatcher.gangs.lane:
                 able = [worker for worker in able if not dispatcher.gangs.keeps(worker)]
+                if able and lane.resources and not _has_workers_beside_gang(scheduler, able[0].agent, lane):
+                    continue
             if len(able) < tasks:
                 continue
             hosts = {worker.agent for worker in [*able, *dispatcher.partial]}
@@ -464,3 +467,12 @@ def _check_bytes(tables: Tables) -> None:
         objects += sum([stored.size for stored in client.objects.values() if stored.frames is not None])
     _expect("payload bytes of open tasks", payload, tables.counts.payload_bytes)
     _expect("bytes of objects", objects, tables.objects.bytes)
+
+
+def _has_workers_beside_gang(scheduler: Scheduler, agent: int, lane: Lane) -> bool:
+    """Whether a host has as many idle workers as the lane's next task takes, without those that a gang may keep."""
+    host = scheduler.bookings.hosts[agent]
+    free = [each for each in scheduler.dispatcher.idle.of_agent(agent) if not scheduler.dispatcher.gangs.keeps(each)]
+    is_reserved = host.reservation is not None and host.reservation.lane is lane
+    aside = len(host.aside) - host.further if is_reserved else 0
+    return len(free) + aside >= host.slots_for(lane.resources)

@@ -220,7 +220,7 @@ class Scheduler:
             self._credits.update_all()
             self._cancellation.reassign_silent()
             self._transfer_end.check(now)
-            self.dispatcher.gangs.check()
+            self.dispatcher.gangs.check(now)
             self.dispatcher.near_data.forget_ended()
             self.changes.return_unused(now)
             self.unschedulable.check(now)

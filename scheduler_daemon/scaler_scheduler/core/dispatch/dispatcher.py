@@ -489,7 +489,8 @@ class Dispatcher:
     def _start_gang(self, lane: Lane, function: Function) -> bool:
         """Dispatch all members of the lane's next gang, or none. Returns whether it has begun."""
         size = lane.gang_size
-        if self.gangs.lane is lane:
+        had = self.gangs.lane is lane
+        if had:
             self.gangs.cancel()  # its workers are free for it now
         if lane.resources and self._task_limits.hold_until > self._clock.now:
             # Workers join again after a restart, and name what they hold.
@@ -508,7 +509,7 @@ class Dispatcher:
                 return False
         members = self._choose_members(lane)
         if members is None:
-            if self.gangs.reserve(lane) and self.gangs.hold_for(lane.client.share, lane.rank):
+            if self.gangs.reserve(lane, had=had) and self.gangs.hold_for(lane.client.share, lane.rank):
                 self._reserved.add(self.gangs.need)
                 self.gangs.is_given_up = False
             return False

@@ -8,15 +8,21 @@ its members get no other tasks until enough are idle. So many small tasks do not
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from scaler_scheduler.core.dispatch.bookings import Bookings, Host
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need
+from scaler_scheduler.core.dispatch.host_choice import never
+from scaler_scheduler.core.dispatch.near_data import INFINITY
 from scaler_scheduler.core.events import CPUS, UNIT
 from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.workers import WorkerTable
+
+SHORT_SECONDS = 1.0
+"""A reservation for which there are too few workers is given up after this time. A worker that changes its environment
+is away for less."""
 
 
 class GangReservation:
@@ -46,6 +52,8 @@ class GangReservation:
         """Whether what is served now must leave workers and resources to the gang."""
         self._workers = workers
         self._has_common_ranks = has_common_ranks
+        self.could_change: Callable[[Worker, Lane], bool] = never
+        """Whether a worker could run the lane's tasks after a change of its environment that can begin at once."""
         self.lane: Lane | None = None
         """The lane whose next gang has the reservation."""
         self.held_back: list[Worker] = []
@@ -54,6 +62,8 @@ class GangReservation:
         self.is_given_up = False
         """Whether the present run has given up a reservation, so that others may get workers that were held back."""
 
+        self._short_since = INFINITY
+        """Since when there are too few workers for the gang with the reservation."""
         self._places: list[tuple[Host, int]] | None = None
         """The hosts for the gang's members in the present run, with the number of members; None: not chosen yet."""
 
@@ -81,11 +91,18 @@ class GangReservation:
         assert self.lane is not None
         return self.lane.capabilities, self.lane.kind
 
-    def reserve(self, lane: Lane) -> bool:
+    def reserve(self, lane: Lane, *, had: bool) -> bool:
         """Reserve workers for the lane's next gang, unless another gang has a reservation or there are too few. Returns
-        whether it has one now."""
-        if self.lane is None and self.count_able(lane, lane.gang_size) >= lane.gang_size:
+        whether it has one now.
+
+        Args:
+            had: whether it had the reservation until now; then too few workers do not matter yet.
+        """
+        if self.lane is None and had:
             self.lane = lane
+        elif self.lane is None and self.count_able(lane, lane.gang_size) >= lane.gang_size:
+            self.lane = lane
+            self._short_since = INFINITY
         return self.lane is lane
 
     def cancel(self) -> None:
@@ -95,25 +112,31 @@ class GangReservation:
         self.lane = None
         self.is_given_up = True
 
-    def check(self) -> None:
-        """Give up a reservation whose gang waits no longer, or for which there are too few workers now."""
+    def check(self, now: float) -> None:
+        """Give up a reservation whose gang waits no longer, or for which there are too few workers."""
         lane = self.lane
         if lane is None:
             return
-        if not (lane.is_queued and lane.waiting) or self.count_able(lane, lane.gang_size) < lane.gang_size:
+        if self.count_able(lane, lane.gang_size) >= lane.gang_size:
+            self._short_since = INFINITY
+        else:
+            self._short_since = min(self._short_since, now)
+        if not (lane.is_queued and lane.waiting) or now >= self._short_since + SHORT_SECONDS:
             self.cancel()
 
     def count_able(self, lane: Lane, most: int) -> int:
-        """Return how many connected workers can run members of the lane's gangs; at most `most`."""
-        by_host: dict[int, int] = {}
-        for count, worker in enumerate((each for each in self._workers if is_able(each, lane)), 1):
-            by_host[worker.agent] = by_host.get(worker.agent, 0) + 1
-            if count >= most and not lane.resources:
-                break
+        """Return how many connected workers can run members of the lane's gangs, perhaps after a change of their
+        environment; at most `most`."""
+        able = (each for each in self._workers if self._is_able(each, lane))
+        return min(most, self.count_members(lane, able if lane.resources else islice(able, most)))
+
+    def count_members(self, lane: Lane, workers: Iterable[Worker]) -> int:
+        """Return how many members of the lane's gangs these workers could run at once if nothing was booked."""
+        by_host = Counter(worker.agent for worker in workers)
         if not lane.resources:
-            return min(most, sum(by_host.values()))
+            return by_host.total()
         hosts = self._bookings.hosts
-        return min(most, sum(most_members(hosts[each], lane, by_host[each]) for each in by_host if each in hosts))
+        return sum(most_members(hosts[each], lane, by_host[each]) for each in by_host if each in hosts)
 
     def hosts_of(self, lane: Lane) -> list[Host]:
         """Return the hosts with idle workers that could have the resources of the lane's tasks, those with most idle
@@ -179,10 +202,7 @@ class GangReservation:
     def _choose_places(self, lane: Lane) -> list[tuple[Host, int]]:
         """Return hosts that could run the gang's members, those first that are likely to have room first, with the
         number of members of each. Workers of other hosts would not help: a host may have resources for one member."""
-        connected: dict[int, int] = {}
-        for worker in self._workers:
-            if is_able(worker, lane):
-                connected[worker.agent] = connected.get(worker.agent, 0) + 1
+        connected = Counter(worker.agent for worker in self._workers if self._is_able(worker, lane))
         held = Counter(worker.agent for worker in self.held_back)
         hosts = [self._bookings.hosts[agent] for agent in connected if agent in self._bookings.hosts]
         hosts.sort(
@@ -202,6 +222,12 @@ class GangReservation:
                 break
         return places
 
+    def _is_able(self, worker: Worker, lane: Lane) -> bool:
+        """Whether the worker can run members of the lane's gangs now or later."""
+        if worker.is_retiring or worker.is_unreachable:
+            return False
+        return worker.can_serve(lane.capabilities, lane.kind) or self.could_change(worker, lane)
+
     def keeps_resources(self, lane: Lane) -> bool:
         """Whether this lane must leave a resource, of which it asks for some, to the gang with the reservation. It need
         not while `is_holding` is False."""
@@ -218,9 +244,24 @@ class GangReservation:
         has_cpus = any(name == CPUS for name, _ in self.lane.resources)
         return has_cpus or worker.can_serve(self.lane.capabilities, self.lane.kind)
 
+    def gathers(self, worker: Worker) -> bool:
+        """Whether the gang with the reservation needs this idle worker: its host has not more that can run members."""
+        lane = self.lane
+        if lane is None or not worker.can_serve(lane.capabilities, lane.kind):
+            return False
+        members = lane.gang_size
+        if lane.resources:
+            host = self._bookings.hosts.get(worker.agent)
+            members = 0 if host is None else most_members(host, lane, host.slots)
+        idle = self._idle.of_agent(worker.agent) if lane.resources else self._idle
+        return sum(each.can_serve(lane.capabilities, lane.kind) for each in idle) <= members
+
     def kept_count(self) -> int:
         """How many of the idle workers the reservation keeps, at most."""
-        return 0 if self.lane is None else self.lane.gang_size
+        if self.lane is None:
+            return 0
+        cpus = sum(amount for name, amount in self.lane.resources if name == CPUS)
+        return self.lane.gang_size * max(1, -(-cpus // UNIT))
 
 
 def most_members(host: Host, lane: Lane, workers: int) -> int:
@@ -240,8 +281,3 @@ def most_members(host: Host, lane: Lane, workers: int) -> int:
             while most and most * whole + -(-most // sharing) > units:
                 most -= 1
     return most
-
-
-def is_able(worker: Worker, lane: Lane) -> bool:
-    """Whether the worker can run members of the lane's gangs now or later."""
-    return not (worker.is_retiring or worker.is_unreachable) and worker.can_serve(lane.capabilities, lane.kind)

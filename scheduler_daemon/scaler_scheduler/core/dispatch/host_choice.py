@@ -43,7 +43,7 @@ class HostChoice:
         self._bookings = bookings
         self._task_limits = task_limits
         self._idle = idle
-        self.could_change: Callable[[Worker, Lane], bool] = _never
+        self.could_change: Callable[[Worker, Lane], bool] = never
         """Whether a worker could run the lane's tasks after a change of its environment that can begin at once."""
 
     # -------------------------------------------------------------------------------------------------------- room now
@@ -209,7 +209,8 @@ class HostChoice:
         return any(worker.can_serve(lane.capabilities, lane.kind) for worker in workers)
 
 
-def _never(_worker: Worker, _lane: Lane) -> bool:
+def never(_worker: Worker, _lane: Lane) -> bool:
+    """No worker changes its environment."""
     return False
 
 

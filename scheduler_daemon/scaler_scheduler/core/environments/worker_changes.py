@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.dispatch.gang_dispatch import most_members
 from scaler_scheduler.core.dispatch.prefetch import wants_work
 from scaler_scheduler.core.environments.supply import EnvironmentSupply
 from scaler_scheduler.core.lines import printable_ends
@@ -97,6 +98,7 @@ class WorkerChanges:
         self._bookings = core.bookings
         self._dispatcher = core.dispatcher
         self._dispatcher.host_choice.could_change = self._could_change_at_once
+        self._dispatcher.gangs.could_change = self._could_change_at_once
         self._outbox = core.outbox
         self._operator_log = core.operator_log
         self._queue_size = core.limits.queue_size
@@ -238,12 +240,14 @@ class WorkerChanges:
         idle = self._dispatcher.idle
         if not lane.resources and not lane.gang_size:
             return idle.can_serve(lane.capabilities, lane.kind)
-        able = (worker for worker in idle if worker.can_serve(lane.capabilities, lane.kind))
+        able = [worker for worker in idle if worker.can_serve(lane.capabilities, lane.kind)]
+        if lane.gang_size:
+            return self._dispatcher.gangs.count_members(lane, able) >= lane.gang_size
         count = sum(self._may_have(worker, lane) for worker in able)
         kept = self._bookings.reservations.get(lane)
         if kept is not None:
             count += sum(worker.can_serve(lane.capabilities, lane.kind) for worker in kept.host.aside)
-        return count >= max(1, lane.gang_size)
+        return count > 0
 
     def _has_room(self, lane: Lane) -> bool:
         """Whether a host has the resources of the lane's next task free, perhaps without idle workers. Else the task
@@ -255,10 +259,15 @@ class WorkerChanges:
 
     def _is_there_room(self, worker: Worker, lane: Lane) -> bool:
         """Whether the lane's next task could begin on the worker's host, perhaps without idle workers. If the lane has
-        a reservation, it begins there."""
-        if not lane.resources or lane.gang_size:
+        a reservation, it begins there. A host has room for a gang if it lacks workers for members, not resources."""
+        if not lane.resources:
             return True
         host = self._bookings.hosts.get(worker.agent)
+        if host is not None and lane.gang_size:
+            workers = self._tables.workers.of_agent(host.agent)
+            able = sum(each.can_serve(lane.capabilities, lane.kind) for each in workers)
+            coming = self._coming(split_kind(lane.kind)[1], host.agent)
+            return able + coming < most_members(host, lane, host.slots)
         kept = self._bookings.reservations.get(lane)
         if host is None or (kept is not None and kept.host is not host):
             return False
@@ -280,7 +289,7 @@ class WorkerChanges:
         for worker in list(self._dispatcher.idle):
             if wanted <= 0:
                 return
-            if not self._is_wanted(worker, demand):
+            if not self._is_wanted(worker, demand) or self._is_kept(worker):
                 continue
             if self._is_ready(worker, environment, now):
                 self._begin(worker, environment, now)
@@ -296,26 +305,43 @@ class WorkerChanges:
             since = self._starved_since.setdefault(environment, now)
             is_turn = now >= since + TURN_SECONDS
         missing = min(wanted, int(parts.get(environment, 0)) - have)
-        if missing <= 0 and not is_turn:
+        gang, members = self._lacking_members(demand)
+        if missing <= 0 and not is_turn and members <= 0:
             return
         for worker in sorted(self._tables.workers, key=_load):
             if not worker.task_count or not self._is_wanted(worker, demand):
                 continue
             surplus = counts[worker.environment] - parts.get(worker.environment, 0)
-            if (missing > 0 and surplus >= 1) or is_turn:
+            # A gang has no use for its part of the workers while a host lacks one.
+            is_lacking = gang is not None and members > 0 and self._is_there_room(worker, gang)
+            if (missing > 0 and surplus >= 1) or is_turn or is_lacking:
                 if not self._is_ready(worker, environment, now):
                     continue
                 self._begin(worker, environment, now)
                 cancellation.rebalance(worker.tasks.values())
                 counts[worker.environment] -= 1
                 missing -= 1
+                members -= is_lacking
                 is_turn = False
-                if missing <= 0:
+                if missing <= 0 and members <= 0:
                     return
 
-    def _coming(self, environment: str) -> int:
-        """How many workers are about to join with this environment."""
-        return sum(change.environment == environment and not change.has_successor for change in self._changes.values())
+    def _lacking_members(self, demand: Demand) -> tuple[Lane | None, int]:
+        """The lane of the gang with the reservation, if it is of this demand, and how many of its members have no
+        worker that can run them, idle or not."""
+        lane = self._dispatcher.gangs.lane
+        if lane is None or lane not in demand.lanes:
+            return None, 0
+        able = [worker for worker in self._tables.workers if worker.can_serve(lane.capabilities, lane.kind)]
+        there = self._dispatcher.gangs.count_members(lane, able)
+        return lane, lane.gang_size - there - self._coming(demand.environment)
+
+    def _coming(self, environment: str, agent: int = 0) -> int:
+        """How many workers are about to join with this environment, of one agent or of all (0)."""
+        return sum(
+            change.environment == environment and not change.has_successor and agent in (0, change.agent)
+            for change in self._changes.values()
+        )
 
     def _parts(self, demands: dict[str, Demand]) -> tuple[dict[str, int], dict[str, float]]:
         """How many workers each environment has, with those that change to it, and how many are its part.
@@ -358,6 +384,11 @@ class WorkerChanges:
             and self._could_serve(worker, demand.environment, lane, split_kind(lane.kind)[0])
             for lane in demand.lanes
         )
+
+    def _is_kept(self, worker: Worker) -> bool:
+        """Whether an idle worker waits for the other members of a gang. While tasks wait for tasks of their own, none
+        is kept: the gang may wait for what they hold, and their tasks for this worker."""
+        return self._dispatcher.gangs.gathers(worker) and not any(each.suspended for each in self._tables.workers)
 
     def _could_serve(self, worker: Worker, environment: str, lane: Lane, kind: str) -> bool:
         agent = self._tables.agents.find(worker.agent)

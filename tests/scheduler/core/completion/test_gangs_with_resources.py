@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
+import pytest
 from tests.scheduler.core.dispatch.test_bookings import cluster, given, host, ids_of, route, used
-from tests.scheduler.core.harness import EXCEPTION, SECOND, C, Core, warnings_of
+from tests.scheduler.core.harness import C2, EXCEPTION, SECOND, C, Core, warnings_of
+
+from scaler_scheduler.core import events
 
 GPU = (("gpu", 1000),)
 TIME = 60 * SECOND
@@ -94,3 +99,29 @@ def test_members_with_several_cpus() -> None:
     core.submit(C, [1])
     assert given(core) == {}, "all workers are lent to the gang"
     assert route(0)
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["of its client", "of another client"])
+@pytest.mark.parametrize("small", [(), (("gpu", 250),)], ids=["plain", "with a part of a gpu"])
+def test_a_gang_of_all_hosts_is_not_starved_by_small_tasks(small: events.Resources, is_own: bool) -> None:
+    """Each host has one GPU, and several workers that are always busy. Idle workers of one host are no use."""
+    core = Core()
+    for client, incarnation in ((C, 11), (C2, 12)):
+        core.client(client, incarnation)
+        core.function(client, 1, b"f")
+    for number in range(4):
+        host(core, number, 4, (("gpu", 1000, True),))
+    other = C if is_own else C2
+    core.submit(other, range(100, 140), resources=small)
+    running = deque(given(core).items())
+    core.submit(C, [10], gang_size=4, resources=GPU)
+    for number in range(200, 232):  # each worker's task ends twice
+        worker, rows = running.popleft()
+        core.results(worker, rows, SECOND)
+        core.submit(other, [number], resources=small)
+        got = given(core)
+        if {10, 11, 12, 13} <= set(ids_of(got)):
+            assert [used(core, number=each) for each in range(4)] == [1000] * 4
+            return
+        running.extend(got.items())
+    raise AssertionError("the gang was starved")

@@ -569,3 +569,68 @@ def test_a_host_is_reserved_for_a_task_whose_environment_no_worker_has(core: Cor
     assert rows_of(core) == [(12, 1, 1)]
     core.results(W, [(12, 1, 1)], SECOND)
     assert (11, 4, 1) in rows_of(core)
+
+
+def test_workers_of_all_environments_stand_aside_for_a_task_with_several_cpus(core: Core) -> None:
+    """One of them runs it. The further ones need not have its environment."""
+    core.agent(A, 33, environments=1, platform="linux", slots=3)
+    core.client(C, 11)
+    name = declare(core)
+    for number, route in enumerate((W, W2)):
+        core.worker(route, 22 + number, agent=33, kinds=["cloudpickle"])
+    core.worker(W3, 24, agent=33, kinds=["cloudpickle"], environment=name)
+    core.function(C, 1, b"f")
+    core.function(C, 2, b"g", environment=name)
+    core.submit(C, range(1, 20))
+    core.submit(C, range(21, 40), function=2)
+    running = {sent[1]: sent[2] for sent in core.take() if sent[0] == "dispatch"}
+    assert running.keys() == {W, W2, W3}
+    core.submit(C, [50], function=2, resources=(("cpus", 3000),))
+    begun: list[int] = []
+    while 50 not in begun and len(begun) < 10:
+        worker = next(iter(running))
+        core.results(worker, [row[:3] for row in running.pop(worker)], SECOND)
+        core.wait(2 * PATIENCE_SECONDS)
+        for sent in core.take():
+            if sent[0] == "dispatch":
+                running[sent[1]] = sent[2]
+                begun += [row[1] for row in sent[2]]
+    assert begun[-1] == 50
+    assert len(begun) <= 4  # before it, each worker has at most one more task
+
+
+def reserving(core: Core) -> tuple[str, tuple[int, int, int]]:
+    """Worker W2 has an environment and runs a task with the only GPU, which another task waits for. Only the idle
+    worker W can run that one. Returns the environment's name and the row that runs."""
+    gpu = (("gpu", 1000),)
+    core.agent(A, 33, environments=1, platform="linux", slots=2, resources=(("gpu", 1000, True),))
+    core.client(C, 11)
+    name = declare(core)
+    core.worker(W, 22, agent=33, kinds=["cloudpickle"])
+    core.worker(W2, 23, agent=33, kinds=["cloudpickle"], environment=name)
+    core.function(C, 1, b"f")
+    core.function(C, 2, b"g", environment=name)
+    core.submit(C, [1], function=2, resources=gpu)
+    (row,) = core.take_dispatched(W2)
+    core.feed(*[events.EnvironmentReady(A, each[2], "") for each in core.take() if each[0] == "environment"])
+    core.submit(C, [2], resources=gpu)
+    core.wait(2 * PATIENCE_SECONDS)
+    core.take()
+    return name, row
+
+
+def test_a_worker_changes_if_a_suspended_task_has_what_is_reserved(core: Core) -> None:
+    """This task may wait for tasks that only this worker can run after its change."""
+    _, row = reserving(core)
+    core.client(C2, 12, worker=23)
+    core.started(W2, row)
+    core.take()
+    core.suspended(C2, row)
+    other = declare(core, C2, tag=b"other")
+    core.function(C2, 1, b"child", environment=other)
+    core.submit(C2, [1])
+    core.wait(0.1)
+    prepared(core, other)
+    core.wait(0.1)
+    core.wait(TURN_SECONDS)
+    assert [sent[3] for sent in core.take() if sent[0] == "change worker"] == [other]
