@@ -6,12 +6,17 @@ Nothing else fails.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+import cloudpickle
 import pytest
 from tests.integration.commands import SchedulerCommand, cluster, monitor, scheduler
 
 from scaler_client import Client, MessageTooLargeError, ResultPickleError
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SECONDS = 60
 LIMIT = 2 << 20
@@ -38,6 +43,12 @@ def client(daemon: SchedulerCommand) -> Iterator[Client]:
         assert snapshot.received["hello"] == before, "somebody was cut off, and came again"
         assert snapshot.dropped.get("malformed", 0) == 0
     assert "Traceback" not in daemon.log()
+
+
+def make(log: str, size: int) -> bytes:
+    with open(log, "a") as file:
+        file.write("x")
+    return bytes(size)
 
 
 def test_arguments(client: Client) -> None:
@@ -72,6 +83,17 @@ def test_a_result(client: Client) -> None:
     ):
         large.result(SECONDS)
     assert list(map(len, client.map(bytes, [(60_000,)] * 200))) == [60_000] * 200
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no /dev/shm here")
+def test_a_kept_result(client: Client, tmp_path: Path) -> None:
+    log = tmp_path / "runs"
+    kept = client.options(keep=True).submit(make, str(log), LIMIT + 1)
+    for _ in range(2):
+        with pytest.raises(ResultPickleError, match=r"the result has 2,097,\d\d\d bytes in one frame, and the sched"):
+            kept.result(SECONDS)
+    assert client.submit(len, kept).result(SECONDS) == LIMIT + 1, "tasks can read it on its host"
+    assert log.read_text() == "x", "it has run once"
 
 
 def test_an_object(client: Client) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ..errors import ClientClosedError, ObjectNotFoundError
 from ..futures.kept_results import FetchedValue, KeptResult
-from ..protocol.messages import FetchObjects, Message, Object, Payload
+from ..protocol.messages import FetchObjects, Message, Object, Outcome, Payload, Resolved
 from .held_objects import HeldObjects
 from .open_tasks import OpenTasks
 from .task_inputs import TaskInputs
@@ -91,6 +91,18 @@ class KeptValues:
         stored = self._pop_asked(message.id)
         if stored is not None:
             self._give(stored, message.frames)
+
+    def refuse(self, message: Resolved) -> None:
+        """Fail the fetches of values that can't be sent: they are too large. The results stay on their hosts."""
+        if not self._asked:
+            return
+        for task_id, outcome, answer in zip(message.ids, message.outcomes, message.payloads):
+            if outcome == Outcome.RESULT_FAILED and task_id in self._asked and task_id not in self._tasks.single:
+                stored = self._asked[task_id]
+                self._pop_asked(task_id)
+                fetches, stored.fetches = stored.fetches, []
+                for each in fetches:
+                    each.resolve(task_id, outcome, answer)
 
     def note_lost(self, ids: Sequence[int]) -> None:
         """Note that the scheduler does not have these results."""

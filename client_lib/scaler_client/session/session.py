@@ -539,6 +539,7 @@ class Session:
     # ---------------------------------------------------------------------------------------------- answers and errors
 
     def _handle_resolved(self, message: messages.Resolved) -> None:
+        self._kept_values.refuse(message)
         self.tasks.resolve_all(message)
         self._inputs.send_available()
         self._kept_values.advance()

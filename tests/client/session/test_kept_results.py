@@ -12,7 +12,7 @@ import pytest
 from tests.client.session.stand_ins import joined_session, sent_without_functions, submit, welcome
 from tests.client.session.test_task_inputs import Sink, resolved, rows
 
-from scaler_client.errors import ClientClosedError, ObjectNotFoundError, SchedulerLostError
+from scaler_client.errors import ClientClosedError, ObjectNotFoundError, ResultPickleError, SchedulerLostError
 from scaler_client.futures.kept_results import FetchedValue, KeptFuture, fetch_values
 from scaler_client.pickling.call_rows import CallBlock
 from scaler_client.pickling.functions import Function
@@ -481,3 +481,15 @@ def test_clear_frees_it(session: Session, keep: Keeper) -> None:
     assert sent(session) == [messages.ForgetObjects([0])]
     with pytest.raises(ObjectNotFoundError, match="was freed"):
         future.result()
+
+
+def test_a_value_that_is_too_large_for_a_message(session: Session, keep: Keeper) -> None:
+    future = keep()
+    ended(session, 0)
+    for _ in range(2):
+        (value,) = begin(future)
+        assert sent(session) == [messages.FetchObjects([0])]
+        session.handle(messages.Resolved([0], [Outcome.RESULT_FAILED], [b"it is too large"]), 0.0)
+        with pytest.raises(ResultPickleError, match="it is too large"):
+            value.result(0)
+        assert not [each for each in sent(session) if not isinstance(each, messages.Received)], "it does not run again"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import zmq
 
 from scaler_client.commands.object_files import ObjectName
-from scaler_client.protocol.messages import ForgetObjects, Message, Object
+from scaler_client.protocol.messages import ForgetObjects, Message, Object, Transferred
 from scaler_client.protocol.wire import encode
 from scaler_client.session.frame_limit import fits_limit, too_large_text
 
@@ -48,8 +48,8 @@ class ObjectSender:
         return bool(self._waiting or self._reading) or not all(tracker.done for tracker, _ in self._in_flight)
 
     def add(self, names: Iterable[ObjectName], frame_limit: int) -> None:
-        """Send these objects, each as soon as there is room. An object with a frame above the limit counts as missing;
-        0: no limit."""
+        """Send these objects, each as soon as there is room. An object with a frame above the limit is refused; 0: no
+        limit."""
         self._frame_limit = frame_limit
         for name in names:
             if name not in self._reading:
@@ -103,9 +103,9 @@ class ObjectSender:
     def _message(self, name: ObjectName, frames: list[memoryview]) -> Message:
         client, object_id = name
         if frames and not fits_limit(frames, self._frame_limit):
-            text = too_large_text(f"object {object_id} of client {client}", max(map(len, frames)), self._frame_limit)
-            _log.error("not sent, and lost for tasks on other hosts: %s", text)
-            frames = []
+            text = too_large_text("the result", max(map(len, frames)), self._frame_limit)
+            _log.error("object %d of client %d is not sent to the scheduler: %s", object_id, client, text)
+            return Transferred(client, object_id, 0, text)
         if not frames:
             return ForgetObjects([object_id], [client])
         return Object(object_id, frames, client)

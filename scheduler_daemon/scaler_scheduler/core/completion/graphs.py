@@ -431,11 +431,21 @@ class Graphs:
         if not worker.task_count:
             self._dispatcher.add_worker(worker)
 
-    def fail_input_lost(self, task: Task, text: str) -> None:
+    def fail_input_lost(self, task: Task, text: str, outcome: int = effects.OUTCOME_INPUT_LOST) -> None:
         """Fail a task on no worker that cannot read an input."""
         task.transition(GIVE_UP)
-        self._answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
-        self.fail_readers(task, effects.OUTCOME_INPUT_LOST, text.encode())
+        self._answer(task, outcome, text.encode())
+        self.fail_readers(task, outcome, text.encode())
+
+    def fail_blocked(self, stored: StoredObject, text: str) -> None:
+        """Fail the tasks that wait for an object whose bytes can't come to them. The object stays where it is."""
+        for reader in stored.unblock():
+            reader.missing_inputs -= 1
+            if reader.state == BLOCKED:
+                why = f"{reader.name} can't read object {stored.id} on another host: {text}"
+                self.fail_input_lost(reader, why, effects.OUTCOME_RESULT_FAILED)
+        if not stored.is_needed and self._tables.objects.find(stored.client, stored.id) is stored:
+            self.drop_unneeded(stored)
 
     def cancel_blocked(self, task: Task) -> None:
         """Cancel a task whose inputs do not all exist yet."""

@@ -22,6 +22,9 @@ class TransferEnd:
 
     def transferred(self, target: Agent, event: events.Transferred) -> None:
         """Handle the answer of an agent."""
+        if not event.source and event.error:  # it answers `fetchObjects`
+            self._host_results.fetch_refused(target, event)
+            return
         transfer = next(
             (
                 each

@@ -509,3 +509,34 @@ def test_after_a_new_welcome_a_resubmitted_row_counts_once(core):
     store(core, W, 2)
     run(core, W, 3, b"end")
     assert credit_after(core) == 0
+
+
+TOO_LARGE = "the result has 9 bytes in one frame, and the scheduler takes 8"
+
+
+def refused(core, task_id, agent=A):
+    core.feed(events.Transferred(agent, NAME, task_id, 0, TOO_LARGE))
+
+
+def test_a_value_that_is_too_large_for_a_message(core):
+    joined(core, W)
+    submit(core, [(1, [], KEEP)])
+    store(core, W, 1)
+    core.take()
+    for _ in range(2):
+        core.feed(events.FetchObjects(C, array("q", [1])))
+        assert core.take() == [("fetch objects", A, [(NAME, 1)])]
+        refused(core, 1)
+        assert core.take() == [resolved((1, effects.OUTCOME_RESULT_FAILED, TOO_LARGE.encode()))]
+    submit(core, [(2, [1], NO)])
+    assert core.take() == [dispatch(W, 2)], "tasks can still read it on its host"
+
+
+def test_readers_elsewhere_of_a_value_that_is_too_large(core):
+    fetching(core)
+    refused(core, 1, agent=B)
+    assert core.take() == [], "it was not asked"
+    refused(core, 1)
+    text = f"function 1 can't read object 1 on another host: {TOO_LARGE}".encode()
+    failed = [(task_id, effects.OUTCOME_RESULT_FAILED, text) for task_id in (3, 4)]
+    assert core.take() == [resolved(*failed), ("forget objects", A, [(NAME, 1)])]
