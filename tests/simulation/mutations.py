@@ -460,6 +460,10 @@ MUTATIONS = (
         transfers.Transfers, "end", "_count(self._outgoing, transfer.source, -1)", "pass",
     ),
     Mutation(
+        "keep the place of a transfer that has ended between its two hosts",
+        transfers.Transfers, "end", "_count(self._between, (transfer.source, transfer.target), -1)", "pass",
+    ),
+    Mutation(
         "let a task wait for a host with its inputs beyond its time",
         near_data.NearData, "choose", "now >= self.waits_until.get(task, INFINITY)", "False",
     ),

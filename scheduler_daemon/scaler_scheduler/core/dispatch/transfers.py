@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import TypeVar
 
 from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.outbox import Outbox
@@ -23,6 +24,9 @@ MAX_IN = 4
 
 MAX_OUT = 4
 """Transfers from one host at once."""
+
+MAX_BETWEEN = 2
+"""Transfers from one host to one other at once. So a silent host leaves others half of what they may get and send."""
 
 WAITING_TASKS = 64
 """At most so many tasks wait for one transfer. Further tasks stay in their lane, for hosts that have the file."""
@@ -51,6 +55,9 @@ FADING = 0.9
 
 SCANNED = 100
 """The most transfers in the queue that are looked at in one go."""
+
+
+_Key = TypeVar("_Key")
 
 
 class Transfer:
@@ -84,6 +91,8 @@ class Transfers:
         """Transfers without a source. Some may have ended."""
         self._incoming: dict[Agent, int] = {}
         self._outgoing: dict[Agent, int] = {}
+        self._between: dict[tuple[Agent, Agent], int] = {}
+        """The transfers that run, by source and target."""
         self._coming_bytes: dict[Agent, int] = {}
         """The bytes of the files that wait or run, by target."""
         self._measured_bytes: float = FIRST_BYTES_PER_SECOND
@@ -138,6 +147,7 @@ class Transfers:
         if transfer.source is not None:
             _count(self._outgoing, transfer.source, -1)
             _count(self._incoming, transfer.target, -1)
+            _count(self._between, (transfer.source, transfer.target), -1)
 
     def _remove(self, transfer: Transfer) -> None:
         transfers = self._all[transfer.stored]
@@ -214,7 +224,9 @@ class Transfers:
         free = [
             source
             for source in self._sources(transfer.stored, transfer.target)
-            if self._outgoing.get(source, 0) < MAX_OUT and source not in of_this
+            if self._outgoing.get(source, 0) < MAX_OUT
+            and self._between.get((source, transfer.target), 0) < MAX_BETWEEN
+            and source not in of_this
         ]
         if not free:
             return False
@@ -228,6 +240,7 @@ class Transfers:
         transfer.deadline = self._clock.now + seconds
         _count(self._outgoing, source, 1)
         _count(self._incoming, transfer.target, 1)
+        _count(self._between, (source, transfer.target), 1)
         self._order(transfer, source)
         return True
 
@@ -255,10 +268,10 @@ def _is_wanted(stored: StoredObject) -> bool:
     return is_alive and stored.is_remote and stored.is_blocking
 
 
-def _count(counts: dict[Agent, int], agent: Agent, change: int) -> None:
-    counts[agent] = counts.get(agent, 0) + change
-    if not counts[agent]:
-        del counts[agent]
+def _count(counts: dict[_Key, int], key: _Key, change: int) -> None:
+    counts[key] = counts.get(key, 0) + change
+    if not counts[key]:
+        del counts[key]
 
 
 def _origin(source: Agent) -> Agent | str:

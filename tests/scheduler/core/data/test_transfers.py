@@ -229,3 +229,33 @@ def test_an_answer_that_nobody_waits_for_is_ignored(core):
     core.feed(events.Transferred(agent(1), 99, 1, 31))
     assert orders(core) == ([], [])
     assert len(list(core.scheduler.transfers)) == 1
+
+
+def test_a_pair_of_hosts_leaves_room_for_others(core):
+    hosts(core, 1)
+    for number in (1, 2):
+        data = DataAddress(f"tcp://host{number}:1", "", f"ticket{number}")
+        hello = events.Hello(agent(number), 1, events.AGENT, 31 + number, 0, "", "", f"host{number}", 1, "a", data=data)
+        core.feed(hello)
+    core.results(worker(0), [(NAME, 2, 1)], 1000, effects.OUTCOME_VALUE, b"v")
+    names = range(10, 14)
+    for task_id in names:
+        submit(core, [(task_id, [], KEEP)])
+        store(core, worker(0), task_id)
+    core.take()
+    known, tables = core.scheduler.transfers, core.scheduler.tables
+    _, second, third = (tables.agents.find(31 + number) for number in range(3))
+    files = [tables.clients.find(NAME).objects[each] for each in names]
+    known.request(files[0], third)
+    core.feed(events.Transferred(agent(2), NAME, 10, 31))
+
+    def sources():
+        return [transfer.source and transfer.source.host for transfer in known]
+
+    for file in files[1:]:
+        known.request(file, second)
+    assert sources() == ["host0", "host0", None], "the third waits for its turn, if host0 is silent for ever"
+    known.request(files[0], second)
+    assert sources() == ["host0", "host0", None, "host2"]
+    core.feed()
+    core.take()
