@@ -458,9 +458,28 @@ def test_modules_that_a_script_uploads(tmp_path: Path, monkeypatch: pytest.Monke
         "missing is missing here",
         "other, a module of your own, is not installed on a",
     ]
+    (tmp_path / "single.py").write_text("import package\nimport no_such_module\n")
+    (tmp_path / "package" / "deep.py").write_text("import rare\n")
+    (tmp_path / "package" / "broken.py").write_text("import (\n")
+    imports = read_imports(str(path))
+    assert "no_such_module" in imports.required and "rare" in imports.optional, "imports of uploaded modules count"
+    (tmp_path / "single.py").write_text("")
+    (tmp_path / "package" / "deep.py").write_text("")
     path.write_text("import single\nClient(modules=('.',))\n")
     (check,) = check_script(read_imports(str(path)), {"a": probe})
     assert check == ok("script", "1 module that script.py imports: all are here and on 1 host, or uploaded by it")
+
+
+def test_packages_of_a_scripts_environment_need_not_be_on_hosts(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    probe = Probe("a", HostFacts(1024, 1 << 30, 1 << 30), {})
+    path.write_text("import pytest\nClient('tcp://x:1', environment=None)\n")
+    (check,) = check_script(read_imports(str(path)), {"a": probe})
+    assert check.status is Status.ERROR and "is missing on a" in check.text
+    path.write_text("import pytest\nClient('tcp://x:1', environment='requirements.txt')\n")
+    (check,) = check_script(read_imports(str(path)), {"a": probe})
+    text = "1 module that script.py imports: all are here and on 1 host, or packages of its environment"
+    assert check == ok("script", text)
 
 
 @pytest.mark.parametrize(

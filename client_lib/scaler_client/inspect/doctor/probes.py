@@ -194,13 +194,16 @@ def check_script(script: ScriptImports, probes: dict[str, Probe]) -> Iterator[Ch
     for name in script.names:
         if is_own_module(here[name]) and script.is_uploaded(name):
             continue
-        for check in _module_checks(name, here[name], probes, name in script.optional):
+        there = {} if script.has_environment and not is_own_module(here[name]) else probes
+        for check in _module_checks(name, here[name], there, name in script.optional):
             problems += 1
             yield check
     if not problems:
         text = f"{plural(len(script.names), 'module')} that {os.path.basename(script.path)} imports: all are here"
-        or_uploaded = ", or uploaded by it" if any(map(script.is_uploaded, script.names)) else ""
-        yield ok("script", text + (f" and on {plural(len(probes), 'host')}{or_uploaded}" if probes else ""))
+        others = ", or uploaded by it" if any(map(script.is_uploaded, script.names)) else ""
+        if script.has_environment:
+            others += ", or packages of its environment"
+        yield ok("script", text + (f" and on {plural(len(probes), 'host')}{others}" if probes else ""))
 
 
 def _module_checks(name: str, version: str, probes: dict[str, Probe], is_optional: bool) -> Iterator[Check]:
