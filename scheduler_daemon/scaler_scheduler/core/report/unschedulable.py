@@ -128,6 +128,8 @@ class Unschedulable:
         if resources and self._lacks_resources(resources):
             return lacking_text(self._core, resources, workers)
         lack = described_need(self._tables, capabilities, kind, workers)
+        if not lack and not resources:  # a host takes its environment, and has no Python for it
+            lack = _described_kind(split_kind(kind)[0], workers)
         return f"no connected worker {lack}" if lack else lacking_text(self._core, resources, workers)
 
     def _lacks_resources(self, resources: Resources) -> bool:
@@ -139,18 +141,34 @@ class Unschedulable:
 def described_need(tables: Tables, capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
     """Describe the missing worker, with the option that makes one. Empty: there is one."""
     parts = []
-    if capabilities and not any(worker.can_serve(capabilities, kind) for worker in workers):
+    plain, environment = split_kind(kind)
+    having = [each for each in workers if all(each.capabilities.get(name, 0) >= least for name, least in capabilities)]
+    taking = [each for each in workers if environment and _takes(tables, each, environment)]
+    if environment:
+        lacks_capabilities = not any(each in taking for each in having) and bool(taking or not having)
+    else:
+        lacks_capabilities = not any(each.can_serve(capabilities, kind) for each in workers)
+    if capabilities and lacks_capabilities:
         texts = [f"{name}={amount}" for name, amount in sorted(capabilities)]
         parts.append(f"has {', '.join(texts)} (scaler_cluster --capabilities {','.join(texts)})")
-    plain, environment = split_kind(kind)
-    if environment:
+    if environment and not any(each in taking for each in having or workers):
         known = tables.environments.find(environment)
         level = "" if known is None else LEVEL_OPTIONS.get(known.level, "")
         place = "" if known is None or not known.platform else f" on {known.platform}"
         parts.append(f"takes the modules or packages of this client (scaler_cluster --environments{level}{place})")
-    elif not any(worker.can_serve(frozenset(), kind) for worker in workers):
+    elif not environment and not any(worker.can_serve(frozenset(), kind) for worker in workers):
         parts.append(_described_kind(plain, workers))
     return " and ".join(parts)
+
+
+def _takes(tables: Tables, worker: Worker, environment: str) -> bool:
+    """Whether the worker has this environment, or its host allows it."""
+    if worker.environment == environment:
+        return True
+    agent, known = tables.agents.find(worker.agent), tables.environments.find(environment)
+    if agent is None or known is None or not known.is_declared:
+        return False
+    return agent.level >= known.level and known.platform in ("", agent.platform)
 
 
 def _described_kind(kind: str, workers: list[Worker]) -> str:

@@ -189,7 +189,7 @@ class WaitReasons:
             yield "workers: none is connected"
         elif not able:
             need = described_need(self._tables, lane.capabilities, lane.kind, workers)
-            yield f"workers: none of {len(workers)} {need}"
+            yield f"workers: none of {len(workers)} {need or 'has its environment yet'}"
         else:
             gangs = self._dispatcher.gangs
             served = "one of its members" if lane.gang_size else "it"

@@ -206,6 +206,18 @@ def test_the_warning_says_what_a_host_must_allow(core: Core, level: int, platfor
     assert warnings_of(core) == [text]
 
 
+def test_the_warning_names_only_what_is_missing(core: Core) -> None:
+    """The workers take the environment, and lack a capability."""
+    host(core, W)
+    core.client(C, 11)
+    core.function(C, 1, b"f", environment=declare(core))
+    core.submit(C, [1], capabilities=frozenset({("zz", 1)}))
+    core.wait_for_hosts()
+    assert warnings_of(core) == [
+        "1 task(s) wait: no connected worker has zz=1 (scaler_cluster --capabilities zz=1)",
+    ]
+
+
 def test_one_task_changes_one_worker(core: Core) -> None:
     host(core, W, W2)
     core.client(C, 11)
