@@ -8,7 +8,9 @@ are made for the first large object.
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Sequence
 
 import zmq
@@ -154,9 +156,12 @@ class _DataThread:
         poller = zmq.Poller()
         poller.register(self._server.socket, zmq.POLLIN)
         poller.register(self._wake.fileno(), zmq.POLLIN)
+        if self._server.listener is not None:
+            poller.register(self._server.listener.fileno(), zmq.POLLIN)
         try:
             while True:
-                ready = dict(poller.poll())
+                seconds = self._server.deadline() - time.monotonic()
+                ready = dict(poller.poll(None if seconds == float("inf") else max(0, math.ceil(seconds * 1000))))
                 if self._wake.fileno() in ready:
                     break
                 self._server.serve()

@@ -21,6 +21,7 @@ from ..errors import ClientClosedError, SchedulerLostError
 from ..futures.future import TaskFuture
 from ..futures.kept_results import FetchedValue, KeptFuture, KeptResult
 from ..nested import slot_wait
+from ..net.bounded_listener import is_file_shortage
 from ..net.curve import apply_keys, is_local_address
 from ..net.file_limit import check_free_files, file_shortage
 from ..net.sockets import ReconnectWatcher, keep_freed_memory, receive
@@ -106,6 +107,8 @@ class IoThread:
         self._socket.setsockopt(zmq.SNDHWM, 100)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._unsent: deque[messages.Frames] = deque()
+        self._is_short_of_files = False
+        """Whether it has logged that no further file can be opened."""
         self._reconnects = ReconnectWatcher(self._socket, endpoint=str(address))
         # The argument of zmq_poll. zmq.Poller would build this list again at each call.
         self._sources: list[Any] = [
@@ -435,5 +438,12 @@ class IoThread:
                 else:
                     self._socket.send_multipart(frames, zmq.NOBLOCK, copy=False)
             except zmq.Again:
+                return
+            except OSError as error:  # PyZMQ may import a module at its first large message
+                if not is_file_shortage(error):
+                    raise
+                if not self._is_short_of_files:
+                    self._is_short_of_files = True
+                    _log.error("no further file can be opened, trying again: %s", error)
                 return
             unsent.popleft()

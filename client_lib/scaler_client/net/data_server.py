@@ -21,6 +21,7 @@ from ..commands.key_files import PeerKeys
 from ..commands.object_files import CHUNK_BYTES, DO_NOT_WAIT, FLAGS, ObjectName, path_of
 from ..protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject
 from ..protocol.wire import WireError, decode, encode
+from .bounded_listener import BoundedListener
 from .curve import is_local_address
 from .host_lookup import interface_to
 
@@ -36,6 +37,9 @@ ROUND_SECONDS = 0.05
 
 PEER_INTERVAL_MILLISECONDS = 10_000
 """Between two signs of life of a connection. After three, ZeroMQ drops a dead one."""
+
+HANDSHAKE_MILLISECONDS = 5000
+"""ZeroMQ ends a connection whose handshake takes longer."""
 
 LOG_SECONDS = 60.0
 """The least time between two log lines about bad messages."""
@@ -72,6 +76,8 @@ class DataServer:
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self.socket: zmq.Socket[bytes] | None = None
         """None: there is no data address."""
+        self.listener: BoundedListener | None = None
+        """Poll it too, and call `serve` then."""
         self.address = DataAddress()
         """What agents need to know; its address is empty if there is none."""
         self._bad_messages = 0
@@ -104,6 +110,7 @@ class DataServer:
             zmq.MAXMSGSIZE: MAX_REQUEST_BYTES,
             zmq.SNDHWM: MAX_QUEUED_MESSAGES,
             zmq.RCVHWM: MAX_QUEUED_MESSAGES,
+            zmq.HANDSHAKE_IVL: HANDSHAKE_MILLISECONDS,
             zmq.HEARTBEAT_IVL: PEER_INTERVAL_MILLISECONDS,
             zmq.HEARTBEAT_TIMEOUT: 3 * PEER_INTERVAL_MILLISECONDS,
         }
@@ -121,15 +128,18 @@ class DataServer:
             ) from None
         endpoint = self.socket.getsockopt(zmq.LAST_ENDPOINT)
         assert isinstance(endpoint, bytes)
-        port = int(endpoint.decode().rstrip("\0").rpartition(":")[2])
+        bound = endpoint.decode().rstrip("\0")
+        self.listener = BoundedListener(self.socket, bound)
+        port = int(bound.rpartition(":")[2])
         is_every = address.host in ("*", "0.0.0.0", "::")
         announced = Address("tcp", (host or socket.gethostname()) if is_every else address.host, port, "")
         self.address = DataAddress(str(announced), "" if keys is None else keys.public.hex(), self._ticket)
 
     def serve(self) -> None:
         """Answer requests that have come. A bad message never raises."""
-        if self.socket is None:
+        if self.socket is None or self.listener is None:
             return
+        self.listener.check()
         until = time.monotonic() + ROUND_SECONDS
         for _ in range(REQUESTS_PER_ROUND):
             try:
@@ -144,6 +154,15 @@ class DataServer:
             text = "data address %s: dropped %d messages that are no requests of an agent"
             _log.warning(text, self.address.address, self._bad_messages)
             self._bad_messages = 0
+
+    def deadline(self) -> float:
+        """When `serve` is to be called next, at the latest, in seconds of the monotonic clock."""
+        return float("inf") if self.listener is None else self.listener.bind_at
+
+    def end_connections(self, why: str) -> None:
+        """End all connections, to free their files. Peers may connect again after a while."""
+        if self.listener is not None:
+            self.listener.end_connections(why)
 
     def receive(self, route: bytes, frames: list[bytes]) -> None:
         """Handle a message of a peer. It may be anything."""
@@ -203,6 +222,9 @@ class DataServer:
         return None
 
     def close(self) -> None:
+        if self.listener is not None:
+            self.listener.close()
+            self.listener = None
         if self._context is not None:
             self._context.destroy(linger=0)
             self.socket = self._context = None

@@ -14,6 +14,24 @@ _V1_MOUNTS = {"memory": ("memory",), "cpu": ("cpu", "cpu,cpuacct", "cpuacct,cpu"
 _V2_MOUNTS = ("", "unified")
 
 
+def raise_file_limit() -> int:
+    """Raise the process's limit of open files as far as the system allows. Each connection takes one.
+
+    Many systems allow a thousand unless a process asks for more.
+
+    Returns:
+        The new limit.
+    """
+    import resource  # not on every system
+
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    except (OSError, ValueError):
+        return soft  # some systems report no limit but have one
+    return most
+
+
 def usable_memory(root: str = "/") -> int:
     """The usable memory in bytes.
 

@@ -22,6 +22,7 @@ from ..auth.keyring import Keyring
 from ..commands import logs
 from ..commands.addresses import Address, default_monitor_address
 from ..commands.key_files import KeyFileError, key_error_text
+from ..commands.machine import raise_file_limit
 from ..commands.options import EXIT_UNAVAILABLE, EXIT_WRONG_OPTIONS, interpreter
 from ..commands.systemd_notify import SystemdNotifier, pop_variables
 from ..config.config import Config, fail
@@ -31,7 +32,7 @@ from ..core.errors import InvariantError
 from ..core.limits import Limits
 from ..core.scheduler import Scheduler
 from ..net.bound_socket import BindError
-from ..net.connections import ConnectionLimits, connections_within_files, raise_file_limit
+from ..net.connections import ConnectionLimits, connections_within_files
 from ..net.monitor_socket import MonitorSocket
 from ..net.router import WAIT_MILLISECONDS, Router, ZmqContext
 from ..net.zap import ZapHandler

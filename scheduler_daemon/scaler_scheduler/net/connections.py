@@ -43,22 +43,6 @@ class ConnectionLimits:
     """A connection is cut if nothing has come from it for longer."""
 
 
-def raise_file_limit() -> int:
-    """Raise the process's limit of open files as far as the system allows. Each connection takes one.
-
-    Many systems allow a thousand unless a process asks for more.
-
-    Returns:
-        The new limit.
-    """
-    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    except (OSError, ValueError):
-        return soft  # some systems report no limit but have one
-    return most
-
-
 def connections_within_files(wanted: int, files: int) -> int:
     """The number of connections that the limit of open files allows, at most `wanted`."""
     return wanted if files == resource.RLIM_INFINITY else min(wanted, max(MIN_CONNECTIONS, files - RESERVED_FILES))

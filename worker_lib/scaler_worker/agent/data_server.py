@@ -74,7 +74,7 @@ class DataServer(data_server.DataServer):
 
     def deadline(self) -> float:
         """When `serve` is to be called next, at the latest."""
-        return self._waiting[0].deadline if self._waiting else float("inf")
+        return min(super().deadline(), self._waiting[0].deadline if self._waiting else float("inf"))
 
     def _handle(self, route: bytes, request: ReadObject) -> None:
         self._answer(_Waiting(route, request, time.monotonic() + WAIT_SECONDS))

@@ -23,6 +23,7 @@ import zmq
 
 from scaler_client.commands.addresses import DATA_ADDRESS_VARIABLE, Address
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, key_error_text, read_peer_keys
+from scaler_client.commands.machine import raise_file_limit
 from scaler_client.commands.object_directory import STALE_SECONDS, ObjectDirectory, make_directory, remove_stale
 from scaler_client.commands.object_files import (
     ObjectName,
@@ -35,6 +36,7 @@ from scaler_client.commands.object_files import (
 from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.environments.manifest import this_platform
+from scaler_client.net.bounded_listener import is_file_shortage
 from scaler_client.net.curve import SERVING_CUT_SECONDS, apply_keys, warn_about_secrets
 from scaler_client.net.data_server import DataAddressError
 from scaler_client.net.host_lookup import warn_if_unresolved
@@ -100,6 +102,10 @@ CONNECT_TIMEOUT_MILLISECONDS = 5000
 SENDING_SECONDS = 0.01
 """While objects are being sent to the scheduler: the time between two checks for room to send more."""
 
+SHORTAGE_SECONDS = 5.0
+SHORTAGE_PAUSE_SECONDS = 0.05
+"""What can't be done because this process has too many open files is tried again for so long, after such pauses."""
+
 MESSAGES_PER_ROUND = 100
 ROUND_SECONDS = 0.1
 """The agent reads at most so many messages, for at most so long, before it serves its other sources."""
@@ -139,6 +145,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         return fail(f"cannot make a directory for objects: {error}", EXIT_UNAVAILABLE)
     os.environ[DATA_ADDRESS_VARIABLE] = _data_address_of_clients(config.data_address)
     starter: WorkerStarter = SubprocessStarter() if worker_main is None else ForkServer(worker_main, page, objects)
+    raise_file_limit()  # after the fork server was made: workers keep the limit of this process
     data: DataServer | None = None
     try:
         try:
@@ -284,6 +291,8 @@ class _Agent:
         self._report = ServiceReport(notifier, time.monotonic())
         self._exit_status: int | None = None
         self._is_orphan = False
+        self._is_short_of_files = False
+        """Whether it has logged that no further file can be opened."""
         self._remove_stale_at = time.monotonic() + STALE_SECONDS
         host, pid = socket.gethostname(), os.getpid()
         name = config.agent_name or f"{host}-{pid}"
@@ -343,6 +352,8 @@ class _Agent:
         if self._data.socket is not None:
             _log.info("other agents get object files at %s", self._data.address.address)
             self._poller.register(self._data.socket, zmq.POLLIN)
+        if self._data.listener is not None:
+            self._poller.register(self._data.listener.fileno(), zmq.POLLIN)
         poller = self._poller
         poller.register(self._connection, zmq.POLLIN)
         poller.register(self._signals.fileno(), zmq.POLLIN)
@@ -351,41 +362,51 @@ class _Agent:
         poller.register(self._environments.thread.fileno(), zmq.POLLIN)
         self._do(self._session.start(time.monotonic()))
         while self._exit_status is None:
-            polled = self._starters.filenos() + self._environments.builds.filenos()
-            for descriptor, wants_write in polled:
-                poller.register(descriptor, zmq.POLLIN | (zmq.POLLOUT if wants_write else 0))
-            has_events = self._starters.has_events or self._environments.builds.has_results
-            poller.poll(0 if has_events else self._milliseconds_to_wait())
-            for descriptor, _ in polled:
-                poller.unregister(descriptor)  # it may be closed
-            self._disk.finish()
-            self._environments.thread.finish()
-            self._environments.finish_builds()
-            self._sender.send()
-            # Signals first: if the same signal has also ended a worker (a whole control group got it), the worker has
-            # not died.
-            for number in self._signals.receive():
-                end = self._session.retire if number == signal.SIGTERM else self._session.stop
-                self._do(end(number.name, time.monotonic()))
-            if self._signals.take_hangup():
-                _log.info("SIGHUP: the log files are opened again")  # each process opens them at its next line
-            self._look_for_parent()
-            self._reconnects.retry()
-            if self._reconnects.has_reconnected():
-                self._do(self._session.connected(time.monotonic()))
-            elif failure := self._scheduler.failure():
-                self._do(self._session.received(Refused(NOT_AUTHORIZED, failure, 0, ""), time.monotonic()))
-            self._read_scheduler()
-            self._read_worker_events()
-            for source, message in self._sources.receive():
-                self._do(self._session.data_received(source, message, time.monotonic()))
-            self._remove_stale_directories()
-            self._data.serve()  # afterwards: other hosts may wait for what has just come
-            self._do(self._session.tick(time.monotonic()))
-            self._report.update(self._session, time.monotonic())
-            self._starters.close_unused(time.monotonic())
+            try:
+                self._serve_once()
+            except OSError as error:
+                if not is_file_shortage(error):
+                    raise
+                self._free_files(error)
         self._sources.close()
         return self._exit_status
+
+    def _serve_once(self) -> None:
+        """Wait for something to do, and do it."""
+        poller = self._poller
+        polled = self._starters.filenos() + self._environments.builds.filenos()
+        for descriptor, wants_write in polled:
+            poller.register(descriptor, zmq.POLLIN | (zmq.POLLOUT if wants_write else 0))
+        has_events = self._starters.has_events or self._environments.builds.has_results
+        poller.poll(0 if has_events else self._milliseconds_to_wait())
+        for descriptor, _ in polled:
+            poller.unregister(descriptor)  # it may be closed
+        self._disk.finish()
+        self._environments.thread.finish()
+        self._environments.finish_builds()
+        self._sender.send()
+        # Signals first: if the same signal has also ended a worker (a whole control group got it), the worker has
+        # not died.
+        for number in self._signals.receive():
+            end = self._session.retire if number == signal.SIGTERM else self._session.stop
+            self._do(end(number.name, time.monotonic()))
+        if self._signals.take_hangup():
+            _log.info("SIGHUP: the log files are opened again")  # each process opens them at its next line
+        self._look_for_parent()
+        self._reconnects.retry()
+        if self._reconnects.has_reconnected():
+            self._do(self._session.connected(time.monotonic()))
+        elif failure := self._scheduler.failure():
+            self._do(self._session.received(Refused(NOT_AUTHORIZED, failure, 0, ""), time.monotonic()))
+        self._read_scheduler()
+        self._read_worker_events()
+        for source, message in self._sources.receive():
+            self._do(self._session.data_received(source, message, time.monotonic()))
+        self._remove_stale_directories()
+        self._data.serve()  # afterwards: other hosts may wait for what has just come
+        self._do(self._session.tick(time.monotonic()))
+        self._report.update(self._session, time.monotonic())
+        self._starters.close_unused(time.monotonic())
 
     def close(self) -> None:
         """End the fork servers of environments, and remove the folders of environments."""
@@ -453,7 +474,24 @@ class _Agent:
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
-            self._actions[type(effect)](self, effect)
+            action = self._actions[type(effect)]
+            until = time.monotonic() + SHORTAGE_SECONDS
+            while True:
+                try:
+                    action(self, effect)
+                    break
+                except OSError as error:
+                    if not is_file_shortage(error) or time.monotonic() > until:
+                        raise
+                    self._free_files(error)
+
+    def _free_files(self, error: OSError) -> None:
+        """End the connections of the data address, which take files, and wait a moment."""
+        if not self._is_short_of_files:
+            self._is_short_of_files = True
+            _log.error("no further file can be opened, trying again: %s", error)
+        self._data.end_connections("this process has too many open files")
+        time.sleep(SHORTAGE_PAUSE_SECONDS)
 
     def _send(self, message: Message) -> None:
         for frames in encode_or_log(message):
