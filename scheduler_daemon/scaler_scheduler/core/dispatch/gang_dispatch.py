@@ -134,7 +134,7 @@ class GangReservation:
         """Return how many members of the lane's gangs these workers could run at once if nothing was booked."""
         by_host = Counter(worker.agent for worker in workers)
         if not lane.resources:
-            return by_host.total()
+            return sum(by_host.values())
         hosts = self._bookings.hosts
         return sum(most_members(hosts[each], lane, by_host[each]) for each in by_host if each in hosts)
 
