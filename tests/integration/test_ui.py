@@ -122,8 +122,8 @@ def test_page_receives_running_tasks(running: SchedulerCommand, ui: Ui, tmp_path
         assert all(future.exception(SECONDS) is not None for future in futures)
         long = client.submit(time.sleep, 600)
         watched = ("tasks", "series", "workers", "running", "functions", "clients")
-        seen = ui.watch(*watched, until=lambda seen: len(rows(seen)) >= 503 and len(seen["snapshot"]) > 5 and len(
-            seen["workers"]) == len(seen["snapshot"]))  # fmt: skip
+        # After each snapshot the workers come last. The first snapshot may come before the page says what it watches.
+        seen = ui.watch(*watched, until=lambda seen: len(rows(seen)) >= 503 and len(seen.get("workers", [])) > 5)
         long.cancel(force=True)
     found = rows(seen)
     squares = [one for one in found if one["function"].endswith("square")]
