@@ -399,7 +399,7 @@ def _merge(hosts: Hosts, links: Network, sizes: Sizes) -> list[Figure]:
     with ExitStack() as stack:
         if has_peer:
             peer = _distributed(stack, links)
-        for run in range(-1, min(2, sizes.runs)):
+        for run in range(-1, sizes.runs):
             size = sizes.frames if run >= 0 else sizes.small_frames  # in the first run workers import dask
             seconds = [merge(size, hosts.client.dask_get)]
             if has_peer:

@@ -21,8 +21,8 @@ _log = logging.getLogger(__name__)
 _EVENT = struct.Struct("=HI")
 _ACCEPTED, _DISCONNECTED = int(zmq.EVENT_ACCEPTED), int(zmq.EVENT_DISCONNECTED)
 
-MAX_CONNECTIONS = 128
-"""Honest peers need a few: each host sends only a few files at once."""
+MAX_CONNECTIONS = 256
+"""Honest peers need fewer: each host sends a few files at once, and a connection stays open for seconds after that."""
 
 PAUSE_SECONDS = 1.0
 """So long the address is closed after too many connections."""

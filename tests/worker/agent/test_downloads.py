@@ -10,6 +10,8 @@ from scaler_worker.agent.downloads import (
     CHUNKS_IN_FLIGHT,
     CONNECT_SECONDS,
     FIRST_CHUNK_BYTES,
+    IDLE_SECONDS,
+    MAX_IDLE,
     MOST_ROOM_SECONDS,
     ROOM_SECONDS,
     SILENCE_SECONDS,
@@ -80,8 +82,10 @@ def test_a_file_comes_in_chunks_with_credit():
     assert most == CHUNKS_IN_FLIGHT
     assert fetching.content == file
     done = Transferred(CLIENT, 7, AGENT)
-    assert fetching.rest == [FinishFile((CLIENT, 7), done), CloseSource(SOURCE)]
-    assert len(fetching.downloads) == 0 and fetching.downloads.deadline() == float("inf")
+    assert fetching.rest == [FinishFile((CLIENT, 7), done)]
+    assert len(fetching.downloads) == 0 and fetching.downloads.deadline() == fetching.now + IDLE_SECONDS
+    fetching.pass_time(IDLE_SECONDS)
+    assert fetching.rest[1:] == [CloseSource(SOURCE)] and fetching.downloads.deadline() == float("inf")
 
 
 def test_a_small_file_takes_one_chunk():
@@ -159,13 +163,53 @@ def test_a_source_that_falls_silent_has_failed_but_is_reachable():
     assert "sent nothing" in answer.error and not answer.is_unreachable
 
 
-def test_the_connection_stays_while_another_file_needs_it():
+def test_the_connection_stays_for_the_next_file():
     fetching = Fetching(order(900), order(900, number=8))
     fetching.answer(bytes(900 + HEADER))
-    assert CloseSource(SOURCE) not in fetching.rest
+    for number in (9, 10):
+        fetching.content = b""
+        fetching.answer(bytes(900 + HEADER))
+        fetching.pass_time(IDLE_SECONDS - 0.1)
+        fetching.do(fetching.downloads.start(order(900, number), fetching.now))
+        fetching.pass_time(0.2)
+        assert CloseSource(SOURCE) not in fetching.rest
     fetching.content = b""
     fetching.answer(bytes(900 + HEADER))
-    assert fetching.rest[-1] == CloseSource(SOURCE)
+    fetching.pass_time(IDLE_SECONDS)
+    assert fetching.rest[-1] == CloseSource(SOURCE) and len(fetching.answers) == 0
+
+
+def test_an_open_connection_brings_a_file_in_large_chunks():
+    fetching = Fetching(order(900), order(900, number=8))
+    assert [asked.bytes for asked in fetching.asked] == [FIRST_CHUNK_BYTES, FIRST_CHUNK_BYTES]
+    fetching.answer(bytes(900 + HEADER))
+    fetching.do(fetching.downloads.start(order(2 * CHUNK_BYTES, 9), fetching.now))  # another file is being fetched
+    assert fetching.asked.pop().bytes == CHUNK_BYTES
+    fetching.content = b""
+    fetching.answer(bytes(900 + HEADER))
+    fetching.do(fetching.downloads.forget([(CLIENT, 9)]))
+    fetching.do(fetching.downloads.start(order(2 * CHUNK_BYTES, 10), fetching.now))  # the failure closed it
+    assert fetching.asked.pop().bytes == FIRST_CHUNK_BYTES
+
+
+def test_a_source_that_dies_while_its_connection_is_idle_is_unreachable():
+    fetching = Fetching(order(900))
+    fetching.answer(bytes(900 + HEADER))
+    fetching.do(fetching.downloads.start(order(900, 8), fetching.now))
+    fetching.pass_time(CONNECT_SECONDS)
+    assert [answer.is_unreachable for answer in fetching.answers] == [True]
+    assert fetching.rest[-2:] == [CloseSource(SOURCE), Send(fetching.answers[0])]
+
+
+def test_few_connections_stay_idle():
+    sources = [DataAddress(f"tcp://10.0.0.8:{port}", "", "ticket") for port in range(1, MAX_IDLE + 3)]
+    fetching = Fetching()
+    for number, source in enumerate(sources):
+        fetching.do(fetching.downloads.start(order(900, number, source), fetching.now))
+        fetching.asked.clear()
+        fetching.content = b""
+        fetching.say(ObjectChunk(CLIENT, number, 0, 900 + HEADER, bytes(900 + HEADER)), source)
+    assert [effect.source for effect in fetching.rest if isinstance(effect, CloseSource)] == sources[:2]
 
 
 def test_what_was_not_asked_for_is_ignored():

@@ -23,7 +23,14 @@ from scaler_client.protocol.messages import (
 from .effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
 
 FIRST_CHUNK_BYTES = 64 * 1024
-"""The first chunk is small, so that it shows soon whether there is a connection."""
+"""The first chunk through a new connection is small, so that it shows soon whether there is a connection."""
+
+IDLE_SECONDS = 2.0
+"""A connection stays open so long after the last file came through it. A shuffle gets many small files from each host:
+a connection for each file cost more than the file."""
+
+MAX_IDLE = 16
+"""The most connections that stay open with nothing to fetch."""
 
 CHUNKS_IN_FLIGHT = 4
 """The most requests of one file that are not answered yet."""
@@ -62,6 +69,7 @@ class _Download:
     next_offset: int = 0
     """The first byte that was not asked for."""
     received_bytes: int = 0
+    first_chunk_bytes: int = FIRST_CHUNK_BYTES
     awaited: dict[int, int] = field(default_factory=dict)
     """The chunks that were asked for: their sizes by offset."""
 
@@ -107,6 +115,8 @@ class Downloads:
         self._downloads: dict[ObjectName, _Download] = {}
         self._heard: set[DataAddress] = set()
         """The sources that have sent something since they were asked first."""
+        self._idle: dict[DataAddress, float] = {}
+        """The sources that have a connection and nothing to send, oldest first; since when."""
 
     def __len__(self) -> int:
         return len(self._downloads)
@@ -135,6 +145,9 @@ class Downloads:
         if now < download.ordered_at + MOST_ROOM_SECONDS and not self._has_room(download.order.bytes, coming):
             return []
         download.is_waiting = False
+        source = download.order.data
+        if self._idle.pop(source, None) is not None or source in self._heard:
+            download.first_chunk_bytes = CHUNK_BYTES
         return self._ask(download)
 
     def received(self, source: DataAddress, message: Message, now: float) -> list[Effect]:
@@ -159,7 +172,7 @@ class Downloads:
         order = download.order
         self._remove(download)
         answer = Transferred(order.client, order.id, order.source)
-        return [*effects, FinishFile(download.name, answer), *self._close(source)]
+        return [*effects, FinishFile(download.name, answer), *self._rest(source, now)]
 
     def write_failed(self, name: ObjectName, reason: str) -> list[Effect]:
         """Handle a part that could not be written."""
@@ -182,8 +195,13 @@ class Downloads:
         return effects
 
     def tick(self, now: float) -> list[Effect]:
-        """Give up the files whose source is silent. Begin with files for which there is room now."""
+        """Give up the files whose source is silent, begin with files for which there is room now, and close connections
+        that were not used for a while."""
         effects: list[Effect] = []
+        for source, since in list(self._idle.items()):
+            if now >= since + IDLE_SECONDS:
+                del self._idle[source]
+                effects.append(CloseSource(source))
         for download in list(self._downloads.values()):
             if now < self._due_at(download):
                 continue
@@ -198,7 +216,8 @@ class Downloads:
 
     def deadline(self) -> float:
         """When `tick` is to be called next, at the latest."""
-        return min(map(self._due_at, self._downloads.values()), default=float("inf"))
+        close_at = next(iter(self._idle.values()), float("inf")) + IDLE_SECONDS
+        return min(close_at, min(map(self._due_at, self._downloads.values()), default=close_at))
 
     def _due_at(self, download: _Download) -> float:
         if download.is_waiting:
@@ -214,7 +233,7 @@ class Downloads:
             offset = download.next_offset
             size = min(CHUNK_BYTES, download.end - offset)
             if not offset:
-                size = FIRST_CHUNK_BYTES
+                size = download.first_chunk_bytes
             elif not download.file_bytes:
                 break  # the first chunk says how large the file is
             download.awaited[offset] = size
@@ -236,7 +255,24 @@ class Downloads:
 
     def _close(self, source: DataAddress) -> list[Effect]:
         """Close the connection to a source from which nothing is fetched any more."""
-        if any(download.order.data == source for download in self._downloads.values()):
+        if self._is_used(source):
             return []
         self._heard.discard(source)
+        self._idle.pop(source, None)
         return [CloseSource(source)]
+
+    def _rest(self, source: DataAddress, now: float) -> list[Effect]:
+        """Keep the connection to a source for a while from which nothing is fetched any more."""
+        if self._is_used(source):
+            return []
+        self._heard.discard(source)
+        self._idle[source] = now
+        if len(self._idle) <= MAX_IDLE:
+            return []
+        oldest = next(iter(self._idle))
+        del self._idle[oldest]
+        return [CloseSource(oldest)]
+
+    def _is_used(self, source: DataAddress) -> bool:
+        """Whether a file is being fetched from a source, or waits for that."""
+        return any(download.order.data == source for download in self._downloads.values())
