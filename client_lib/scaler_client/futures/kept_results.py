@@ -155,7 +155,10 @@ class KeptResult(ResultObject):
         assert self.failure is not None
         fetches, self.fetches = self.fetches, []
         for each in fetches:
-            each.resolve(self.id, self.failure.outcome, self.failure.answer)
+            if self.failure.task_id == self.id:
+                each.resolve(self.id, self.failure.outcome, self.failure.answer)
+            else:
+                each.fail_input(self.id, self.failure)
 
     # ------------------------------------------------------------------------- as the sink of a task submitted again
 

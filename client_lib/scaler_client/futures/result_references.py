@@ -12,9 +12,10 @@ from typing import Any, Protocol
 from ..pickling.call_pickles import SMALL_BYTES
 from ..pickling.functions import Function
 from ..pickling.object_frames import pickle_object
-from ..pickling.references import STAND_INS, InputFailure, ObjectRef, ResultObject
+from ..pickling.references import STAND_INS, ObjectRef, ResultObject
 from ..pickling.serializer import dump_exception
 from ..protocol.messages import Outcome, Payload, TaskAttempt
+from .failure_origin import FailureOrigin
 
 
 class ReadFuture(Protocol):
@@ -22,7 +23,7 @@ class ReadFuture(Protocol):
 
     task_id: int
     parent: TaskAttempt | None
-    failed_node: Any
+    failure_origin: FailureOrigin | None
     _io_thread: Any
     _function: Function | None
     _reference: ObjectRef | None
@@ -87,34 +88,25 @@ def give_result(future: ReadFuture) -> None:
         return
     answer = future._answer
     if answer is not None:
-        _give_answer(future, stored, answer)
+        if future._outcome == Outcome.VALUE:
+            stored.set_value((answer,))
+        else:
+            _give_failure(future, stored, future._outcome, answer)
     elif future.cancelled():
-        stored.set_failure(future._task_name(), Outcome.CANCELLED, b"")
+        _give_failure(future, stored, Outcome.CANCELLED, b"")
     elif future._exception is not None:
         answer = dump_exception(future._exception, "".join(traceback.format_exception(future._exception)))
-        stored.set_failure(future._task_name(), Outcome.EXCEPTION, answer)
+        _give_failure(future, stored, Outcome.EXCEPTION, answer)
     else:  # the bytes were dropped when the result was read, before any task read the result
         stored.set_value(pickle_object(future._result).frames())
 
 
-def _give_answer(future: ReadFuture, stored: ResultObject, answer: Payload) -> None:
-    if future._outcome == Outcome.VALUE:
-        stored.set_value((answer,))
-        return
-    origin = future.failed_node
+def _give_failure(future: ReadFuture, stored: ResultObject, outcome: int, answer: Payload) -> None:
+    origin = future.failure_origin
     if origin is None:
-        stored.set_failure(future._task_name(), future._outcome, answer)
+        stored.set_failure(future._task_name(), outcome, answer)
     else:
-        stored.set_failure(origin.function, future._outcome, answer, origin.task_id)
-
-
-def input_place(cause: InputFailure, reader: str) -> str:
-    """Return the text that names the task whose failure has failed its reader.
-
-    Args:
-        reader: the name of the reader, for example "cube#4".
-    """
-    return f"task {cause.function}#{cause.task_id}, an argument of {reader}"
+        stored.set_failure(origin.function, outcome, answer, origin.task_id)
 
 
 def register(kind: type) -> None:
