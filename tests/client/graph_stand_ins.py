@@ -45,6 +45,7 @@ class SessionIoThread:
 
     is_nested = False
     is_closed = False
+    close_reason = ""
     frame_limit = 0
 
     def __init__(self, session: Session) -> None:

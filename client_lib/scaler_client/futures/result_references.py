@@ -68,8 +68,8 @@ def reference_to(future: ReadFuture) -> ObjectRef:
         TypeError: the future's function is called by name: its results have a form that other functions can't read.
     """
     reference = future._reference
-    if reference is not None and not reference.stored.is_gone:
-        return reference
+    if reference is not None and (not reference.stored.is_gone or type(reference.stored) is not ResultObject):
+        return reference  # the client itself never has a result that stays on its host
     function = future._function
     if function is not None and function.named_function is not None:
         raise TypeError(f"the result of {function.name}, a function by name, can't be an argument: pass its result()")

@@ -128,6 +128,10 @@ class ResultObject(StoredObject):
 class ObjectHolder(Protocol):
     """The client's I/O thread, as references to objects see it."""
 
+    @property
+    def close_reason(self) -> str:
+        """Why the client is closed; empty: it is not."""
+
     def forget_object(self, stored: StoredObject) -> None:
         """Drop an object without references. The garbage collector calls this, in any thread."""
 
@@ -172,15 +176,24 @@ class ObjectRef:
 
         Raises:
             ObjectNotFoundError: the object is not kept any more.
-            ValueError: the reference belongs to another client.
+            ValueError: the reference belongs to another client, which may be closed.
         """
-        is_result = isinstance(self._stored, ResultObject)
-        what = f"the result of {self._stored.name}" if is_result else repr(self)
-        if self._stored.is_gone:
+        stored = self._stored
+        is_result = isinstance(stored, ResultObject)
+        is_own = self._io_thread is io_thread
+        what = f"the result of {stored.name}" if is_result else repr(self)
+        if stored.is_gone and (is_own or not is_result):
             raise ObjectNotFoundError(f"{what} is not kept any more: its client was cleared or disconnected")
-        if self._io_thread is not io_thread:
-            instead = "pass its result()" if is_result else "send the object with this one"
-            raise ValueError(f"{what} belongs to another client: {instead}")
+        if not is_own:
+            reason = self._io_thread.close_reason
+            owner = f"a client that is closed ({reason})" if reason else "another client"
+            if not is_result:
+                instead = "send the object with this one"
+            elif reason and not stored.frames:  # the result is lost, or there never was one
+                instead = "submit its task with this one"
+            else:
+                instead = "pass its result()"
+            raise ValueError(f"{what} belongs to {owner}: {instead}")
 
     def __reduce__(self) -> Any:
         return reduced(self)
