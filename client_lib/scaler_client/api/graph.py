@@ -145,7 +145,7 @@ class GraphPlan:
         if location is None or location < 0:
             value = nodes.values[position]
             if type(value) is not ObjectRef:
-                return TaskFuture.finished(self._io_thread, value)
+                return TaskFuture.finished(self._io_thread, value, self._client._serializer)  # type: ignore[arg-type]
             location = self._builder.locations[position] = self._builder.add_object(value)
         rows = self._builder.rows
         future: TaskFuture[Any] = TaskFuture(self._io_thread, rows.functions[rows.numbers[location]], b"")

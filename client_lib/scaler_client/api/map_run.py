@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..errors import ClientClosedError
+from ..errors import ClientClosedError, SerializerError
 from ..futures.failure_origin import cancelled_error, input_origin, read_answer
 from ..futures.kept_results import KeptFuture
 from ..nested import slot_wait
@@ -221,7 +221,8 @@ class CallPacker:
     def _named(self, position: int, error: Exception) -> Exception:
         if not isinstance(error, TypeError):
             return error
-        return TypeError(f"item {self.count + position}: {error}")
+        kind = SerializerError if isinstance(error, SerializerError) else TypeError
+        return kind(f"item {self.count + position}: {error}")
 
 
 class MapRun(Generic[T]):

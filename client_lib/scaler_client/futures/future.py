@@ -27,6 +27,7 @@ from .profiling import NOT_DONE, ProfilingInfo, profiling_info
 from .result_references import give_result, register
 
 if TYPE_CHECKING:
+    from ..pickling.custom_serializer import Serializer
     from ..pickling.functions import Function
 
 T = TypeVar("T")
@@ -147,6 +148,8 @@ class TaskFuture(Future[T]):
     """The task that submitted this one; None outside of tasks."""
     failure_origin: FailureOrigin | None = None
     """The node of a graph, or the task among the arguments, that made it fail. It is set before the future fails."""
+    _serializer: Serializer | None = None
+    """The serializer of the result, kept after the function is dropped; None: cloudpickle."""
     _reference: ObjectRef | None = None
     """What stands for the result in the arguments of other tasks; None: no task reads it."""
 
@@ -156,10 +159,17 @@ class TaskFuture(Future[T]):
         self._payload: Call | None = payload
 
     @classmethod
-    def finished(cls, io_thread: FutureOwner, value: T) -> TaskFuture[T]:
-        """Return a future that has its value and belongs to no task."""
+    def finished(cls, io_thread: FutureOwner, value: T, serializer: Serializer | None) -> TaskFuture[T]:
+        """Return a future that has its value and belongs to no task.
+
+        Args:
+            io_thread: the client's.
+            value: the value.
+            serializer: the client's; None: cloudpickle.
+        """
         future = cls(io_thread, None, None)
         future._result = value
+        future._serializer = serializer
         future._state = FINISHED
         return future
 
@@ -536,6 +546,8 @@ class TaskFuture(Future[T]):
             give_result(self)  # before the bytes are dropped
         with lazy_lock:
             if self._answer is not None:
+                if function.serializer is not None:
+                    self._serializer = function.serializer  # before the bytes are dropped, as readers look there first
                 self._result = result
                 self._answer = None
                 self._function_name = function.name

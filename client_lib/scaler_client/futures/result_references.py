@@ -10,6 +10,7 @@ import traceback
 from typing import Any, Protocol
 
 from ..pickling.call_pickles import SMALL_BYTES
+from ..pickling.custom_serializer import Serializer, dump
 from ..pickling.functions import Function
 from ..pickling.object_frames import pickle_object
 from ..pickling.references import STAND_INS, ObjectRef, ResultObject
@@ -26,6 +27,7 @@ class ReadFuture(Protocol):
     failure_origin: FailureOrigin | None
     _io_thread: Any
     _function: Function | None
+    _serializer: Serializer | None
     _reference: ObjectRef | None
     _answer: Payload | None
     _outcome: int
@@ -66,6 +68,7 @@ def reference_to(future: ReadFuture) -> ObjectRef:
 
     Raises:
         TypeError: the future's function is called by name: its results have a form that other functions can't read.
+        SerializerError: the client has the result, and its own serializer raised.
     """
     reference = future._reference
     if reference is not None and (not reference.stored.is_gone or type(reference.stored) is not ResultObject):
@@ -75,7 +78,11 @@ def reference_to(future: ReadFuture) -> ObjectRef:
         raise TypeError(f"the result of {function.name}, a function by name, can't be an argument: pass its result()")
     stored = ResultObject(future._task_name(), future, future.parent)
     reference = future._reference = ObjectRef(future._io_thread, stored)
-    future.watch_as_input()
+    try:
+        future.watch_as_input()
+    except BaseException:
+        future._reference = None
+        raise
     return reference
 
 
@@ -98,7 +105,10 @@ def give_result(future: ReadFuture) -> None:
         answer = dump_exception(future._exception, "".join(traceback.format_exception(future._exception)))
         _give_failure(future, stored, Outcome.EXCEPTION, answer)
     else:  # the bytes were dropped when the result was read, before any task read the result
-        stored.set_value(pickle_object(future._result).frames())
+        value = future._result
+        if future._serializer is not None:
+            value = dump(future._serializer, value, f"the result of {future._task_name()}", "in the client")
+        stored.set_value(pickle_object(value).frames())
 
 
 def _give_failure(future: ReadFuture, stored: ResultObject, outcome: int, answer: Payload) -> None:

@@ -305,6 +305,10 @@ class _Collecting(threading.local):
 _collecting = _Collecting()
 
 
+RESULT_LOADERS: tuple[Callable[[bytes], Any], Callable[[int], Any]] = (load_value, load_input)
+"""The `result_loaders` of calls whose results are plain pickles."""
+
+
 class InputCollector:
     """Numbers the references in the arguments of one call, while the calling thread pickles these arguments.
 
@@ -312,7 +316,7 @@ class InputCollector:
         io_thread: the I/O thread of the client that calls.
     """
 
-    __slots__ = ("_io_thread", "_outer", "_positions", "problem")
+    __slots__ = ("_io_thread", "_outer", "_positions", "problem", "result_loaders")
 
     _outer: InputCollector | None
     """The collector of the call in whose arguments this call is pickled."""
@@ -320,6 +324,9 @@ class InputCollector:
     def __init__(self, io_thread: object) -> None:
         self.problem: Exception | None = None
         """Why a reference can't be passed. The user gets this error instead of pickle's error."""
+        self.result_loaders = RESULT_LOADERS
+        """The functions that give the results of tasks where references to them are unpickled: from the pickle of a
+        result, and from the number of an input."""
         self._io_thread = io_thread
         self._positions: dict[Reference, int] = {}
 
@@ -428,4 +435,7 @@ def reduced(value: Any) -> Any:
         where = "the arguments of submit, map and graphs"
         raise TypeError(f"{value!r} can't be pickled: {what} is for {where}{instead}")
     place = collector.place(value)
-    return load_value if type(place) is bytes else load_input, (place,)
+    if type(value) is ObjectRef and read_result(value) is None:
+        return load_input, (place,)
+    of_value, of_input = collector.result_loaders
+    return of_value if type(place) is bytes else of_input, (place,)
