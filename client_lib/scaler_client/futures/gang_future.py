@@ -7,7 +7,7 @@ from struct import unpack_from
 from typing import Any, TypeVar
 
 from ..pickling.functions import Function
-from ..pickling.references import STAND_INS, Call
+from ..pickling.references import STAND_INS, Call, is_collecting, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .future import FutureOwner, TaskFuture
 
@@ -96,6 +96,8 @@ class GangFuture(TaskFuture["list[T]"]):
         return self._function.of_member, self._payload
 
     def __reduce__(self) -> Any:
+        if is_collecting():
+            return reduced(self)  # raises the error of an argument
         raise TypeError(f"{self!r} can't be pickled: pass its result()")
 
 

@@ -422,6 +422,11 @@ def input_failure(inputs: Iterable[Reference | int], outcome: int, answer: Paylo
     return None
 
 
+def is_collecting() -> bool:
+    """Return whether this thread pickles the arguments of a call."""
+    return _collecting.collector is not None
+
+
 def reduced(value: Any) -> Any:
     """Return what `__reduce__` returns for a reference, or for a future.
 
