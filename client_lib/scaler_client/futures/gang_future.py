@@ -7,7 +7,7 @@ from struct import unpack_from
 from typing import Any, TypeVar
 
 from ..pickling.functions import Function
-from ..pickling.references import STAND_INS, Call, is_collecting, reduced
+from ..pickling.references import STAND_INS, Call, InputCollector, is_collecting, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .future import FutureOwner, TaskFuture
 
@@ -101,7 +101,7 @@ class GangFuture(TaskFuture["list[T]"]):
         raise TypeError(f"{self!r} can't be pickled: pass its result()")
 
 
-def _refuse(future: GangFuture[Any], _io_thread: object) -> bytes:
+def _refuse(future: GangFuture[Any], _collector: InputCollector) -> bytes:
     raise TypeError(f"the future of gang {future._task_label()} can't be an argument: pass its result()")
 
 

@@ -13,7 +13,7 @@ from ..pickling.call_pickles import SMALL_BYTES
 from ..pickling.custom_serializer import Serializer, dump
 from ..pickling.functions import Function
 from ..pickling.object_frames import pickle_object
-from ..pickling.references import STAND_INS, ObjectRef, ResultObject
+from ..pickling.references import STAND_INS, InputCollector, ObjectRef, ResultObject
 from ..pickling.serializer import dump_exception
 from ..protocol.messages import Outcome, Payload, TaskAttempt
 from .failure_origin import FailureOrigin
@@ -41,17 +41,19 @@ class ReadFuture(Protocol):
     def _task_name(self) -> str: ...
 
 
-def stand_in(future: ReadFuture, io_thread: object) -> ObjectRef | bytes:
+def stand_in(future: ReadFuture, collector: InputCollector) -> ObjectRef | bytes:
     """Return what stands for a future in arguments: the pickle of its result if the client has it and it is small, else
     a reference.
 
     Args:
         future: the future.
-        io_thread: the I/O thread of the client that calls.
+        collector: of the call in whose arguments it stands.
 
     Raises:
-        TypeError: as `reference_to`.
+        TypeError: as `reference_to` and `check_serializer`.
     """
+    io_thread = collector.io_thread
+    check_serializer(future, io_thread, collector.serializer)
     answer, function = future._answer, future._function
     is_readable = function is None or function.named_function is None
     if answer is None or future._outcome != Outcome.VALUE or not is_readable or future._io_thread is not io_thread:
@@ -61,6 +63,30 @@ def stand_in(future: ReadFuture, io_thread: object) -> ObjectRef | bytes:
             return reference
         answer = frames[0]
     return bytes(answer) if len(answer) <= SMALL_BYTES else reference_to(future)
+
+
+def check_serializer(future: ReadFuture, io_thread: object, serializer: object) -> None:
+    """Check that the readers of a future's result can read its bytes: clients inside one task share a connection.
+
+    Args:
+        future: the future.
+        io_thread: the I/O thread of the client that calls. Futures of others are refused by `ObjectRef.check`.
+        serializer: the serializer of this client; None: cloudpickle.
+
+    Raises:
+        TypeError: the result is in the bytes of another serializer.
+    """
+    function = future._function
+    own = future._serializer if function is None else function.serializer
+    if own is not serializer and future._io_thread is io_thread and _kind(own) != _kind(serializer):
+        name = future._task_name()
+        raise TypeError(f"the result of {name} was made with another serializer than this client's: pass its result()")
+
+
+def _kind(serializer: object) -> tuple[str, str]:
+    """Return the module and the name of a serializer's class. Each unpickling may make another object."""
+    kind = serializer if isinstance(serializer, type) else type(serializer)
+    return kind.__module__, kind.__qualname__
 
 
 def reference_to(future: ReadFuture) -> ObjectRef:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..futures.open_graphs import GraphRows
-from ..futures.result_references import reference_to
+from ..futures.result_references import check_serializer, reference_to
 from ..io import objects
 from ..pickling.call_pickles import CALL_BEGIN, CALL_END, INPUT_PICKLES, SIMPLE_TYPES, simple_pickle
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
+from ..pickling.object_frames import holds_references
 from ..pickling.references import Call, CallWithInputs, NodeRef, ObjectRef, Reference, call_payload
 from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, identity
 from .nodes import ALIAS, CALL, LITERAL, REFERENCES, RESULT_FUTURES, TREE_OF_CALLS, Nodes, is_call
@@ -80,6 +81,7 @@ class RowBuilder:
                     locations[position] = add_call(value, flat_inputs[begins[position] : ends[position]])
                 elif shape == LITERAL:
                     if type(value) in RESULT_FUTURES:
+                        check_serializer(value, self._encoder._io_thread, self._encoder._serializer)
                         value = values[position] = reference_to(value)
                     if type(value) is ObjectRef:
                         locations[position] = self._object_location(value)
@@ -290,6 +292,8 @@ class RowBuilder:
                 try:
                     frames = objects.dump_object(values[position], self._encoder._serializer)
                 except TypeError as error:
+                    if holds_references(values[position]):
+                        continue  # an object can't refer to others: it goes into the arguments of each reader
                     self._add_node_name(error, position)
                     raise
                 if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:

@@ -203,7 +203,7 @@ def call_dumper(
             raise
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        collector = InputCollector(io_thread)
+        collector = InputCollector(io_thread, serializer)
         collector.result_loaders = (load_serialized_value, load_serialized_input)
         with collector:
             payloads = tuple(dump_argument(value, position, collector) for position, value in enumerate(args))

@@ -247,9 +247,9 @@ class StoredInput:
 
 Reference = ObjectRef | NodeRef | StoredInput
 REFERENCES = frozenset({ObjectRef, NodeRef})
-STAND_INS: dict[type, Callable[[Any, object], ObjectRef | bytes]] = {}
+STAND_INS: dict[type, Callable[[Any, InputCollector], ObjectRef | bytes]] = {}
 """Types whose values stand for a result in arguments: futures. The function returns the reference to the result, or its
-pickle if the client has it and it is small. Its second argument is the I/O thread of the client that calls."""
+pickle if the client has it and it is small. Its second argument is the collector of the call."""
 
 
 class CallWithInputs(tuple[Any, ...]):
@@ -314,20 +314,22 @@ class InputCollector:
 
     Args:
         io_thread: the I/O thread of the client that calls.
+        serializer: the client's own serializer; None: cloudpickle.
     """
 
-    __slots__ = ("_io_thread", "_outer", "_positions", "problem", "result_loaders")
+    __slots__ = ("_outer", "_positions", "io_thread", "problem", "result_loaders", "serializer")
 
     _outer: InputCollector | None
     """The collector of the call in whose arguments this call is pickled."""
 
-    def __init__(self, io_thread: object) -> None:
+    def __init__(self, io_thread: object, serializer: object = None) -> None:
+        self.io_thread = io_thread
+        self.serializer = serializer
         self.problem: Exception | None = None
         """Why a reference can't be passed. The user gets this error instead of pickle's error."""
         self.result_loaders = RESULT_LOADERS
         """The functions that give the results of tasks where references to them are unpickled: from the pickle of a
         result, and from the number of an input."""
-        self._io_thread = io_thread
         self._positions: dict[Reference, int] = {}
 
     @property
@@ -345,7 +347,7 @@ class InputCollector:
         position = self._positions.get(reference)
         if position is None:
             try:
-                reference.check(self._io_thread)
+                reference.check(self.io_thread)
                 if len(self._positions) == MAX_INPUTS:
                     raise ValueError(f"a call can't refer to more than {MAX_INPUTS:,} objects and nodes")
             except Exception as error:
@@ -367,7 +369,7 @@ class InputCollector:
         if stand_in is None:
             return self.position(value)
         try:
-            found = stand_in(value, self._io_thread)
+            found = stand_in(value, self)
         except Exception as error:
             self.problem = error
             raise

@@ -15,6 +15,7 @@ from tests.client.graph_stand_ins import Cluster, SessionClient
 from scaler_client.errors import ObjectNotFoundError, SerializerError
 from scaler_client.futures.future import TaskFuture
 from scaler_client.pickling.call_pickles import SMALL_BYTES
+from scaler_client.pickling.custom_serializer import call_dumper
 from scaler_client.protocol import messages
 
 SMALL = "a small result"
@@ -168,3 +169,23 @@ def test_a_result_that_cannot_be_serialized_again(client: SessionClient, monkeyp
     reader = submit(client, echo, future)
     cluster.run(client.session)
     assert reader.result(0) == ((SMALL,), {})
+
+
+@pytest.mark.parametrize("state", ["open", "done", "read"])
+def test_clients_of_one_connection_with_different_serializers(client: SessionClient, state: str) -> None:
+    """Clients inside one task share its connection."""
+    cluster = Cluster()
+    future = in_state(client, cluster, state, SMALL)
+    for serializer in (None, Json):
+        other = SessionClient(client.session, serializer)
+        other._io_thread = client._io_thread
+        other._dump_call = call_dumper(serializer, client._io_thread)
+        for read in (
+            lambda other=other: other._dump_call((future,), {}),
+            lambda other=other: other._dump_call(([future],), {}),
+            lambda other=other: other.submit_graph({"a": future}, ["a"]),
+        ):
+            with pytest.raises(TypeError, match="made with another serializer|an argument of its own"):
+                read()
+    with pytest.raises(ValueError, match="belongs to another client"):
+        SessionClient()._dump_call((future,), {})
