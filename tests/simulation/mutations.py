@@ -608,6 +608,10 @@ MUTATIONS = (
         open_tasks.OpenTasks, "_fail_single", "if cause is None:", "if True:",
     ),
     Mutation(
+        "tasks that read a graph fail before it",
+        open_tasks.OpenTasks, "_fail_all", "singles[-1][0] < graph.first", "True",
+    ),
+    Mutation(
         "do not tell a client which of its kept results are lost",
         host_results.HostResults, "_tell_missing", "if ids and not client.is_gone:", "if False:",
     ),
@@ -641,7 +645,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let a map wait for a call whose input has failed",
-        map_feed._Row, "fail_input", "self.feed.resolve(self, cause.outcome, cause.answer)", "pass",
+        map_feed._Row, "fail_input", "self.feed.fail_input(self, cause)", "pass",
     ),
     Mutation(
         "change the environment of a worker whose task waits for its children",
