@@ -53,8 +53,9 @@ def stand_in(future: ReadFuture, collector: InputCollector) -> ObjectRef | bytes
         TypeError: as `reference_to` and `check_serializer`.
     """
     io_thread = collector.io_thread
-    check_serializer(future, io_thread, collector.serializer)
     answer, function = future._answer, future._function
+    if function is None or function.serializer is not collector.serializer:
+        check_serializer(future, io_thread, collector.serializer)
     is_readable = function is None or function.named_function is None
     if answer is None or future._outcome != Outcome.VALUE or not is_readable or future._io_thread is not io_thread:
         reference = reference_to(future)
