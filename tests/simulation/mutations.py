@@ -608,10 +608,6 @@ MUTATIONS = (
         open_tasks.OpenTasks, "_fail_single", "if cause is None:", "if True:",
     ),
     Mutation(
-        "tasks that read a graph fail before it",
-        open_tasks.OpenTasks, "_fail_all", "singles[-1][0] < graph.first", "True",
-    ),
-    Mutation(
         "do not tell a client which of its kept results are lost",
         host_results.HostResults, "_tell_missing", "if ids and not client.is_gone:", "if False:",
     ),
