@@ -126,7 +126,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
         if self.done():
             return
         if self._task.cancelled():
-            super().cancel(self._task.cancellation or None)
+            super().cancel(self._task._cancellation or None)
             return
         error = self._task.exception()
         if isinstance(error, StopIteration):  # asyncio futures reject it

@@ -230,7 +230,7 @@ class TaskFuture(Future[T]):
         return self._state == RUNNING
 
     @property
-    def cancellation(self) -> str:
+    def _cancellation(self) -> str:
         """The text that says with which input the task was cancelled; empty: with none."""
         origin = self.failure_origin
         return "" if origin is None or not self.cancelled() else cancellation_text(origin)
