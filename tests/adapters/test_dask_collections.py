@@ -152,3 +152,30 @@ def test_a_dask_graph_inside_a_task_on_one_worker() -> None:
 
     with SchedulerClusterCombo(n_workers=1) as combo, Client(combo.get_address(), timeout_seconds=30) as client:
         assert client.submit(total, client).result(60) == 50
+
+
+def times(numbers: list[int], scale: dict[str, Any], more: Any = None) -> Any:
+    return sum(numbers) * scale["factor"], more
+
+
+def test_futures_stand_for_their_results(client: Client) -> None:
+    done, kept = client.submit(operator.add, 1, 2), client.options(keep=True).submit(list, range(4))
+    (node,) = client.submit_graph({"a": (operator.neg, -10)}, ["a"])
+    assert done.result(60) == 3
+    lazy = delayed(times)(kept, {"factor": node}, more=({done}, [(done, client.submit(operator.neg, 7))]))
+    for get in (client.dask_get, client.options(priority=2).dask_get):
+        assert lazy.compute(scheduler=get) == (60, ({3}, [(3, -7)]))
+    assert lazy.persist(scheduler=client.options(keep=True).dask_get).compute(scheduler=client.dask_get)[0] == 60
+    open_future = client.submit(operator.neg, 5)
+    assert dask.compute(*map(delayed, (done, kept, node, open_future)), scheduler=client.dask_get) == (
+        3, [0, 1, 2, 3], 10, -5,
+    )  # fmt: skip
+    bag = db.from_sequence([done, node], npartitions=2).map(operator.add, open_future)
+    assert bag.compute(scheduler=client.dask_get) == [-2, 5]
+
+
+def test_a_failed_future_is_named(client: Client) -> None:
+    failed = client.submit(operator.truediv, 1, 0)
+    with pytest.raises(ZeroDivisionError) as raised:
+        delayed(operator.add)(failed, 1).compute(scheduler=client.dask_get)
+    assert f"(task truediv#{failed.task_id}, an argument of node 'add-" in str(raised.value.__cause__)

@@ -40,8 +40,14 @@ def test_futures_stand_for_their_results(backend: None, client: Client) -> None:
     calls = [delayed(operator.add)(client.submit(operator.neg, number), done) for number in range(20)]
     assert Parallel()(calls) == [3 - number for number in range(20)]
     assert Parallel()(delayed(len)(each) for each in (large, [done, large], {"k": large})) == [100_000, 2, 1]
-    with pytest.raises(ZeroDivisionError):
-        Parallel()([delayed(operator.add)(client.submit(operator.truediv, 1, 0), 1)])
+    for view in (client.options(priority=3), client.options(keep=True)):
+        with joblib.parallel_config(backend="scaler", client=view):
+            of_view = view.submit(operator.neg, 1)
+            assert Parallel()(delayed(operator.add)(each, of_view) for each in (done, client.submit(abs, -2))) == [2, 1]
+    failed = client.submit(operator.truediv, 1, 0)
+    with pytest.raises(ZeroDivisionError) as raised:
+        Parallel()([delayed(operator.add)(failed, 1)])
+    assert f"(task truediv#{failed.task_id}, an argument of " in str(raised.value.__cause__)
 
 
 @pytest.fixture(scope="module", autouse=True)

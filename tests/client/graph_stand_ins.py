@@ -45,6 +45,7 @@ class SessionIoThread:
 
     is_nested = False
     is_closed = False
+    close_reason = ""
     frame_limit = 0
 
     def __init__(self, session: Session) -> None:
@@ -97,6 +98,7 @@ class Cluster:
         self.forgotten: list[int] = []
         self._functions: dict[int, Any] = {}
         self._failed: dict[int, tuple[int, bytes]] = {}
+        self._results: dict[int, Any] = {}
 
     def run(self, session: Session) -> None:
         for message in session.pop_outgoing():
@@ -112,6 +114,9 @@ class Cluster:
 
     def _resolved(self, batch: messages.Submit) -> messages.Resolved:
         answer = messages.Resolved([], [], [])
+        for each in batch.keep_earlier:  # as if these tasks were still open
+            if each in self._results:
+                self.objects[each] = self._results[each]
         inputs = list(batch.inputs)
         for row, task_id in enumerate(batch.ids):
             count = batch.input_counts[row] if batch.input_counts else 0
@@ -140,6 +145,7 @@ class Cluster:
         except Exception as error:
             self._failed[task_id] = Outcome.EXCEPTION, pickle.dumps((error, "remote frames\n"))
             return self._failed[task_id]
+        self._results[task_id] = loads(data)
         if keep:
             self.objects[task_id] = loads(data)
         return (Outcome.KEPT, b"") if keep == Keep.YES else (Outcome.VALUE, data)

@@ -154,6 +154,7 @@ def test_an_awaited_result_of_a_client_that_is_disconnected(place: Place) -> Non
 def test_a_future_of_another_client_as_an_argument(client: Client, place: Place) -> None:
     with Client(place.address) as other:
         kept, plain = other.options(keep=True).submit(add, 1), other.submit(add, 2)
+        cancelled = other.submit(time.sleep, 600)
         other.wait([kept, plain])
         for future in (kept, plain):
             with pytest.raises(ValueError, match=r"the result of add belongs to another client: pass its result\(\)"):
@@ -161,17 +162,34 @@ def test_a_future_of_another_client_as_an_argument(client: Client, place: Place)
     calls: list[Callable[[Any], Any]] = [
         lambda future: client.submit(add, future),
         lambda future: client.map(add, [(future,)]),
+        lambda future: client.options(keep=True).map(add, [(future,)]),
+        lambda future: list(client.imap(add, [(future,)])),
+        lambda future: client.executor().submit(add, [future]),
+        lambda future: list(client.executor().map(add, [future])),
+        lambda future: client.submit_gang(add, future, size=2),
         lambda future: client.get({"a": (add, future)}, ["a"]),
+        lambda future: client.get({"a": future}, ["a"]),
+        lambda future: client.submit_graph({"a": [{"k": future}]}, ["a"]),
     ]
+    closed = r"the result of \w+ belongs to a client that is closed \(the client is disconnected\): "
     for call in calls:
-        with pytest.raises(
-            ObjectNotFoundError, match=r"the result of add is not kept any more: its client was .* disco"
-        ):
-            call(kept)
-        with pytest.raises(ValueError, match=r"the result of add belongs to another client: pass its result\(\)"):
+        for lost in (kept, cancelled):
+            with pytest.raises(ValueError, match=f"{closed}submit its task with this one"):
+                call(lost)
+        with pytest.raises(ValueError, match=rf"{closed}pass its result\(\)"):
             call(plain)
     with pytest.raises(ClientClosedError, match="the client is disconnected"):
         other.submit(add, plain)
+
+
+def test_a_cleared_result_as_an_argument(client: Client) -> None:
+    kept = client.options(keep=True).submit(add, 1)
+    client.wait([kept], SECONDS)
+    client.clear()
+    with pytest.raises(ObjectNotFoundError, match="the result of add is not kept any more"):
+        client.submit(add, kept)
+    with pytest.raises(ObjectNotFoundError, match="the result of add is not kept any more"):
+        client.get({"a": kept}, ["a"])
 
 
 @pytest.mark.parametrize("keeps", [False, True])

@@ -106,10 +106,16 @@ def test_readers_fail_and_are_cancelled_with_their_inputs(client: Client, tmp_pa
         error = reader.exception(SECONDS)
         assert isinstance(error, KeyError) and error.args == ("no such trade",)
         assert f"fail#{origin.task_id}, an argument of add#{reader.task_id}" in str(error.__cause__)
-    with pytest.raises(KeyError):
-        client.map(add, [(1,), (origin,)])
-    with pytest.raises(KeyError):
-        client.get({"a": (add, origin, 1)}, ["a"])
+    for read in (
+        lambda: client.map(add, [(1,), (origin,)]),
+        lambda: list(client.options(keep=True).imap(add, [(1,), (origin,)])),
+        lambda: list(client.executor().map(add, [origin])),
+        lambda: client.get({"a": (add, origin, 1), "b": (add, "a")}, ["b"]),
+        lambda: client.submit_gang(add, origin, size=2).result(SECONDS),
+    ):
+        with pytest.raises(KeyError) as raised:
+            read()
+        assert f"fail#{origin.task_id}, an argument of " in str(raised.value.__cause__)
     there = str(tmp_path / "there")
     busy = [client.submit(wait_for, there, 0) for _ in range(2)]
     wait_until(lambda: all(each.running() for each in busy), what="running tasks")  # a task that is read goes first
@@ -119,8 +125,9 @@ def test_readers_fail_and_are_cancelled_with_their_inputs(client: Client, tmp_pa
     assert waiting.cancel()
     Path(there).touch()
     assert client.gather(busy) == [0, 0]
-    with pytest.raises(CancelledError):
+    with pytest.raises(CancelledError) as cancelled:
         other.result(SECONDS)
+    assert f"task add#{waiting.task_id}, an argument of add#{other.task_id}" in str(cancelled.value.__cause__)
 
 
 def test_what_cannot_be_an_argument(client: Client, combo: SchedulerClusterCombo) -> None:
@@ -167,6 +174,18 @@ def parent(address: str, number: int) -> int:
     with Client(address) as client:
         child = client.submit(add, number, 1)
         return client.submit(add, child, child).result()
+
+
+def failing_parent(address: str) -> str:
+    with Client(address) as client:
+        child = client.submit(fail)
+        with pytest.raises(KeyError) as raised:
+            client.map(add, [(child,)])
+        return str(raised.value.__cause__)
+
+
+def test_a_failed_task_of_a_task(client: Client, combo: SchedulerClusterCombo) -> None:
+    assert "(task fail#0, an argument of add#1)" in client.submit(failing_parent, combo.address).result(SECONDS)
 
 
 def test_futures_of_a_task(client: Client, combo: SchedulerClusterCombo) -> None:

@@ -140,6 +140,14 @@ def test_a_serializer_with_graphs_and_objects(combo: SchedulerClusterCombo, seri
         }  # fmt: skip
         assert client.submit(sum, ref).result(SECONDS) == 6
         assert client.submit(lambda *, x: sum(x), x=ref).result(SECONDS) == 6
+        open_future, kept = client.submit(inc, 1), client.options(keep=True).submit(inc, 2)
+        for future, value in ((open_future, 2), (kept, 3)):
+            assert client.submit(same, [future, {"k": (ref, future)}]).result(SECONDS) == [
+                value, {"k": ([1, 2, 3], value)},
+            ]  # fmt: skip
+            assert client.map(add, [(future, 1)]) == [value + 1]
+            assert client.options(keep=True).submit(same, [future]).result(SECONDS) == [value]
+            assert client.submit_gang(same, {"k": future}, size=2).result(SECONDS) == [{"k": value}] * 2
         assert client.map(lambda x, y: sum(x) + y, [(ref, i) for i in range(3)]) == [6, 7, 8]
         bad, good = client.submit_graph({"a": (divide, 1, 0), "b": (same, "a"), "c": (inc, 1)}, ["b", "c"])
         assert isinstance(bad.exception(SECONDS), ZeroDivisionError) and good.result(SECONDS) == 2

@@ -218,7 +218,7 @@ class ClientMap:
 
     def _end_failed(self, outcome: int, answer: bytes) -> None:
         assert self.feed.failure is not None
-        position, _, _, task_id = self.feed.failure
+        position, task_id = self.feed.failure.position, self.feed.failure.task_id
         is_split = outcome != Outcome.WORKER_DIED or self._row_sizes[task_id] == 1
         self._expect(is_split, f"fails at {position} with a row of several calls whose worker died")
         if not self._manner.fails_fast and self._manner.is_ordered:

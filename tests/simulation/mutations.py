@@ -641,7 +641,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let a map wait for a call whose input has failed",
-        map_feed._Row, "fail_input", "self.feed.resolve(self, cause.outcome, cause.answer)", "pass",
+        map_feed._Row, "fail_input", "self.feed.fail_input(self, cause)", "pass",
     ),
     Mutation(
         "change the environment of a worker whose task waits for its children",

@@ -13,7 +13,7 @@ from ..errors import ClientClosedError
 from ..futures.kept_results import KeptFuture, fetch_values
 from ..futures.profiling import NOT_DONE, ProfilingInfo
 from ..nested import slot_await, task_host
-from ..pickling.references import STAND_INS, reduced
+from ..pickling.references import STAND_INS, InputCollector, ObjectRef, reduced
 from .event_loop import call_in_loop
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class AsyncTaskFuture(asyncio.Future[T]):
         if self.done():
             return
         if self._task.cancelled():
-            super().cancel()
+            super().cancel(self._task._cancellation or None)
             return
         error = self._task.exception()
         if isinstance(error, StopIteration):  # asyncio futures reject it
@@ -138,7 +138,11 @@ class AsyncTaskFuture(asyncio.Future[T]):
             self.set_exception(error)
 
 
-STAND_INS[AsyncTaskFuture] = lambda future, io_thread: STAND_INS[type(future._task)](future._task, io_thread)
+def _stand_in(future: AsyncTaskFuture[Any] | AsyncKeptFuture[Any], collector: InputCollector) -> ObjectRef | bytes:
+    return STAND_INS[type(future._task)](future._task, collector)
+
+
+STAND_INS[AsyncTaskFuture] = _stand_in
 
 
 class _Ended(AsyncTaskFuture[Any]):
@@ -273,7 +277,7 @@ class AsyncKeptFuture(Generic[T]):
         return self._task._repr_html_()
 
 
-STAND_INS[AsyncKeptFuture] = lambda future, io_thread: future._task.reference
+STAND_INS[AsyncKeptFuture] = _stand_in
 
 
 def async_future(

@@ -16,7 +16,8 @@ from ..graphs.rows import RowBuilder
 from ..io import objects
 from ..nested import slot_wait
 from ..nested.task_host import RunningTask
-from ..pickling.references import CallWithInputs, ObjectRef
+from ..pickling.object_frames import holds_references
+from ..pickling.references import CallWithInputs
 from ..protocol.messages import Keep
 from .submit import Submitter
 
@@ -144,9 +145,9 @@ class GraphPlan:
         location = self._builder.locations[position]
         if location is None or location < 0:
             value = nodes.values[position]
-            if type(value) is not ObjectRef:
-                return TaskFuture.finished(self._io_thread, value)
-            location = self._builder.locations[position] = self._builder.add_object(value)
+            if not holds_references(value):
+                return TaskFuture.finished(self._io_thread, value, self._client._serializer)  # type: ignore[arg-type]
+            location = self._builder.locations[position] = self._builder.add_literal(value, position)
         rows = self._builder.rows
         future: TaskFuture[Any] = TaskFuture(self._io_thread, rows.functions[rows.numbers[location]], b"")
         if self._options is not None:

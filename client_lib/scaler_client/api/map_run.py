@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..errors import ClientClosedError
+from ..errors import ClientClosedError, SerializerError
+from ..futures.failure_origin import cancelled_error, input_origin, read_answer
 from ..futures.kept_results import KeptFuture
 from ..nested import slot_wait
 from ..pickling.call_rows import (
@@ -24,7 +25,7 @@ from ..pickling.call_rows import (
     pack_immutable,
 )
 from ..pickling.functions import Function
-from ..pickling.load_failures import add_note, name_task
+from ..pickling.load_failures import add_note
 from ..pickling.references import Call, call_payload, reads_results
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from ..session.map_feed import ROW_NS, ChangeEvent, MapFeed
@@ -220,7 +221,8 @@ class CallPacker:
     def _named(self, position: int, error: Exception) -> Exception:
         if not isinstance(error, TypeError):
             return error
-        return TypeError(f"item {self.count + position}: {error}")
+        kind = SerializerError if isinstance(error, SerializerError) else TypeError
+        return kind(f"item {self.count + position}: {error}")
 
 
 class MapRun(Generic[T]):
@@ -348,7 +350,7 @@ class MapRun(Generic[T]):
 
     def _poll_before_failure(self, block: CallBlock) -> list[T] | None:
         """Return the results of a block in front of its failed call, once; then raise the failure."""
-        position = self.feed.failure[0] - block.first  # type: ignore[index]
+        position = self.feed.failure.position - block.first  # type: ignore[union-attr]
         if position >= block.count:
             return None  # a later block has failed: this one is still to come
         answers = sorted(answer for answer in block.answers if answer[0] < position)
@@ -419,17 +421,22 @@ class MapRun(Generic[T]):
         feed = self.feed
         if feed.error is not None:  # first: calls in front of a failed one may have no answer
             return feed.error
-        assert feed.failure is not None
-        position, outcome, payload, task_id = feed.failure
-        if outcome == Outcome.CANCELLED:
+        failure = feed.failure
+        assert failure is not None
+        name = "" if feed.options is None else feed.options.name
+        task = f"{name or self._function.name}#{failure.task_id}"
+        origin = None if failure.failed_input is None else input_origin(failure.failed_input, lambda: task)
+        error: BaseException | None
+        if failure.outcome == Outcome.CANCELLED:
             if self._io_thread.is_closed:
                 return ClientClosedError("the client was disconnected during map")
-            return CancelledError("the map's tasks were cancelled")
-        _, error = self._function.read_answer(outcome, payload)
-        assert error is not None
-        name = "" if feed.options is None else feed.options.name
-        name_task(error, f"{name or self._function.name}#{task_id}")
-        self._name_item(error, position)
+            if origin is None:
+                return CancelledError("the map's tasks were cancelled")
+            error = cancelled_error(origin)
+        else:
+            _, error = read_answer(self._function, failure.outcome, failure.payload, task, origin)
+            assert error is not None
+        self._name_item(error, failure.position)
         return error
 
     def _name_item(self, error: BaseException, position: int) -> None:

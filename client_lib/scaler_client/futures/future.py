@@ -16,17 +16,18 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import CancelledError, Future, TimeoutError
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..nested import slot_await, slot_wait, task_host
-from ..pickling.load_failures import add_note, name_task
 from ..pickling.references import Call, InputFailure, ObjectHolder, ObjectRef, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
+from .failure_origin import FailureOrigin, cancellation_text, cancelled_error, input_origin, read_answer
 from .notebook import html_table
 from .profiling import NOT_DONE, ProfilingInfo, profiling_info
-from .result_references import give_result, input_place, register
+from .result_references import give_result, register
 
 if TYPE_CHECKING:
+    from ..pickling.custom_serializer import Serializer
     from ..pickling.functions import Function
 
 T = TypeVar("T")
@@ -46,17 +47,6 @@ _TASK_ID_SECONDS = 0.1
 LockType = type(threading.Lock())
 
 _log = logging.getLogger(__name__)
-
-
-class FailedNode(NamedTuple):
-    """The node of a graph, or the task, whose failure made its readers fail."""
-
-    function: str
-    """The name of its function."""
-    row: int
-    task_id: int
-    row_name: Callable[[int], str]
-    """Returns the text that names a row; called in any thread."""
 
 
 lazy_lock = threading.Lock()
@@ -156,8 +146,10 @@ class TaskFuture(Future[T]):
     options: Options | None = None
     parent: TaskAttempt | None = None
     """The task that submitted this one; None outside of tasks."""
-    failed_node: FailedNode | None = None
+    failure_origin: FailureOrigin | None = None
     """The node of a graph, or the task among the arguments, that made it fail. It is set before the future fails."""
+    _serializer: Serializer | None = None
+    """The serializer of the result, kept after the function is dropped; None: cloudpickle."""
     _reference: ObjectRef | None = None
     """What stands for the result in the arguments of other tasks; None: no task reads it."""
 
@@ -167,10 +159,17 @@ class TaskFuture(Future[T]):
         self._payload: Call | None = payload
 
     @classmethod
-    def finished(cls, io_thread: FutureOwner, value: T) -> TaskFuture[T]:
-        """Return a future that has its value and belongs to no task."""
+    def finished(cls, io_thread: FutureOwner, value: T, serializer: Serializer | None) -> TaskFuture[T]:
+        """Return a future that has its value and belongs to no task.
+
+        Args:
+            io_thread: the client's.
+            value: the value.
+            serializer: the client's; None: cloudpickle.
+        """
         future = cls(io_thread, None, None)
         future._result = value
+        future._serializer = serializer
         future._state = FINISHED
         return future
 
@@ -229,6 +228,12 @@ class TaskFuture(Future[T]):
     def running(self) -> bool:
         """Return whether the client knows that a worker runs the task. It never learns this of a short task."""
         return self._state == RUNNING
+
+    @property
+    def _cancellation(self) -> str:
+        """The text that says with which input the task was cancelled; empty: with none."""
+        origin = self.failure_origin
+        return "" if origin is None or not self.cancelled() else cancellation_text(origin)
 
     def done(self) -> bool:
         """Return whether the task has ended or was cancelled."""
@@ -423,9 +428,10 @@ class TaskFuture(Future[T]):
 
     def fail_input(self, task_id: int, cause: InputFailure) -> None:
         """Finish the future as the task has ended whose result it reads."""
-        place = input_place(cause, f"{self._task_name()}#{task_id}")
-        self.failed_node = FailedNode(cause.function, 0, cause.task_id, lambda _: place)
-        self.resolve(task_id, cause.outcome, cause.answer)
+        if self._state in _OPEN_STATES:
+            name = f"{self._task_name()}#{task_id}"
+            self.failure_origin = input_origin(cause, lambda: name)
+            self.resolve(task_id, cause.outcome, cause.answer)
 
     def fail(self, _task_id: int, error: BaseException) -> None:
         """Finish the future with an error of the client."""
@@ -514,7 +520,7 @@ class TaskFuture(Future[T]):
                 slot_wait.wait(self._io_thread, latch, timeout, self.done)
         state = self._state
         if state in (CANCELLED, CANCELLED_AND_NOTIFIED):
-            raise CancelledError()
+            raise cancelled_error(self.failure_origin)
         if state != FINISHED:
             self.unwatch(latch)
             raise TimeoutError()
@@ -533,29 +539,23 @@ class TaskFuture(Future[T]):
         answer, function = self._answer, self._function
         if answer is None or function is None:
             return
-        node = None if not self._outcome else self.failed_node
-        if node is None:
-            result, exception = function.read_answer(self._outcome, answer)
-            if exception is not None:
-                name_task(exception, f"{self._task_name()}#{self.task_id}")
-        else:
-            place = node.row_name(node.row)
-            result, exception = function.read_answer(self._outcome, answer, node.function, place)
-            if exception is not None:
-                name_task(exception, f"{node.function}#{node.task_id}")
-                add_note(exception, f"of {place}")
+        origin = self.failure_origin if self._outcome else None
+        result, exception = read_answer(function, self._outcome, answer, f"{self._task_name()}#{self.task_id}", origin)
         # Unpickling runs user code, so it happens without the lock. If two threads unpickle, the first result counts.
         if self._reference is not None:
             give_result(self)  # before the bytes are dropped
         with lazy_lock:
             if self._answer is not None:
+                if function.serializer is not None:
+                    self._serializer = function.serializer  # before the bytes are dropped, as readers look there first
                 self._result = result
                 self._answer = None
                 self._function_name = function.name
                 self._function = None
                 if exception is not None:
                     self._exception = exception
-                    self.failed_node = None
+                    if origin is not None:  # readers need the origin; its place may hold a whole graph
+                        self.failure_origin = origin._replace(place=origin.place().__str__)
 
 
 register(TaskFuture)

@@ -7,7 +7,7 @@ from struct import unpack_from
 from typing import Any, TypeVar
 
 from ..pickling.functions import Function
-from ..pickling.references import STAND_INS, Call
+from ..pickling.references import STAND_INS, Call, InputCollector, is_collecting, reduced
 from ..protocol.messages import Options, Outcome, Payload, TaskAttempt
 from .future import FutureOwner, TaskFuture
 
@@ -96,10 +96,12 @@ class GangFuture(TaskFuture["list[T]"]):
         return self._function.of_member, self._payload
 
     def __reduce__(self) -> Any:
+        if is_collecting():
+            return reduced(self)  # raises the error of an argument
         raise TypeError(f"{self!r} can't be pickled: pass its result()")
 
 
-def _refuse(future: GangFuture[Any], _io_thread: object) -> bytes:
+def _refuse(future: GangFuture[Any], _collector: InputCollector) -> bytes:
     raise TypeError(f"the future of gang {future._task_label()} can't be an argument: pass its result()")
 
 

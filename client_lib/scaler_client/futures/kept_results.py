@@ -11,6 +11,7 @@ from ..pickling.references import (
     STAND_INS,
     Call,
     CallWithInputs,
+    InputCollector,
     InputFailure,
     ObjectRef,
     ResultObject,
@@ -20,7 +21,7 @@ from ..pickling.references import (
 from ..protocol.messages import Keep, Options, Outcome, Payload, TaskAttempt
 from .future import FINISHED, FutureOwner, TaskFuture, lazy_lock
 from .notebook import html_table
-from .result_references import give_result
+from .result_references import check_serializer, give_result
 
 if TYPE_CHECKING:
     from ..pickling.functions import Function
@@ -155,7 +156,10 @@ class KeptResult(ResultObject):
         assert self.failure is not None
         fetches, self.fetches = self.fetches, []
         for each in fetches:
-            each.resolve(self.id, self.failure.outcome, self.failure.answer)
+            if self.failure.task_id == self.id:
+                each.resolve(self.id, self.failure.outcome, self.failure.answer)
+            else:
+                each.fail_input(self.id, self.failure)
 
     # ------------------------------------------------------------------------- as the sink of a task submitted again
 
@@ -323,4 +327,9 @@ def fetch_values(futures: Sequence[KeptFuture[Any]]) -> list[FetchedValue[Any]]:
     return values
 
 
-STAND_INS[KeptFuture] = lambda future, io_thread: future._reference
+def _stand_in(future: KeptFuture[Any], collector: InputCollector) -> ObjectRef:
+    check_serializer(future, collector.io_thread, collector.serializer)
+    return future.reference
+
+
+STAND_INS[KeptFuture] = _stand_in

@@ -9,9 +9,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ..pickling.functions import Function
-from ..pickling.references import CallWithInputs, ObjectRef, input_failure
+from ..pickling.references import CallWithInputs, InputFailure, ObjectRef, input_failure
 from ..protocol.messages import Keep, Options, Outcome, Payload, Submit, TaskAttempt
-from .future import FailedNode, TaskFuture
+from .failure_origin import FailureOrigin, input_origin
+from .future import TaskFuture
 
 SUCCESS_OUTCOMES = frozenset({Outcome.VALUE.value, Outcome.KEPT.value})
 
@@ -98,6 +99,8 @@ class GraphTasks:
         """For each failed row the row that caused the failure, which may be itself."""
         self._failure_answers: dict[int, tuple[int, Payload]] = {}
         """The outcome and the payload of each causing row."""
+        self._failed_inputs: dict[int, InputFailure] = {}
+        """For each causing row that has failed with a task outside of the graph the failure of that task."""
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
@@ -122,12 +125,20 @@ class GraphTasks:
         failed = self._causes.get(row)
         if failed is not None:
             outcome, answer = self._failure_answers[failed]
-            future.failed_node = FailedNode(
-                self._functions[self._numbers[failed]].name, failed, self.first + failed, self._row_name
-            )
+            if outcome != Outcome.CANCELLED or failed != row or failed in self._failed_inputs:
+                future.failure_origin = self._origin(failed)
         future.resolve(task_id, outcome, answer)
         self._notify(future, outcome != Outcome.VALUE)
         return not self.targets
+
+    def _origin(self, failed: int) -> FailureOrigin:
+        """Return where the failure of a causing row came from: the row itself, or a task outside of the graph."""
+        row_name = self._row_name
+        cause = self._failed_inputs.get(failed)
+        if cause is not None:
+            return input_origin(cause, lambda: row_name(failed))
+        function = self._functions[self._numbers[failed]]
+        return FailureOrigin(function.name, self.first + failed, lambda: row_name(failed))
 
     def record_failures(self, answers: Iterable[tuple[int, int, Payload]]) -> None:
         """Record the failures of one message, before `resolve` is called for each of them."""
@@ -147,6 +158,8 @@ class GraphTasks:
                     # not a failure of the row itself, and the readers may be submitted again.
                     continue
                 self._failure_answers[row] = outcome, answer
+                if cause is not None:
+                    self._failed_inputs[row] = cause
             self._causes[row] = failed
 
     def _cause_of(self, row: int, outcome: int, answer: Payload) -> int:
@@ -171,6 +184,7 @@ class GraphTasks:
         self._recoveries += 1
         self._causes.clear()
         self._failure_answers.clear()
+        self._failed_inputs.clear()
 
     def fail(self, task_id: int, error: BaseException) -> None:
         """End a row with an error of the client."""

@@ -10,11 +10,13 @@ import traceback
 from typing import Any, Protocol
 
 from ..pickling.call_pickles import SMALL_BYTES
+from ..pickling.custom_serializer import Serializer, dump
 from ..pickling.functions import Function
 from ..pickling.object_frames import pickle_object
-from ..pickling.references import STAND_INS, InputFailure, ObjectRef, ResultObject
+from ..pickling.references import STAND_INS, InputCollector, ObjectRef, ResultObject
 from ..pickling.serializer import dump_exception
 from ..protocol.messages import Outcome, Payload, TaskAttempt
+from .failure_origin import FailureOrigin
 
 
 class ReadFuture(Protocol):
@@ -22,9 +24,10 @@ class ReadFuture(Protocol):
 
     task_id: int
     parent: TaskAttempt | None
-    failed_node: Any
+    failure_origin: FailureOrigin | None
     _io_thread: Any
     _function: Function | None
+    _serializer: Serializer | None
     _reference: ObjectRef | None
     _answer: Payload | None
     _outcome: int
@@ -38,18 +41,21 @@ class ReadFuture(Protocol):
     def _task_name(self) -> str: ...
 
 
-def stand_in(future: ReadFuture, io_thread: object) -> ObjectRef | bytes:
+def stand_in(future: ReadFuture, collector: InputCollector) -> ObjectRef | bytes:
     """Return what stands for a future in arguments: the pickle of its result if the client has it and it is small, else
     a reference.
 
     Args:
         future: the future.
-        io_thread: the I/O thread of the client that calls.
+        collector: of the call in whose arguments it stands.
 
     Raises:
-        TypeError: as `reference_to`.
+        TypeError: as `reference_to` and `check_serializer`.
     """
+    io_thread = collector.io_thread
     answer, function = future._answer, future._function
+    if function is None or function.serializer is not collector.serializer:
+        check_serializer(future, io_thread, collector.serializer)
     is_readable = function is None or function.named_function is None
     if answer is None or future._outcome != Outcome.VALUE or not is_readable or future._io_thread is not io_thread:
         reference = reference_to(future)
@@ -60,21 +66,50 @@ def stand_in(future: ReadFuture, io_thread: object) -> ObjectRef | bytes:
     return bytes(answer) if len(answer) <= SMALL_BYTES else reference_to(future)
 
 
+def check_serializer(future: ReadFuture, io_thread: object, serializer: object) -> None:
+    """Check that the readers of a future's result can read its bytes: clients inside one task share a connection.
+
+    Args:
+        future: the future.
+        io_thread: the I/O thread of the client that calls. Futures of others are refused by `ObjectRef.check`.
+        serializer: the serializer of this client; None: cloudpickle.
+
+    Raises:
+        TypeError: the result is in the bytes of another serializer.
+    """
+    function = future._function
+    own = future._serializer if function is None else function.serializer
+    if own is not serializer and future._io_thread is io_thread and _kind(own) != _kind(serializer):
+        name = future._task_name()
+        raise TypeError(f"the result of {name} was made with another serializer than this client's: pass its result()")
+
+
+def _kind(serializer: object) -> tuple[str, str]:
+    """Return the module and the name of a serializer's class. Each unpickling may make another object."""
+    kind = serializer if isinstance(serializer, type) else type(serializer)
+    return kind.__module__, kind.__qualname__
+
+
 def reference_to(future: ReadFuture) -> ObjectRef:
     """Return the reference that stands for the future's result. Called while the arguments of a call are pickled.
 
     Raises:
         TypeError: the future's function is called by name: its results have a form that other functions can't read.
+        SerializerError: the client has the result, and its own serializer raised.
     """
     reference = future._reference
-    if reference is not None and not reference.stored.is_gone:
-        return reference
+    if reference is not None and (not reference.stored.is_gone or type(reference.stored) is not ResultObject):
+        return reference  # the client itself never has a result that stays on its host
     function = future._function
     if function is not None and function.named_function is not None:
         raise TypeError(f"the result of {function.name}, a function by name, can't be an argument: pass its result()")
     stored = ResultObject(future._task_name(), future, future.parent)
     reference = future._reference = ObjectRef(future._io_thread, stored)
-    future.watch_as_input()
+    try:
+        future.watch_as_input()
+    except BaseException:
+        future._reference = None
+        raise
     return reference
 
 
@@ -87,34 +122,28 @@ def give_result(future: ReadFuture) -> None:
         return
     answer = future._answer
     if answer is not None:
-        _give_answer(future, stored, answer)
+        if future._outcome == Outcome.VALUE:
+            stored.set_value((answer,))
+        else:
+            _give_failure(future, stored, future._outcome, answer)
     elif future.cancelled():
-        stored.set_failure(future._task_name(), Outcome.CANCELLED, b"")
+        _give_failure(future, stored, Outcome.CANCELLED, b"")
     elif future._exception is not None:
         answer = dump_exception(future._exception, "".join(traceback.format_exception(future._exception)))
-        stored.set_failure(future._task_name(), Outcome.EXCEPTION, answer)
+        _give_failure(future, stored, Outcome.EXCEPTION, answer)
     else:  # the bytes were dropped when the result was read, before any task read the result
-        stored.set_value(pickle_object(future._result).frames())
+        value = future._result
+        if future._serializer is not None:
+            value = dump(future._serializer, value, f"the result of {future._task_name()}", "in the client")
+        stored.set_value(pickle_object(value).frames())
 
 
-def _give_answer(future: ReadFuture, stored: ResultObject, answer: Payload) -> None:
-    if future._outcome == Outcome.VALUE:
-        stored.set_value((answer,))
-        return
-    origin = future.failed_node
+def _give_failure(future: ReadFuture, stored: ResultObject, outcome: int, answer: Payload) -> None:
+    origin = future.failure_origin
     if origin is None:
-        stored.set_failure(future._task_name(), future._outcome, answer)
+        stored.set_failure(future._task_name(), outcome, answer)
     else:
-        stored.set_failure(origin.function, future._outcome, answer, origin.task_id)
-
-
-def input_place(cause: InputFailure, reader: str) -> str:
-    """Return the text that names the task whose failure has failed its reader.
-
-    Args:
-        reader: the name of the reader, for example "cube#4".
-    """
-    return f"task {cause.function}#{cause.task_id}, an argument of {reader}"
+        stored.set_failure(origin.function, outcome, answer, origin.task_id)
 
 
 def register(kind: type) -> None:

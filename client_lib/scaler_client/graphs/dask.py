@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..commands.install_hints import install_hint
-from ..futures.future import TaskFuture
 from ..futures.kept_results import KeptFuture, fetch_values
+from .nodes import RESULT_FUTURES
 
 Node = Any
 """A `dask._task_spec.GraphNode`."""
@@ -74,9 +74,9 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
     computed = client.get(_client_graph(client, graph), graph.targets)
     literals = {name: graph.literals[name] for name in graph.resolved.values() if name in graph.literals}
     if not client._keeps_results:
-        persisted = {name: value for name, value in literals.items() if isinstance(value, KeptFuture)}
-        fetch_values(list(persisted.values()))
-        literals.update((name, future.result()) for name, future in persisted.items())
+        futures = {name: value for name, value in literals.items() if type(value) in RESULT_FUTURES}
+        fetch_values([future for future in futures.values() if isinstance(future, KeptFuture)])
+        literals.update((name, future.result()) for name, future in futures.items())
     values = {**literals, **computed}
     return restore_shape(keys, {key: values[name] for key, name in graph.resolved.items()})
 
@@ -184,9 +184,9 @@ def _fuse_chains(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Ha
 def _client_graph(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:
     """Return the calls as a graph for `Client.get`."""
     nodes: dict[Hashable, Any] = {
-        key: value if isinstance(value := graph.literals[key], TaskFuture) else client.send_object(value)
+        key: value if type(value := graph.literals[key]) in RESULT_FUTURES else client.send_object(value)
         for key in {key: None for call in graph.calls.values() for key in call.inputs if key in graph.literals}
-        if isinstance(graph.literals[key], TaskFuture) or _is_large(graph.literals[key])
+        if type(graph.literals[key]) in RESULT_FUTURES or _is_large(graph.literals[key])
     }
     for key, call in graph.calls.items():
         is_bound = [name in graph.literals and name not in nodes for name in call.inputs]

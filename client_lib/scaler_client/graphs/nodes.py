@@ -16,7 +16,8 @@ from ..futures.future import TaskFuture
 from ..futures.kept_results import KeptFuture
 from ..pickling.references import ObjectRef
 
-REFERENCES = frozenset({ObjectRef, TaskFuture, KeptFuture})
+RESULT_FUTURES = frozenset({TaskFuture, KeptFuture})
+REFERENCES = frozenset({ObjectRef}) | RESULT_FUTURES
 """Types of values that stand for an object or a result."""
 
 _DEEP = frozenset({list, tuple, dict}) | REFERENCES

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..futures.future import TaskFuture
 from ..futures.open_graphs import GraphRows
-from ..futures.result_references import reference_to
+from ..futures.result_references import check_serializer, reference_to
 from ..io import objects
 from ..pickling.call_pickles import CALL_BEGIN, CALL_END, INPUT_PICKLES, SIMPLE_TYPES, simple_pickle
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
+from ..pickling.object_frames import holds_references
 from ..pickling.references import Call, CallWithInputs, NodeRef, ObjectRef, Reference, call_payload
 from .expressions import CallPart, DictPart, Expression, ListPart, Part, TuplePart, identity
-from .nodes import ALIAS, CALL, LITERAL, REFERENCES, TREE_OF_CALLS, Nodes, is_call
+from .nodes import ALIAS, CALL, LITERAL, REFERENCES, RESULT_FUTURES, TREE_OF_CALLS, Nodes, is_call
 
 SHARED_LITERAL_BYTES = 4096
 """A literal of at least this size that several nodes read is sent once, as an object."""
@@ -80,7 +80,8 @@ class RowBuilder:
                 if shape == CALL:
                     locations[position] = add_call(value, flat_inputs[begins[position] : ends[position]])
                 elif shape == LITERAL:
-                    if isinstance(value, TaskFuture):
+                    if type(value) in RESULT_FUTURES:
+                        check_serializer(value, self._encoder._io_thread, self._encoder._serializer)
                         value = values[position] = reference_to(value)
                     if type(value) is ObjectRef:
                         locations[position] = self._object_location(value)
@@ -103,9 +104,23 @@ class RowBuilder:
         """Return a function that names a row in the text of an error."""
         return _RowNames(self._nodes, self.locations)
 
-    def add_object(self, reference: ObjectRef) -> int:
-        """Add a row whose result is the object."""
-        return self._add_call(identity, (reference,))
+    def add_literal(self, value: Any, position: int) -> int:
+        """Add a row whose result is the value of a literal that is a reference, or has references in it.
+
+        Args:
+            value: the literal, or the reference that stands for it.
+            position: of its node.
+
+        Raises:
+            TypeError: the literal can't be pickled; the text names the node.
+            ObjectNotFoundError: the object of a reference was freed.
+            ValueError: a reference belongs to another client.
+        """
+        try:
+            return self._add_call(identity, (value,))
+        except TypeError as error:
+            self._add_node_name(error, position)
+            raise
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
@@ -277,6 +292,8 @@ class RowBuilder:
                 try:
                     frames = objects.dump_object(values[position], self._encoder._serializer)
                 except TypeError as error:
+                    if holds_references(values[position]):
+                        continue  # an object can't refer to others: it goes into the arguments of each reader
                     self._add_node_name(error, position)
                     raise
                 if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:

@@ -276,6 +276,11 @@ class IoThread:
         return self._closed is not None
 
     @property
+    def close_reason(self) -> str:
+        """Why nothing can be submitted any more; empty: everything can."""
+        return self._closed or ""
+
+    @property
     def loss(self) -> SchedulerLostError | None:
         """Why the client last gave up its open tasks; None: it never did."""
         return self._session.loss

@@ -7,6 +7,7 @@ converts arguments and result around the call. For the protocol this is an ordin
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,7 +15,8 @@ import cloudpickle
 
 from ..errors import SerializerError
 from . import serializer as default
-from .references import STAND_INS, Call, NodeRef, ObjectRef
+from .input_lookup import load_input, load_value
+from .references import REFERENCES, RESULT_LOADERS, STAND_INS, Call, InputCollector, ObjectRef, read_result
 
 
 @runtime_checkable
@@ -80,8 +82,12 @@ class RemoteCall:
     def __call__(self, *args: Serialized | Direct, **kwargs: Serialized | Direct) -> Serialized:
         if self._loaded is None:
             self._loaded = load(self._serializer, self._function, f"function {self._name}", "on the worker")
-        loaded = [self._load(payload, f"argument {position}") for position, payload in enumerate(args)]
-        named = {name: self._load(payload, f"argument {name!r}") for name, payload in kwargs.items()}
+        before, _loading.serializer = _loading.serializer, self._serializer
+        try:
+            loaded = [self._load(payload, f"argument {position}") for position, payload in enumerate(args)]
+            named = {name: self._load(payload, f"argument {name!r}") for name, payload in kwargs.items()}
+        finally:
+            _loading.serializer = before
         return dump(self._serializer, self._loaded(*loaded, **named), f"the result of {self._name}", "on the worker")
 
     def __reduce__(self) -> Any:
@@ -92,6 +98,36 @@ class RemoteCall:
             return given.value
         kind, payload = given
         return load(self._serializer, payload, f"{what} of type {kind}", "on the worker")
+
+
+class _Loading(threading.local):
+    serializer: Serializer | None = None
+    """The serializer of the call whose arguments this thread deserializes."""
+
+
+_loading = _Loading()
+
+
+def load_serialized_input(position: int) -> Any:
+    """Return the value of an input that is the result of a task: what stands for a future in the bytes of an argument.
+
+    Raises:
+        RuntimeError: the thread does not deserialize arguments of a task.
+        SerializerError: the serializer raised.
+    """
+    return _load_result(load_input(position))
+
+
+def load_serialized_value(data: bytes) -> Any:
+    """Return the value of a future that was done, from the pickle of its serialized result; as above."""
+    return _load_result(load_value(data))
+
+
+def _load_result(result: Serialized) -> Any:
+    if _loading.serializer is None:
+        raise RuntimeError("a future has a value only among the arguments of a task, on a worker")
+    kind, payload = result
+    return load(_loading.serializer, payload, f"a result of type {kind}", "on the worker")
 
 
 class Direct:
@@ -149,24 +185,52 @@ def call_dumper(
         serializer: the user's own serializer; None: cloudpickle, as in `serializer.call_dumper`.
         io_thread: the I/O thread of the client that calls.
     """
-    dump_bytes = default.call_dumper(io_thread)
     if serializer is None:
-        return dump_bytes
+        return default.call_dumper(io_thread)
 
-    def dump_argument(value: Any, name: object) -> Any:
-        if type(value) is ObjectRef:
+    def dump_argument(value: Any, name: object, collector: InputCollector) -> Any:
+        if type(value) is ObjectRef and read_result(value) is None:
             return Direct(value)
-        if type(value) is NodeRef:  # the value of a node is serialized already
-            return value
-        if type(value) in STAND_INS:  # a future, whose result is serialized already
-            if value.done() and not value.cancelled() and value.exception() is None:
-                value = value.result()
-            else:
-                return value
-        return dump(serializer, value, f"argument {name!r}", "in the client")
+        if type(value) in REFERENCES or type(value) in STAND_INS:
+            return value  # a node or a future, whose result is serialized already
+        try:
+            return dump(serializer, value, f"argument {name!r}", "in the client")
+        except SerializerError as error:
+            if collector.problem is not None:
+                raise collector.problem from None
+            if contains_future(value):
+                error.args = (f"{error}. {_UNKNOWN_FUTURE}",)
+            raise
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        payloads = tuple(dump_argument(value, position) for position, value in enumerate(args))
-        return dump_bytes(payloads, {name: dump_argument(value, name) for name, value in kwargs.items()})
+        collector = InputCollector(io_thread, serializer)
+        collector.result_loaders = (load_serialized_value, load_serialized_input)
+        with collector:
+            payloads = tuple(dump_argument(value, position, collector) for position, value in enumerate(args))
+            named = {name: dump_argument(value, name, collector) for name, value in kwargs.items()}
+        collector.result_loaders = RESULT_LOADERS  # RemoteCall deserializes what is an argument of its own
+        return default.dump_collected_call(payloads, named, collector)
 
     return dump_call
+
+
+_UNKNOWN_FUTURE = (
+    "It contains a future, which only a serializer that uses pickle can serialize: pass the future as an argument of "
+    "its own, or pass its result()"
+)
+
+
+def contains_future(value: Any) -> bool:
+    """Return whether a future is in lists, tuples, sets and dicts, at any depth. Only errors ask."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        if type(each) in STAND_INS:
+            return True
+        if isinstance(each, (list, tuple, set, frozenset, dict)) and id(each) not in seen:
+            seen.add(id(each))
+            stack += each
+            if isinstance(each, dict):
+                stack += each.values()
+    return False

@@ -116,7 +116,7 @@ def unreadable_answer(
     failure.__cause__ = error
     traceback = first_text(answer, _TRACEBACK) if what.startswith("the exception of ") else ""
     if traceback:
-        error.__cause__ = RemoteTraceback(traceback)
+        error.__cause__ = RemoteTraceback(_with_place(traceback, place))
     return failure
 
 

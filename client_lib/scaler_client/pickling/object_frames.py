@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..protocol.messages import Payload
 from .cloudpickle_ext import PROTOCOL, Pickler
+from .references import REFERENCES, STAND_INS, InputCollector
 from .serializer import dumps, is_plain
 
 OUT_OF_BAND_BYTES = 64 * 1024
@@ -79,6 +80,38 @@ def pickle_object(value: Any) -> PickledObject:
     with io.BytesIO() as file:
         _Pickler(file, PROTOCOL, buffer_callback=buffers.append).dump(value)
         return PickledObject(file.getvalue(), buffers)
+
+
+class _Found(Exception):
+    """A reference or a future was found."""
+
+
+class _Search(InputCollector):
+    """Ends the pickling of a value at the first reference or future."""
+
+    __slots__ = ()
+
+    def place(self, value: Any) -> int | bytes:
+        raise _Found
+
+
+def holds_references(value: Any) -> bool:
+    """Return whether a value is a reference or a future, or has some in it, at any depth.
+
+    This pickles the value, but copies no large buffers. A value that can't be pickled has none.
+    """
+    if type(value) in REFERENCES or type(value) in STAND_INS:
+        return True
+    if is_plain(value):
+        return False
+    try:
+        with _Search(None):
+            pickle_object(value)
+    except _Found:
+        return True
+    except Exception:
+        return False
+    return False
 
 
 _reducers: dict[type, Callable[[Any], Any]] = {}

@@ -128,6 +128,10 @@ class ResultObject(StoredObject):
 class ObjectHolder(Protocol):
     """The client's I/O thread, as references to objects see it."""
 
+    @property
+    def close_reason(self) -> str:
+        """Why the client is closed; empty: it is not."""
+
     def forget_object(self, stored: StoredObject) -> None:
         """Drop an object without references. The garbage collector calls this, in any thread."""
 
@@ -172,15 +176,24 @@ class ObjectRef:
 
         Raises:
             ObjectNotFoundError: the object is not kept any more.
-            ValueError: the reference belongs to another client.
+            ValueError: the reference belongs to another client, which may be closed.
         """
-        is_result = isinstance(self._stored, ResultObject)
-        what = f"the result of {self._stored.name}" if is_result else repr(self)
-        if self._stored.is_gone:
+        stored = self._stored
+        is_result = isinstance(stored, ResultObject)
+        is_own = self._io_thread is io_thread
+        what = f"the result of {stored.name}" if is_result else repr(self)
+        if stored.is_gone and (is_own or not is_result):
             raise ObjectNotFoundError(f"{what} is not kept any more: its client was cleared or disconnected")
-        if self._io_thread is not io_thread:
-            instead = "pass its result()" if is_result else "send the object with this one"
-            raise ValueError(f"{what} belongs to another client: {instead}")
+        if not is_own:
+            reason = self._io_thread.close_reason
+            owner = f"a client that is closed ({reason})" if reason else "another client"
+            if not is_result:
+                instead = "send the object with this one"
+            elif reason and not stored.frames:  # the result is lost, or there never was one
+                instead = "submit its task with this one"
+            else:
+                instead = "pass its result()"
+            raise ValueError(f"{what} belongs to {owner}: {instead}")
 
     def __reduce__(self) -> Any:
         return reduced(self)
@@ -234,9 +247,9 @@ class StoredInput:
 
 Reference = ObjectRef | NodeRef | StoredInput
 REFERENCES = frozenset({ObjectRef, NodeRef})
-STAND_INS: dict[type, Callable[[Any, object], ObjectRef | bytes]] = {}
+STAND_INS: dict[type, Callable[[Any, InputCollector], ObjectRef | bytes]] = {}
 """Types whose values stand for a result in arguments: futures. The function returns the reference to the result, or its
-pickle if the client has it and it is small. Its second argument is the I/O thread of the client that calls."""
+pickle if the client has it and it is small. Its second argument is the collector of the call."""
 
 
 class CallWithInputs(tuple[Any, ...]):
@@ -292,22 +305,31 @@ class _Collecting(threading.local):
 _collecting = _Collecting()
 
 
+RESULT_LOADERS: tuple[Callable[[bytes], Any], Callable[[int], Any]] = (load_value, load_input)
+"""The `result_loaders` of calls whose results are plain pickles."""
+
+
 class InputCollector:
     """Numbers the references in the arguments of one call, while the calling thread pickles these arguments.
 
     Args:
         io_thread: the I/O thread of the client that calls.
+        serializer: the client's own serializer; None: cloudpickle.
     """
 
-    __slots__ = ("_io_thread", "_outer", "_positions", "problem")
+    __slots__ = ("_outer", "_positions", "io_thread", "problem", "result_loaders", "serializer")
 
     _outer: InputCollector | None
     """The collector of the call in whose arguments this call is pickled."""
 
-    def __init__(self, io_thread: object) -> None:
+    def __init__(self, io_thread: object, serializer: object = None) -> None:
+        self.io_thread = io_thread
+        self.serializer = serializer
         self.problem: Exception | None = None
         """Why a reference can't be passed. The user gets this error instead of pickle's error."""
-        self._io_thread = io_thread
+        self.result_loaders = RESULT_LOADERS
+        """The functions that give the results of tasks where references to them are unpickled: from the pickle of a
+        result, and from the number of an input."""
         self._positions: dict[Reference, int] = {}
 
     @property
@@ -325,7 +347,7 @@ class InputCollector:
         position = self._positions.get(reference)
         if position is None:
             try:
-                reference.check(self._io_thread)
+                reference.check(self.io_thread)
                 if len(self._positions) == MAX_INPUTS:
                     raise ValueError(f"a call can't refer to more than {MAX_INPUTS:,} objects and nodes")
             except Exception as error:
@@ -347,7 +369,7 @@ class InputCollector:
         if stand_in is None:
             return self.position(value)
         try:
-            found = stand_in(value, self._io_thread)
+            found = stand_in(value, self)
         except Exception as error:
             self.problem = error
             raise
@@ -402,6 +424,11 @@ def input_failure(inputs: Iterable[Reference | int], outcome: int, answer: Paylo
     return None
 
 
+def is_collecting() -> bool:
+    """Return whether this thread pickles the arguments of a call."""
+    return _collecting.collector is not None
+
+
 def reduced(value: Any) -> Any:
     """Return what `__reduce__` returns for a reference, or for a future.
 
@@ -415,4 +442,7 @@ def reduced(value: Any) -> Any:
         where = "the arguments of submit, map and graphs"
         raise TypeError(f"{value!r} can't be pickled: {what} is for {where}{instead}")
     place = collector.place(value)
-    return load_value if type(place) is bytes else load_input, (place,)
+    if type(value) is ObjectRef and read_result(value) is None:
+        return load_input, (place,)
+    of_value, of_input = collector.result_loaders
+    return of_value if type(place) is bytes else of_input, (place,)

@@ -111,6 +111,24 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
     return dump_call
 
 
+def dump_collected_call(args: tuple[Any, ...], kwargs: Mapping[str, Any], collector: InputCollector) -> Call:
+    """Return the arguments of one call as bytes, as `call_dumper` does.
+
+    Args:
+        collector: numbers the references among the arguments. It may have numbered others, of serialized arguments.
+
+    Raises:
+        Exception: as `dump_call`.
+    """
+    if not args and not kwargs:
+        return _NO_ARGUMENTS
+    if not kwargs:
+        return collector.call(dump_args(args, collector))
+    if all(map(is_plain, (*args, *kwargs.values()))):
+        return collector.call(_dumps([args, kwargs], _PROTOCOL))
+    return collector.call(_dump_any(args, kwargs, collector))
+
+
 def dumps_plain(value: Any) -> bytes:
     """Return a value of built-in types as bytes."""
     return _dumps(value, _PROTOCOL)

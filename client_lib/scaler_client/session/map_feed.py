@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..futures.kept_results import KeptFuture
 from ..pickling.call_rows import CallBlock, RowAnswer, has_row_form
@@ -100,6 +100,20 @@ class ChangeEvent(Protocol):
         """Clear the event, before the caller looks at the blocks."""
 
 
+class CallFailure(NamedTuple):
+    """The failed call of a map."""
+
+    position: int
+    """Its position in the map."""
+    outcome: int
+    payload: Payload
+    """The payload of that outcome."""
+    task_id: int
+    """The id of its row."""
+    failed_input: InputFailure | None = None
+    """The failure of the result that it reads, with which it has failed; None: it has failed itself."""
+
+
 class MapFeed:
     """Sends the calls of a map, and takes their answers. Only the I/O thread calls its methods.
 
@@ -126,9 +140,8 @@ class MapFeed:
         """The block whose last answer sets `changed`. The caller sets it."""
         self.answered = 0
         """The number of calls with an answer."""
-        self.failure: tuple[int, int, Payload, int] | None = None
-        """Of the failed call that is first in the map: its position, its outcome, the payload of that, and the id of
-        its row."""
+        self.failure: CallFailure | None = None
+        """The failed call that is first in the map."""
         self.error: BaseException | None = None
         """The client's own error that has ended the map."""
         self.ready: deque[tuple[CallBlock, int, int, Payload]] | None = None
@@ -206,7 +219,8 @@ class MapFeed:
         for row in self._rows:
             row.is_cancelled = True
         if self._unsent:
-            self._note_failure(min(block.first + begin for block, begin, _, _ in self._unsent))
+            position = min(block.first + begin for block, begin, _, _ in self._unsent)
+            self._note_failure(CallFailure(position, Outcome.CANCELLED, b"", -1))
             self._drop_unsent()
             self.fill()
 
@@ -275,6 +289,13 @@ class MapFeed:
 
     # ---------------------------------------------------------------------------------------------- answers of the rows
 
+    def fail_input(self, row: _Row, cause: InputFailure) -> None:
+        """Take the failure of a result that the single call of a row reads."""
+        self._forget(row)
+        self._fail(row, row.begin, cause.outcome, cause.answer, cause)
+        if not self._is_filling:
+            self.fill()
+
     def resolve(self, row: _Row, outcome: int, answer: Payload) -> None:
         """Take the answer of a row."""
         self._forget(row)
@@ -324,25 +345,25 @@ class MapFeed:
         block, end = row.block, row.end
         if row.is_cancelled:
             self._fail(row, begin, Outcome.CANCELLED, b"")
-        elif self.error is None and (self.failure is None or block.first + begin < self.failure[0]):
+        elif self.error is None and (self.failure is None or block.first + begin < self.failure.position):
             self._unsent.appendleft((block, begin, end, is_single))
             self._unsent_calls += end - begin
             self.submitted -= end - begin
 
-    def _fail(self, row: _Row, call: int, outcome: int, payload: Payload) -> None:
+    def _fail(
+        self, row: _Row, call: int, outcome: int, payload: Payload, failed_input: InputFailure | None = None
+    ) -> None:
         """Note the failure of a call, by its number in the row's block. Calls behind it in the map are not sent."""
-        self._note_failure(row.block.first + call, outcome, payload, row.task_id)
+        self._note_failure(CallFailure(row.block.first + call, outcome, payload, row.task_id, failed_input))
         assert self.failure is not None
-        unsent = [entry for entry in self._unsent if entry[0].first + entry[1] < self.failure[0]]
+        unsent = [entry for entry in self._unsent if entry[0].first + entry[1] < self.failure.position]
         self._drop_unsent()
         self._unsent.extend(unsent)
         self._unsent_calls = sum(end - begin for _, begin, end, _ in unsent)
 
-    def _note_failure(
-        self, position: int, outcome: int = Outcome.CANCELLED, payload: Payload = b"", task_id: int = -1
-    ) -> None:
-        if self.failure is None or position < self.failure[0]:
-            self.failure = position, outcome, payload, task_id
+    def _note_failure(self, failure: CallFailure) -> None:
+        if self.failure is None or failure.position < self.failure.position:
+            self.failure = failure
         self.changed.set()
 
     def abort(self, row: _Row, error: BaseException) -> None:
@@ -399,7 +420,7 @@ class _Row:
 
     def fail_input(self, _task_id: int, cause: InputFailure) -> None:
         """Take the failure of a result that the call reads."""
-        self.feed.resolve(self, cause.outcome, cause.answer)
+        self.feed.fail_input(self, cause)
 
     def fail(self, _task_id: int, error: BaseException) -> None:
         """End the map with an error of the client."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from ..futures.kept_results import KeptResult
 from ..futures.open_graphs import MAX_RECOVERIES, SUCCESS_OUTCOMES
@@ -132,11 +132,20 @@ class OpenTasks:
                 failed.setdefault(graph, []).append((task_id, outcome, answer))
             elif graph.resolve(task_id, outcome, answer):
                 self._drop_graph(graph)
-        # Inputs come before their readers.
-        for task_id, outcome, answer in sorted(failed_singles, key=itemgetter(0)):
-            self._fail_single(task_id, outcome, answer)
-        for graph, answers in failed.items():
-            self._fail_nodes(graph, answers)
+        if failed_singles or failed:
+            self._fail_all(failed_singles, failed)
+
+    def _fail_all(
+        self, singles: list[tuple[int, int, Payload]], graphs: dict[GraphSink, list[tuple[int, int, Payload]]]
+    ) -> None:
+        """Give single tasks and graphs their failures: inputs before their readers, which have higher ids."""
+        singles.sort(key=itemgetter(0), reverse=True)
+        for graph in sorted(graphs, key=attrgetter("first")):
+            while singles and singles[-1][0] < graph.first:
+                self._fail_single(*singles.pop())
+            self._fail_nodes(graph, graphs[graph])
+        while singles:
+            self._fail_single(*singles.pop())
 
     def _fail_single(self, task_id: int, outcome: int, answer: Payload) -> None:
         """Give a task its failure. If it has failed with a task whose result it reads, its error names that task."""

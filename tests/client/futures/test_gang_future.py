@@ -13,7 +13,7 @@ from scaler_client.api.task_options import TaskOptions, checked_gang
 from scaler_client.futures.future import FutureOwner
 from scaler_client.futures.gang_future import GangFunction, GangFuture
 from scaler_client.pickling.functions import Function
-from scaler_client.pickling.references import STAND_INS
+from scaler_client.pickling.references import STAND_INS, InputCollector
 from scaler_client.pickling.serializer import dump_exception, dumps
 from scaler_client.protocol.messages import Options, Outcome
 
@@ -57,7 +57,7 @@ def test_a_result_that_can_not_be_unpickled() -> None:
 
 def test_it_is_no_argument() -> None:
     with pytest.raises(TypeError, match="can't be an argument: pass its result"):
-        STAND_INS[GangFuture](future(), None)
+        STAND_INS[GangFuture](future(), InputCollector(None))
     with pytest.raises(TypeError, match="can't be pickled: pass its result"):
         pickle.dumps(future())
 

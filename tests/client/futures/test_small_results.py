@@ -17,9 +17,9 @@ from scaler_client.pickling.serializer import call_dumper
 from scaler_client.protocol.messages import Outcome
 
 FUNCTION: Any = SimpleNamespace(
-    name="f", named_function=None, read_answer=lambda outcome, answer: (pickle.loads(answer), None)
+    name="f", named_function=None, serializer=None, read_answer=lambda outcome, answer: (pickle.loads(answer), None)
 )
-IO_THREAD: Any = SimpleNamespace(forget_object=lambda stored: None)
+IO_THREAD: Any = SimpleNamespace(forget_object=lambda stored: None, close_reason="")
 LARGE = "x" * SMALL_BYTES
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import graphlib
 import pickle
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
 from typing import Any
 
@@ -18,9 +18,10 @@ from tests.client.graph_stand_ins import Buffer, Cluster, SessionClient
 
 from scaler_client.api.task_options import TaskOptions
 from scaler_client.errors import GraphCycleError, ObjectNotFoundError
+from scaler_client.futures.gang_future import GangFuture
 from scaler_client.graphs.nodes import is_call
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import Keep
+from scaler_client.protocol.messages import Keep, Options
 
 
 def inc(x: int) -> int:
@@ -416,3 +417,39 @@ def test_a_target_is_a_standard_future() -> None:
     assert all(isinstance(future, Future) for future in futures)
     assert wait(futures[:1], 0).done == {futures[0]}
     assert repr(futures[0]).endswith("returned int>") and not futures[0].cancel()
+
+
+@dataclasses.dataclass(frozen=True)
+class Trade:
+    price: Any
+
+
+@pytest.mark.parametrize("around", [lambda each: each, Trade, lambda each: {each}, lambda each: [(Trade(each), 1)]])
+def test_requested_literals_have_the_results_of_futures(around: Callable[[Any], Any]) -> None:
+    client, cluster = SessionClient(), Cluster()
+    futures = [client.submit_graph({"a": (add, 1, 2)}, ["a"])[0] for _ in range(2)]
+    literals = client.submit_graph({"x": around(futures[0]), "y": (lambda x: x, "x"), "z": "x"}, ["x", "y", "z"])
+    cluster.run(client.session)
+    assert [each.result(0) for each in literals] == [around(3)] * 3
+    again = client.submit_graph({"x": around(futures[0])}, ["x"])
+    cluster.run(client.session)
+    assert again[0].result(0) == around(3)
+
+
+def test_other_requested_literals_stay_in_the_client() -> None:
+    client = SessionClient()
+    lock = threading.Lock()
+    values = {"text": "a" * 1000, "buffer": Buffer(b"123"), "lock": [lock], "object": Trade(1)}
+    futures = client.submit_graph(values, list(values))
+    assert all(future.result(0) is value for future, value in zip(futures, values.values()))
+    assert not client.session.pop_outgoing()
+
+
+def test_the_future_of_a_gang_is_no_literal() -> None:
+    client = SessionClient()
+    options = Options(gang_size=2)
+    gang: GangFuture[int] = GangFuture(client._io_thread, client._function(add), b"", options=options, parent=None)
+    gang.task_id = 3
+    for node in (gang, [gang], Trade(gang), (add, gang)):
+        with pytest.raises(TypeError, match="node 'a' of the graph: .*the future of gang .* can't be an argument"):
+            client.submit_graph({"a": node}, ["a"])

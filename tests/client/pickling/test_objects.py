@@ -299,7 +299,7 @@ def test_a_lost_input_raises_its_own_error(client: SessionClient) -> None:
 
 
 class Text:
-    """A serializer that can't handle references."""
+    """A serializer of cloudpickle's bytes."""
 
     @staticmethod
     def serialize(obj: Any) -> bytes:
@@ -331,7 +331,8 @@ def test_errors_of_a_custom_serializer() -> None:
     with pytest.raises(SerializerError, match=r"^the object of type .*Holder can't be serialized in the client: .*not"):
         client.send_object(Holder(1))
     ref = client.send_object([1])
-    with pytest.raises(SerializerError, match="argument 0 of type list can't be serialized .*a reference is for"):
-        client._dump_call(([ref],), {})
-    with pytest.raises(ValueError, match="belongs to another client"):
-        SessionClient(serializer=Text)._dump_call((ref,), {})
+    with pytest.raises(SerializerError, match="the object of type list can't be serialized .*a reference is for"):
+        client.send_object([ref])
+    for argument in (ref, [ref]):
+        with pytest.raises(ValueError, match="belongs to another client"):
+            SessionClient(serializer=Text)._dump_call((argument,), {})

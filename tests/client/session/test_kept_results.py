@@ -20,7 +20,7 @@ from scaler_client.pickling.references import CallWithInputs, ObjectRef, StoredO
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep, Outcome
 from scaler_client.session import kept_values
-from scaler_client.session.map_feed import MapFeed
+from scaler_client.session.map_feed import CallFailure, MapFeed
 from scaler_client.session.session import Session
 
 HOST = b"node-7"
@@ -467,7 +467,7 @@ def test_a_kept_call_that_fails_ends_its_map(session: Session) -> None:
     feed, blocks = new_map(session, 2)
     sent(session)
     session.handle(resolved(1, b"died", Outcome.WORKER_DIED), 0.0)
-    assert feed.failure == (1, Outcome.WORKER_DIED, b"died", 1) and blocks[1].kept.size is None
+    assert feed.failure == CallFailure(1, Outcome.WORKER_DIED, b"died", 1) and blocks[1].kept.size is None
     with pytest.raises(Exception, match="died"):
         blocks[1].kept.result()
     session._lose_scheduler(SchedulerLostError("gone"))

@@ -12,7 +12,16 @@ from scaler_client.pickling.call_rows import CallBlock, pack_answer, pack_calls,
 from scaler_client.pickling.functions import Function
 from scaler_client.pickling.serializer import dump_exception, dumps
 from scaler_client.protocol.messages import HeartbeatEcho, Options, Outcome
-from scaler_client.session.map_feed import AHEAD_NS, MAX_ROWS, MIN_ROW_NS, MIN_ROWS, ROW_NS, MapFeed, MapFeeds
+from scaler_client.session.map_feed import (
+    AHEAD_NS,
+    MAX_ROWS,
+    MIN_ROW_NS,
+    MIN_ROWS,
+    ROW_NS,
+    CallFailure,
+    MapFeed,
+    MapFeeds,
+)
 from scaler_client.session.result_sinks import SingleSink
 
 
@@ -145,7 +154,7 @@ def test_each_call_of_a_row_whose_worker_died_goes_out_alone() -> None:
     session.answer(1, 1000)
     sink, calls = session.rows.pop(4)
     sink.resolve(4, Outcome.WORKER_DIED, b"signal 9")
-    assert feed.failure == (calls[0], Outcome.WORKER_DIED, b"signal 9", 4) and calls == [2]
+    assert feed.failure == CallFailure(calls[0], Outcome.WORKER_DIED, b"signal 9", 4) and calls == [2]
 
 
 def test_the_failed_call_that_is_first_in_the_map_counts() -> None:

@@ -1,0 +1,87 @@
+"""The origin of a failure: the task, or the node of a graph, with which its readers fail.
+
+Every way of reading an answer reads it here (futures, maps, graphs), so that all errors name their origins alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import Any, NamedTuple
+
+from ..errors import RemoteTraceback
+from ..pickling.functions import Function
+from ..pickling.load_failures import add_note, name_task
+from ..pickling.references import InputFailure
+from ..protocol.messages import Payload
+
+
+class FailureOrigin(NamedTuple):
+    """The task, or the node of a graph, whose failure made its readers fail."""
+
+    function: str
+    """The name of its function."""
+    task_id: int
+    place: Callable[[], str]
+    """Returns the text that names it; called in any thread."""
+
+
+def input_origin(cause: InputFailure, reader: Callable[[], str]) -> FailureOrigin:
+    """Return the origin of the failure of a task that reads the result of a failed one.
+
+    Args:
+        cause: the failure of the result.
+        reader: returns the name of the reader, for example "cube#4"; called in any thread.
+    """
+    task = f"task {cause.function}#{cause.task_id}"
+    return FailureOrigin(cause.function, cause.task_id, lambda: f"{task}, an argument of {reader()}")
+
+
+def read_answer(
+    function: Function, outcome: int, answer: Payload, task: str, origin: FailureOrigin | None
+) -> tuple[Any, BaseException | None]:
+    """Return result and exception of a task from the bytes of its answer. One of them is None.
+
+    Notes of the exception name the task that failed, and where its failure came from. In the second case its cause
+    names this too.
+
+    Args:
+        function: the function of the task.
+        outcome: a value of `Outcome`.
+        answer: the payload of that outcome.
+        task: the name of the task, for example "cube#4".
+        origin: where its failure came from; None: the task itself has failed, or has a value.
+    """
+    if origin is None:
+        result, exception = function.read_answer(outcome, answer)
+        if exception is not None:
+            name_task(exception, task)
+        return result, exception
+    place = origin.place()
+    _, exception = function.read_answer(outcome, answer, origin.function, place)
+    if exception is not None:
+        name_task(exception, f"{origin.function}#{origin.task_id}")
+        add_note(exception, f"of {place}")
+        if exception.__cause__ is None:  # the task has failed without a traceback: its worker died, for example
+            BaseException.__setattr__(exception, "__cause__", RemoteTraceback(f"({place})\n"))
+    return None, exception
+
+
+def cancelled_error(origin: FailureOrigin | None) -> CancelledError:
+    """Return the exception of a cancelled task. If it was cancelled with another task, note and cause name that one.
+
+    Args:
+        origin: the other task; None: the task itself was cancelled.
+    """
+    error = CancelledError()
+    if origin is not None:
+        place = origin.place()
+        add_note(error, f"of {place}")
+        error.__cause__ = CancelledError(cancellation_text(origin))
+    return error
+
+
+def cancellation_text(origin: FailureOrigin) -> str:
+    """Return the text that says with which task a reader was cancelled."""
+    place = origin.place()
+    return f"{place}{',' if ',' in place else ''} was cancelled"
