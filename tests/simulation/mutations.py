@@ -97,6 +97,14 @@ MUTATIONS = (
         host_choice.HostChoice, "_is_able", "self.could_change(worker, lane)", "False",
     ),
     Mutation(
+        "leave the environment of workers that are set aside for a task",
+        worker_changes.WorkerChanges, "_serve", "*self._aside(demand)", "",
+    ),
+    Mutation(
+        "reserve a host whose workers wait for their tasks' tasks and so cannot change",
+        worker_changes.WorkerChanges, "_could_change_at_once", "or worker.suspended", "",
+    ),
+    Mutation(
         "keep the file of a client's object that nobody needs",
         held_objects.HeldObjects, "dropped_by_scheduler", "self.files.remove(each)", "pass",
     ),

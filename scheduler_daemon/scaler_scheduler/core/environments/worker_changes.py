@@ -8,7 +8,7 @@ time: an environment with fewer workers than its part gets some of another one, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
@@ -286,7 +286,7 @@ class WorkerChanges:
         environment = demand.environment
         coming = self._coming(environment)
         wanted = demand.workers - coming
-        for worker in list(self._dispatcher.idle):
+        for worker in [*self._dispatcher.idle, *self._aside(demand)]:
             if wanted <= 0:
                 return
             if not self._is_wanted(worker, demand) or self._is_kept(worker):
@@ -325,6 +325,14 @@ class WorkerChanges:
                 is_turn = False
                 if missing <= 0 and members <= 0:
                     return
+
+    def _aside(self, demand: Demand) -> Iterator[Worker]:
+        """Workers that are set aside for a task of this demand. Perhaps one of them must change to run it, because the
+        host's other workers have suspended tasks."""
+        for lane in demand.lanes:
+            kept = self._bookings.reservations.get(lane)
+            if kept is not None:
+                yield from kept.host.aside
 
     def _lacking_members(self, demand: Demand) -> tuple[Lane | None, int]:
         """The lane of the gang with the reservation, if it is of this demand, and how many of its members have no
@@ -413,7 +421,9 @@ class WorkerChanges:
     def _could_change_at_once(self, worker: Worker, lane: Lane) -> bool:
         """Whether the worker could run the lane's tasks after a change, and its agent has all that the change needs."""
         kind, environment = split_kind(lane.kind)
-        if worker.environment == environment or not self._could_serve(worker, environment, lane, kind):
+        if worker.environment == environment or worker.suspended:
+            return False
+        if not self._could_serve(worker, environment, lane, kind):
             return False
         agent = self._tables.agents.find(worker.agent)
         state = None if agent is None else agent.environments.get(environment)
