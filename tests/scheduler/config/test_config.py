@@ -713,16 +713,16 @@ def test_limits_of_tasks(toml):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("db", "'db' is not a number of tasks as in db=10, or a rate as in api=50/s, /min or /h"),
-        ("db=0", "'db=0' is not a number of tasks"),
-        ("db=-1", "'db=-1' is not a number of tasks"),
-        ("db=1.5", "'db=1.5' is not a number of tasks"),
-        ("db=nan/s", "'db=nan/s' is not a number of tasks"),
-        ("db=5/day", "'db=5/day' is not a number of tasks"),
-        ("db=9999999999", "'db=9999999999' is not a number of tasks"),
+        ("db", "'db' is not a number of tasks from 1 to 999,999,999 as in db=10, or a rate as in api=50/s, /min or /h"),
+        ("db=0", "'db=0' is not a number of tasks from 1 to 999,999,999"),
+        ("db=-1", "'db=-1' is not a number of tasks from 1 to 999,999,999"),
+        ("db=1.5", "'db=1.5' is not a number of tasks from 1 to 999,999,999"),
+        ("db=nan/s", "'db=nan/s' is not a number of tasks from 1 to 999,999,999"),
+        ("db=5/day", "'db=5/day' is not a number of tasks from 1 to 999,999,999"),
+        ("db=9999999999", "'db=9999999999' is not a number of tasks from 1 to 999,999,999"),
         ("=3", "'=3' is not NAME=TASKS or NAME=RATE"),
-        ("a b=3", "'a b=3' is not NAME=TASKS or NAME=RATE"),
-        ("db=1,db=2", "a limit is there more than once"),
+        ("a b=3", "'a b=3' is not NAME=TASKS or NAME=RATE, with a name of 1 to 64 characters without blanks"),
+        ("db=1,db=2", "'db' is there more than once"),
     ],
 )
 def test_wrong_limits_of_tasks(given, said):
