@@ -29,7 +29,7 @@ from scaler_client.monitor.snapshot_view import SnapshotView
 from scaler_client.monitor.task_names import parse_task_query
 from scaler_client.monitor.text_layout import OutputFormat, clean, duration, output_format, rate, size, wrapped
 from scaler_client.protocol.snapshot_decoder import ANY_CLIENT, story_topic
-from scaler_client.protocol.snapshots import WorkerState
+from scaler_client.protocol.snapshots import TaskLimit, WorkerState
 
 MONITOR = "ipc:///run/scaler/monitor"
 CLIENT, TASK = 11, 17
@@ -82,6 +82,15 @@ problems   1 worker does not answer while a task holds them: node-7-\\x1b[31m
 
 def test_status(view: SnapshotView) -> None:
     assert "\n".join(status_text(OutputFormat(), view, MONITOR)) == STATUS
+
+
+@pytest.mark.parametrize(
+    ("per_second", "text"),
+    [(50.0, "50 begin in a second"), (0.5, "30 begin in a minute"), (1 / 3600, "1 begin in an hour")],
+)
+def test_rates_have_a_readable_unit(view: SnapshotView, per_second: float, text: str) -> None:
+    view.snapshot.limits[:] = [TaskLimit("api", 0, per_second, 1, 2)]
+    assert f"limits     api: 2 waiting, 1 running, {text}" in status_text(OutputFormat(), view, MONITOR)
 
 
 def test_status_has_the_pools_of_an_autoscaler() -> None:

@@ -749,3 +749,7 @@ def test_limits_of_tasks_take_effect_at_a_reload(toml, caplog):
     Path(file).write_text("[limits]\napi = '50/s'\n")
     pending.log_changes()
     assert caplog.messages == ["changed limits hold from now on: api=50/s (new), db removed"]
+    caplog.clear()
+    Path(file).write_text("[limits]\napi = '1/h'\nold = '30/min'\n")
+    pending.log_changes()
+    assert caplog.messages == ["changed limits hold from now on: api=1/h (was 50/s), old=30/min (new)"]
