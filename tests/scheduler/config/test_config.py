@@ -730,6 +730,11 @@ def test_wrong_limits_of_tasks(given, said):
         load(ADDRESS, "--limits", given)
 
 
+def test_a_limit_that_is_a_bool_in_the_file(toml):
+    with pytest.raises(OptionError, match="limits: 'db=true' is not a number of tasks from 1 to 999,999,999"):
+        load("--config", toml("[limits]\ndb = true\n"), ADDRESS)
+
+
 def test_limits_of_tasks_take_effect_at_a_reload(toml, caplog):
     caplog.set_level("INFO")
     file = toml("[limits]\ndb = 10\n")
