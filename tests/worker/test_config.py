@@ -209,6 +209,12 @@ def test_capabilities(toml, given, wanted):
     assert load(ADDRESS, "--config", toml(f"capabilities = {given.split(',')}")).capabilities == wanted
 
 
+@pytest.mark.parametrize(("value", "shown"), [("true", "true"), ("false", "false"), ("[1]", "[1]")])
+def test_amounts_of_a_table_that_are_no_amounts(toml, value, shown):
+    said = complaint(ADDRESS, "--config", toml(f"[resources]\ngpu = {value}\n"))
+    assert said.endswith(f": resources: '{shown}' is no amount of gpu: give a number, or one with K, M, G, T or P")
+
+
 def test_resources_as_a_table(toml):
     wanted = {"gpu": 0, "memory": 1500 << 20, "cpus": 8000}
     for table in ("resources = {gpu = 0, memory = '1.5G', cpus = 8}", "[resources]\ngpu=0\nmemory='1536M'\ncpus=8.0"):
@@ -222,7 +228,12 @@ def test_resources_as_a_table(toml):
         ("gpu", "'gpu' is not NAME=AMOUNT, for example gpu=4 or memory=64G"),
         ("gpu=0.5", "'gpu=0.5' is not a whole number of GPUs up to 1024"),
         ("gpu=1025", "'gpu=1025' is not a whole number of GPUs up to 1024"),
-        ("license=-1", "'-1' is no amount of license: give a number, or one with K, M, G, T or P"),
+        ("license=-1", f"the amount of license must be above 0 and at most {1 << 50}, not '-1'"),
+        ("license=1e300", f"the amount of license must be above 0 and at most {1 << 50}, not '1e300'"),
+        ("license=1" + 25 * "0", f"the amount of license must be above 0 and at most {1 << 50}, not '1{25 * '0'}'"),
+        ("license=0.3333", "amounts of license are multiples of 0.001, and '0.3333' is not"),
+        ("license=", "'' is no amount of license: give a number, or one with K, M, G, T or P"),
+        ("license=\u0664", "'\u0664' is no amount of license: give a number, or one with K, M, G, T or P"),
         ("license=0", f"the amount of license must be above 0 and at most {1 << 50}, not '0'"),
         ("license=nan", "'nan' is no amount of license: give a number, or one with K, M, G, T or P"),
         ("memory=64X", "'64X' is no amount of memory: give a number, or one with K, M, G, T or P"),
@@ -258,7 +269,7 @@ def test_wrong_capabilities(given):
         ("capabilities = 1", ":1: capabilities: 1 is not a string in quotes or an array of such or a table"),
         ("capabilities = [1]", ":1: capabilities: [1] is not a string in quotes or an array of such or a table"),
         ("[capabilities]\ngpu = 0", ":1: capabilities: 'gpu=0' is not NAME or NAME=AMOUNT"),
-        ("[capabilities]\ngpu = false", ":1: capabilities: 'gpu=False' is not NAME or NAME=AMOUNT"),
+        ("[capabilities]\ngpu = false", ":1: capabilities: 'gpu=false' is not NAME or NAME=AMOUNT"),
         ("[capabilities]\n'a,b' = 1", ":1: capabilities: 'a,b=1' is not NAME or NAME=AMOUNT"),
         ("[capabilities.gpu]\na = 1", ":1: capabilities: \"gpu={'a': 1}\" is not NAME or NAME=AMOUNT"),
         ("preload = {a = 1}", ":1: preload: {'a': 1} is not a string in quotes"),

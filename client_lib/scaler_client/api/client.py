@@ -246,7 +246,8 @@ class Client(DataApi):
         """Run a dask graph on the workers. Pass this method to dask as its scheduler.
 
         Each node is one task; a chain of nodes is one task. Values between tasks go from worker to worker. The workers
-        need dask too. Options for dask's own schedulers, such as `num_workers`, are ignored.
+        need dask too. Options for dask's own schedulers, such as `num_workers`, are ignored. dask's annotations
+        `capabilities`, `cpus`, `limit`, `priority`, `resources`, `retries` and `timeout` are options of their nodes.
 
         Args:
             dsk: a dask graph, or the expression of a collection.
@@ -257,9 +258,10 @@ class Client(DataApi):
 
         Raises:
             ImportError: dask is not installed, or older than 2024.12.
-            TypeError: `dsk` is no dask graph, or a node cannot be pickled.
+            TypeError: `dsk` is no dask graph, a node cannot be pickled, or an annotation has a wrong type.
             KeyError: a requested key is not in the graph.
-            ValueError: a key that another node needs is not in the graph; the text names both.
+            ValueError: a key that another node needs is not in the graph (the text names both), or an annotation is
+                out of range.
             RuntimeError: the graph has a cycle.
             BaseException: the exception of the first node that failed.
 

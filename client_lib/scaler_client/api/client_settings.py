@@ -8,11 +8,12 @@ from typing import Any
 
 from ..commands.addresses import parse_connect_address, parse_data_address
 from ..commands.key_files import absolute
+from ..commands.resource_amounts import shown
 from ..environments.module_upload import checked_environment, checked_modules
 from ..graphs.order import check_backend
 from ..pickling.custom_serializer import check_serializer
 from .local_cluster import LocalCluster
-from .task_options import MAX_TIMEOUT_SECONDS, TaskOptions, checked_bool, number_text
+from .task_options import MAX_TIMEOUT_SECONDS, TaskOptions, checked_bool
 
 _DEFAULT_OPTIONS = TaskOptions()
 
@@ -118,4 +119,4 @@ def _check_seconds(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a number, not {value!r}")
     if not 0 < value <= MAX_TIMEOUT_SECONDS:
         wanted = f"a number of seconds above 0 and at most {MAX_TIMEOUT_SECONDS:g}"
-        raise ValueError(f"{name} must be {wanted}, not {number_text(value)}")
+        raise ValueError(f"{name} must be {wanted}, not {shown(value)}")

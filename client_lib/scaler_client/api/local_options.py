@@ -278,12 +278,15 @@ def _toml(key: str, value: Any) -> str:
 
     Raises:
         TypeError: TOML has no such type.
-        ValueError: a string is not Unicode text.
+        ValueError: a string is not Unicode text, or an integer has thousands of digits.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
-        return str(int(value))
+        try:
+            return str(int(value))
+        except ValueError:
+            raise ValueError(f"{key}: a number of thousands of digits is too large") from None
     if isinstance(value, numbers.Real):
         return repr(float(value))
     if isinstance(value, (str, os.PathLike)):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..commands.resource_amounts import CPUS, MAX_NAMES, checked_resource_name, resource_amount
+from ..commands.resource_amounts import CPUS, MAX_NAMES, checked_resource_name, resource_amount, shown
 from ..graphs.order import PYTHON
 from ..pickling.retry_policy import RetryOn
 from ..protocol.messages import Options
@@ -23,14 +24,15 @@ DEFAULT_RETRY_ON_RETRIES = 3
 MAX_LIMITS = 16
 """The most limits of a task."""
 
+MAX_LIMIT_NAME_LENGTH = 64
+"""In characters; no scheduler defines a limit with a longer name."""
+
 MOST_MEMBERS = 1024
 """The largest gang that a scheduler takes."""
 
 _MAX_INT32 = 2**31 - 1
 _MIN_INT32 = -(2**31)
 _MAX_UINT32 = 2**32 - 1
-_MAX_NUMBER_LENGTH = 40
-"""Errors repeat at most this many characters of a number."""
 
 _PLAIN = Options()
 
@@ -122,7 +124,7 @@ class TaskOptions:
         if cpus is not None:
             amount = resource_amount(CPUS, cpus)
             if given.get("cpus", amount) != amount:
-                raise ValueError(f"cpus is {number_text(cpus)}, and resources[{CPUS!r}] is another number")
+                raise ValueError(f"cpus is {shown(cpus)}, and resources[{CPUS!r}] is another number")
             given["cpus"] = amount
         if release_resources is not None:
             given["release_resources"] = checked_bool("release_resources", release_resources)
@@ -180,42 +182,33 @@ def checked_bool(name: str, value: Any) -> bool:
     return checked
 
 
-def number_text(value: float) -> str:
-    """Return a number as text for an error. Python does not print integers of thousands of digits."""
-    try:
-        text = repr(value)
-    except ValueError:
-        return "a number of thousands of digits"
-    return text if len(text) <= _MAX_NUMBER_LENGTH else f"{text[:_MAX_NUMBER_LENGTH]}..."
-
-
 def _checked_type(name: str, value: Any, kind: type, what: str) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {what}, not {value!r}")
+        raise TypeError(f"{name} must be {what}, not {shown(value)}")
     return value
 
 
 def _checked_timeout(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"timeout must be a number of seconds, not {value!r}")
+        raise TypeError(f"timeout must be a number of seconds, not {shown(value)}")
     if not 0 < value <= MAX_TIMEOUT_SECONDS:
         limits = f"above 0 and at most {MAX_TIMEOUT_SECONDS:g} seconds"
-        raise ValueError(f"timeout must be {limits}, not {number_text(value)}")
+        raise ValueError(f"timeout must be {limits}, not {shown(value)}")
     return float(value)
 
 
 def _checked_integer(name: str, value: Any, lowest: int, highest: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number, not {value!r}")
+        raise TypeError(f"{name} must be a whole number, not {shown(value)}")
     if not lowest <= value <= highest:
-        raise ValueError(f"{name} must be from {lowest} to {highest}, not {number_text(value)}")
+        raise ValueError(f"{name} must be from {lowest} to {highest}, not {shown(value)}")
     return int.__index__(value)  # a plain int, for example of an IntEnum: Cap'n Proto takes no subclasses
 
 
 def _checked_retry_on(value: Any) -> RetryOn:
     classes = value if isinstance(value, tuple) else (value,)
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in classes):
-        raise TypeError(f"retry_on must be an exception class or a tuple of them, not {value!r}")
+        raise TypeError(f"retry_on must be an exception class or a tuple of them, not {shown(value)}")
     return classes
 
 
@@ -227,24 +220,27 @@ def checked_gang(size: Any, options: TaskOptions) -> None:
         ValueError: the size is out of range, or gangs do not have one of these options.
     """
     if isinstance(size, bool) or not isinstance(size, int):
-        raise TypeError(f"size must be a whole number, not {size!r}")
+        raise TypeError(f"size must be a whole number, not {shown(size)}")
     if not 1 <= size <= MOST_MEMBERS:
-        raise ValueError(f"size must be 1 to {MOST_MEMBERS}, not {size}")
+        raise ValueError(f"size must be 1 to {MOST_MEMBERS}, not {shown(size)}")
     for name in ("keep", "profiling"):
         if getattr(options, name):
             raise ValueError(f"a gang can't have the option {name}: use a view without it")
 
 
 def _checked_limits(value: Any) -> tuple[str, ...]:
-    if isinstance(value, bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"limit must be a name or several names, not {value!r}")
+    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
+        raise TypeError(f"limit must be a name or several names, not {shown(value)}")
     names = [value] if isinstance(value, str) else list(value)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"limits must be named by strings, not {name!r}")
+            raise TypeError(f"limits must be named by strings, not {shown(name)}")
         if not name:
             raise ValueError("limits must have names, not ''")
         checked_text("a limit's name", name)
+        if len(name) > MAX_LIMIT_NAME_LENGTH or not name.isprintable() or re.search(r"[\s,=]", name):
+            wanted = f"1 to {MAX_LIMIT_NAME_LENGTH} printable characters without blanks, ',' and '='"
+            raise ValueError(f"{shown(name)} is no name of a limit: {wanted}")
     if len(set(names)) > MAX_LIMITS:
         raise ValueError(f"a task can have {MAX_LIMITS} limits, not {len(set(names))}")
     return tuple(sorted(set(names)))
@@ -253,11 +249,11 @@ def _checked_limits(value: Any) -> tuple[str, ...]:
 def _checked_resources(value: Any) -> dict[str, Any]:
     """Return the fields for these resources."""
     if not isinstance(value, Mapping):
-        raise TypeError(f"resources must be a dict of names and amounts, not {value!r}")
+        raise TypeError(f"resources must be a dict of names and amounts, not {shown(value)}")
     amounts: dict[str, int] = {}
     for name, amount in value.items():
         if not isinstance(name, str):
-            raise TypeError(f"resources must be named by strings, not {name!r}")
+            raise TypeError(f"resources must be named by strings, not {shown(name)}")
         amounts[checked_resource_name(name)] = resource_amount(name, amount)
     if len(amounts) > MAX_NAMES:
         raise ValueError(f"a task can ask for {MAX_NAMES} resources, not {len(amounts)}")
@@ -267,11 +263,11 @@ def _checked_resources(value: Any) -> dict[str, Any]:
 
 def _checked_capabilities(value: Any) -> tuple[tuple[str, int], ...]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise TypeError(f"capabilities must be a dict of names and amounts, or names alone, not {value!r}")
+        raise TypeError(f"capabilities must be a dict of names and amounts, or names alone, not {shown(value)}")
     given = []
     for name, amount in value.items() if isinstance(value, Mapping) else ((name, 1) for name in value):
         if not isinstance(name, str):
-            raise TypeError(f"capabilities must be named by strings, not {name!r}")
+            raise TypeError(f"capabilities must be named by strings, not {shown(name)}")
         if not name:
             raise ValueError("capabilities must have names, not ''")
         name = checked_text("a capability's name", name)

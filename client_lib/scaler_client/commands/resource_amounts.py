@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import math
+import numbers
+import operator
 import re
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 UNIT = 1000
@@ -22,7 +25,9 @@ CPUS = "cpus"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
-_AMOUNT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?(?:([KMGTP])(?:i?B)?)?", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"([+-]?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:e[+-]?[0-9]{1,3})?) ?(?:([KMGTP])(?:i?B)?)?", re.ASCII | re.IGNORECASE
+)
 _MAX_SHOWN = 40
 
 
@@ -33,7 +38,7 @@ def checked_resource_name(name: str) -> str:
         ValueError: it is no name.
     """
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{_shown(name)} is no name of a resource: 1 to 64 letters, digits, '_', '-' and '.'")
+        raise ValueError(f"{shown(name)} is no name of a resource: 1 to 64 letters, digits, '_', '-' and '.'")
     return name
 
 
@@ -46,30 +51,35 @@ def resource_amount(name: str, given: Any) -> int:
 
     Raises:
         TypeError: it is neither a number nor a text.
-        ValueError: it is no amount, not above 0, finer than a thousandth, or too large.
+        ValueError: it is no amount, not above 0, finer than a thousandth, or too large. Sizes such as `0.3G` are
+            rounded up.
     """
-    if isinstance(given, bool) or not isinstance(given, (int, float, Decimal, str)):
-        raise TypeError(f"the amount of {name} must be a number or a text such as '4G', not {_shown(given)}")
     factor = 1
-    number: int | Decimal
+    number: int | Decimal | Fraction
     if isinstance(given, str):
         found = _AMOUNT.fullmatch(given.strip())
         if found is None:
-            raise ValueError(f"{_shown(given)} is no amount of {name}: give a number, or one with K, M, G, T or P")
+            raise ValueError(f"{shown(given)} is no amount of {name}: give a number, or one with K, M, G, T or P")
         number, factor = Decimal(found.group(1)), _SIZES[(found.group(2) or "").upper()]
-    elif isinstance(given, int):
+    elif isinstance(given, bool) or not isinstance(given, (numbers.Real, Decimal)):
+        raise TypeError(f"the amount of {name} must be a number or a text such as '4G', not {shown(given)}")
+    elif isinstance(given, numbers.Integral):  # also NumPy's
+        number = operator.index(given)
+    elif isinstance(given, Decimal):
         number = given
+    elif isinstance(given, numbers.Rational):
+        number = Fraction(given)
     else:
-        if not math.isfinite(given):
-            raise ValueError(f"{_shown(given)} is no amount of {name}")
-        number = Decimal(repr(given)) if isinstance(given, float) else given
+        number = Decimal(str(given))  # NumPy's floats too are as short as they are written
+    if isinstance(number, Decimal) and not number.is_finite():
+        raise ValueError(f"{shown(given)} is no amount of {name}")
     if not 0 < number * factor <= MAX_AMOUNT:
-        raise ValueError(f"the amount of {name} must be above 0 and at most {MAX_AMOUNT}, not {_shown(given)}")
+        raise ValueError(f"the amount of {name} must be above 0 and at most {MAX_AMOUNT}, not {shown(given)}")
     thousandths = number * factor * UNIT
     if thousandths < 1:
-        raise ValueError(f"the amount of {name} must be at least 0.001, not {_shown(given)}")
-    if not isinstance(given, str) and thousandths != int(thousandths):
-        raise ValueError(f"amounts of {name} are multiples of 0.001, and {_shown(given)} is not")
+        raise ValueError(f"the amount of {name} must be at least 0.001, not {shown(given)}")
+    if factor == 1 and thousandths != int(thousandths):
+        raise ValueError(f"amounts of {name} are multiples of 0.001, and {shown(given)} is not")
     return math.ceil(thousandths)
 
 
@@ -78,7 +88,9 @@ def units_of(thousandths: int) -> int | float:
     return thousandths / UNIT if thousandths % UNIT else thousandths // UNIT
 
 
-def _shown(given: object) -> str:
+def shown(given: object) -> str:
+    """Return a value for an error, at most 40 characters of it. Python does not print integers of thousands of
+    digits."""
     try:
         text = repr(given)
     except ValueError:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..commands.install_hints import install_hint
 from ..futures.kept_results import KeptFuture, fetch_values
+from .dask_annotations import Options, OptionsClient, run_groups
 from .nodes import RESULT_FUTURES
 
 Node = Any
@@ -23,12 +24,8 @@ OBJECT_BYTES = 64 * 1024
 """A literal of at least this size is sent as an object, once to each host. A smaller one is sent with each reader."""
 
 
-class GraphClient(Protocol):
+class GraphClient(OptionsClient, Protocol):
     """The part of a client that this module uses."""
-
-    @property
-    def _keeps_results(self) -> bool:
-        """Whether `get` returns futures of results that stay on their hosts."""
 
     def get(self, graph: Any, keys: Any) -> Any:
         """Run a graph, and return values by key."""
@@ -70,8 +67,14 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
         import dask._task_spec  # noqa: F401  # not at the top: dask is an extra
     except ImportError as error:
         raise ImportError(f"dask_get needs dask 2024.12 or newer: {install_hint('dask')}") from error
-    graph = plain_graph(dsk, set(flatten_keys(keys)))
-    computed = client.get(_client_graph(client, graph), graph.targets)
+    options = Options(dsk)
+    graph = plain_graph(dsk, set(flatten_keys(keys)), options.of)
+    nodes = _client_graph(client, graph)
+    if options:
+        inputs = {key: call.inputs for key, call in graph.calls.items()}
+        computed = run_groups(client, nodes, inputs, graph.targets, options)
+    else:
+        computed = client.get(nodes, graph.targets)
     literals = {name: graph.literals[name] for name in graph.resolved.values() if name in graph.literals}
     if not client._keeps_results:
         futures = {name: value for name, value in literals.items() if type(value) in RESULT_FUTURES}
@@ -81,8 +84,15 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
     return restore_shape(keys, {key: values[name] for key, name in graph.resolved.items()})
 
 
-def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
+def plain_graph(
+    dsk: Any, wanted: set[Hashable], options_of: Callable[[Hashable], dict[str, Any]] = lambda key: {}
+) -> PlainGraph:
     """Return the part of a dask graph that the wanted keys need.
+
+    Args:
+        dsk: the graph.
+        wanted: the keys.
+        options_of: returns the options of a node. A chain of nodes is one call only if all have the same.
 
     Raises:
         TypeError: `dsk` is no dask graph.
@@ -109,7 +119,7 @@ def plain_graph(dsk: Any, wanted: set[Hashable]) -> PlainGraph:
             read = sorted(node.dependencies, key=ranks.__getitem__)
             calls[key] = Call((node,), tuple(read), tuple(names.get(name, name) for name in read))
     resolved = {key: names.get(key, key) for key in wanted}
-    return PlainGraph(_fuse_chains(calls, set(resolved.values())), literals, resolved)
+    return PlainGraph(_fuse_chains(calls, set(resolved.values()), options_of), literals, resolved)
 
 
 def flatten_keys(keys: Any) -> Iterator[Hashable]:
@@ -165,13 +175,16 @@ def _ranks(nodes: dict[Hashable, Node]) -> dict[Hashable, int]:
     return ranks
 
 
-def _fuse_chains(calls: dict[Hashable, Call], targets: set[Hashable]) -> dict[Hashable, Call]:
+def _fuse_chains(
+    calls: dict[Hashable, Call], targets: set[Hashable], options_of: Callable[[Hashable], dict[str, Any]]
+) -> dict[Hashable, Call]:
     """Return the calls, with each chain of calls as one call."""
     readers = Counter(key for call in calls.values() for key in set(call.inputs))
     fused: dict[Hashable, Call] = {}
     for key, call in calls.items():
         before = call.inputs[0] if len(call.inputs) == 1 else None
-        if before in fused and readers[before] == 1 and before not in targets:
+        is_chain = before in fused and readers[before] == 1 and before not in targets
+        if is_chain and options_of(before) == options_of(key):
             first = fused.pop(before)
             call = Call(first.nodes + call.nodes, first.names, first.inputs)
         fused[key] = call

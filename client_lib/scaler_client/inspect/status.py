@@ -152,7 +152,12 @@ def _pool(pool: PoolState) -> str:
 
 def _limit(limit: TaskLimit) -> str:
     text = f"{clean(limit.name)}: {count(limit.waiting)} waiting, {count(limit.running)} running"
-    return f"{text} (at most {count(limit.most)})" if limit.most else f"{text}, {limit.per_second:g} begin in a second"
+    if limit.most:
+        return f"{text} (at most {count(limit.most)})"
+    for seconds, unit in ((1, "a second"), (60, "a minute")):
+        if limit.per_second * seconds >= 1:
+            return f"{text}, {limit.per_second * seconds:g} begin in {unit}"
+    return f"{text}, {limit.per_second * 3600:g} begin in an hour"
 
 
 def _resources(snapshot: Snapshot) -> list[tuple[str, str]]:

@@ -87,12 +87,8 @@ class Subscription:
         if obstacle:
             return f"{message}: {obstacle}"
         look = "check that it runs, and its --monitor-address (in the first lines of its log)"
-        own = (
-            "; to use the scheduler's own address, give it as --scheduler-address"
-            if self.address.transport == "tcp"
-            else ""
-        )
-        return f"{message}: {look}{own}"
+        own = "to use the scheduler's own address, give it as --scheduler-address"
+        return f"{message}: {look}; {own}"
 
     def close(self) -> None:
         """Close the socket."""

@@ -82,7 +82,7 @@ class AuthorizedKey:
 
 def _share(name: str, text: str) -> float:
     try:
-        value = float(text)
+        value = float(text) if text.isascii() and "_" not in text else 0.0
     except ValueError:
         value = 0.0
     if not LEAST_SHARE <= value <= MOST_SHARE:
@@ -129,6 +129,8 @@ def read(directory: str) -> dict[str, AuthorizedKey]:
             raise KeyFileError(f"{path}:{number}: the key {words[1]} is listed more than once")
         options = dict(word.partition("=")[::2] for word in words[3:])
         try:
+            if len(options) < len(words) - 3:
+                raise ValueError(f"an option is there more than once: {quoted(' '.join(words[3:]))}")
             entries[words[1]] = AuthorizedKey(words[0], words[1], words[2]).with_options(options)
         except ValueError as error:
             raise KeyFileError(f"{path}:{number}: {error}") from None

@@ -22,6 +22,7 @@ _KEY_USERS = {
 }
 
 _ONE_ROLE = f"{', '.join(ROLES[:-1])} or {ROLES[-1]}"
+_OPTIONS = ("--as", "--name", "--share", "--max-running", "--max-waiting")
 _SCHEDULERS = "the scheduler's folder of keys"
 
 
@@ -51,11 +52,22 @@ def mistyped_command(arguments: Sequence[str]) -> str:
 def run(arguments: Sequence[str]) -> int:
     """Run a subcommand. Returns the exit status."""
     try:
-        parsed = argument_parser().parse_args(arguments)
+        parser = argument_parser()
+        parsed, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            raise _UsageError(_unknown_argument(arguments[0], unknown[0]))
         _COMMANDS[arguments[0]](parsed)
     except (_UsageError, KeyFileError) as error:
         return fail(str(error))
     return 0
+
+
+def _unknown_argument(command: str, given: str) -> str:
+    """Return the error for an argument that the command does not have."""
+    if not given.startswith("-"):
+        return f"{command}: unexpected argument {quoted(given)}"
+    name = given.partition("=")[0]
+    return f"{command}: unknown option {name}{suggestion(name, _OPTIONS)}"
 
 
 def argument_parser() -> argparse.ArgumentParser:

@@ -47,6 +47,8 @@ class Kind:
     """Whether the value is the path of a file, or a list of paths."""
     parse_table: Callable[[Mapping[str, Any]], Any] | None = None
     """For a list: converts one of the tables that a TOML file may have in place of texts. Raises ValueError."""
+    has_names_alone: bool = False
+    """For a list that TOML may write as a table of amounts: whether `name = true` is a name without an amount."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ def capabilities() -> Kind:
                 raise ValueError(f"{quoted(name)} is there more than once")
         return dict(parts)
 
-    return Kind("NAME[=AMOUNT]", parse, (str, dict), is_list=True, combine=combine)
+    return Kind("NAME[=AMOUNT]", parse, (str, dict), is_list=True, combine=combine, has_names_alone=True)
 
 
 def quoted(given: object) -> str:

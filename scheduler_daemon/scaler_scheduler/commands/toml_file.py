@@ -132,7 +132,10 @@ def _check_swallowed_by_table(path: str, content: str, options: dict[str, Option
 def _parse_toml(option: Option, value: Any, source: str) -> GivenValue:
     kind = option.kind
     if isinstance(value, dict) and dict in kind.toml_types:
-        named = [name if amount is True else f"{name}={amount}" for name, amount in value.items()]
+        named = [
+            name if amount is True and kind.has_names_alone else f"{name}={_amount_text(amount)}"
+            for name, amount in value.items()
+        ]
         return parse_parts(option, named, source)
     parts = value if kind.is_list and isinstance(value, list) else [value]
     if kind.parse_table is not None and parts and all(isinstance(part, dict) for part in parts):
@@ -143,6 +146,10 @@ def _parse_toml(option: Option, value: Any, source: str) -> GivenValue:
     if isinstance(value, str):
         return parse_text(option, value, source)
     return parse_parts(option, [str(part) for part in parts], source)
+
+
+def _amount_text(amount: Any) -> str:
+    return str(amount).lower() if isinstance(amount, bool) else str(amount)
 
 
 def _parse_tables(parse: Callable[[Any], Any], kind: Kind, tables: list[Any], source: str) -> GivenValue:

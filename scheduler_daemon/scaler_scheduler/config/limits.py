@@ -154,18 +154,22 @@ def task_limits() -> Kind:
         name, _, amount = (part.strip() for part in given.partition("="))
         found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?(?:/(s|min|h))?", amount)
         if not name or len(name) > MAX_LIMIT_NAME_LENGTH or not name.isprintable() or re.search(r"[\s,=]", name):
-            raise ValueError(f"{options.quoted(given)} is not NAME=TASKS or NAME=RATE")
+            wanted = f"NAME=TASKS or NAME=RATE, with a name of 1 to {MAX_LIMIT_NAME_LENGTH} characters without blanks"
+            raise ValueError(f"{options.quoted(given)} is not {wanted}")
         value = 0.0 if found is None else float(f"{found.group(1)}.{found.group(2) or 0}")
         if found is None or not value or (found.group(2) and not found.group(3)):
-            wanted = "a number of tasks as in db=10, or a rate as in api=50/s, /min or /h"
+            wanted = "a number of tasks from 1 to 999,999,999 as in db=10, or a rate as in api=50/s, /min or /h"
             raise ValueError(f"{options.quoted(given)} is not {wanted}")
         if found.group(3):
             return name, LimitSettings(per_second=value / _SECONDS[found.group(3)])
         return name, LimitSettings(most=int(value))
 
     def combine(parts: tuple[tuple[str, LimitSettings], ...]) -> dict[str, LimitSettings]:
-        if len(dict(parts)) < len(parts):
-            raise ValueError("a limit is there more than once")
-        return dict(parts)
+        limits: dict[str, LimitSettings] = {}
+        for name, settings in parts:
+            if name in limits:
+                raise ValueError(f"{options.quoted(name)} is there more than once")
+            limits[name] = settings
+        return limits
 
     return Kind("NAME=LIMIT", parse, (str, dict), is_list=True, combine=combine)

@@ -8,7 +8,9 @@ from typing import Any
 
 from ..commands.command_line import Arguments, resolve
 from ..commands.options import Command, OptionError
-from ..core.limits import LimitSettings
+from ..core.limits import LimitSettings, rate_in_words
+
+_UNITS = {"second": "s", "minute": "min", "hour": "h"}
 
 RELOADED = frozenset(["limits"])
 """Options that take effect at once."""
@@ -72,5 +74,7 @@ def limit_changes(before: Mapping[str, LimitSettings], now: Mapping[str, LimitSe
 
 
 def _limit_text(limit: LimitSettings) -> str:
-    parts = [f"{limit.most}"] if limit.most else []
-    return " and ".join(parts + ([f"{limit.per_second:g}/s"] if limit.per_second else []))
+    if limit.most:
+        return str(limit.most)
+    number, unit = rate_in_words(limit.per_second)
+    return f"{number}/{_UNITS[unit]}"

@@ -16,6 +16,14 @@ class LimitSettings:
     """Tasks that begin in a second; 0: any number."""
 
 
+def rate_in_words(per_second: float) -> tuple[str, str]:
+    """Return a number and the time for it that people can read: `1` and `hour` for 1/3600, `50` and `second`."""
+    for seconds, name in ((1, "second"), (60, "minute")):
+        if per_second * seconds >= 1:
+            return f"{per_second * seconds:g}", name
+    return f"{per_second * 3600:g}", "hour"
+
+
 class Limits:
     """The limits of one scheduler. Times are in seconds, sizes in bytes."""
 

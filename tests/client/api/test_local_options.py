@@ -117,6 +117,7 @@ nothing = ""
         ({1: 2}, TypeError, "key must be a string, not 1"),
         ("\udc80", ValueError, r"key: '\\udc80' is not Unicode text"),
         (["a,b"], ValueError, "key: 'a,b' has a comma, which separates values"),
+        ({"gpu": [10**5000]}, ValueError, "key: a number of thousands of digits is too large"),
     ],
 )
 def test_values_that_no_command_accepts(commands: Commands, value: Any, error: type[Exception], text: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from scaler_client.api.task_options import TaskOptions, checked_bool
+from scaler_client.api.task_options import TaskOptions, checked_bool, checked_gang
 from scaler_client.protocol.messages import Options
 
 NAMES = ("timeout", "retries", "retry_on", "priority", "name", "capabilities", "profiling")
@@ -141,6 +143,14 @@ def test_resources_on_the_wire() -> None:
         ({"g p u": 1}, ValueError, "'g p u' is no name of a resource"),
         ({1: 1}, TypeError, "resources must be named by strings, not 1"),
         ("gpu", TypeError, "resources must be a dict of names and amounts, not 'gpu'"),
+        ([10**5000], TypeError, "resources must be a dict of names and amounts, not a number of thousands of digits"),
+        ({"gpu": Decimal("sNaN")}, ValueError, "Decimal('sNaN') is no amount of gpu"),
+        ({"gpu": Decimal("1e999999")}, ValueError, "must be above 0 and at most"),
+        ({"gpu": Fraction(1, 3)}, ValueError, "amounts of gpu are multiples of 0.001, and Fraction(1, 3) is not"),
+        ({"gpu": "0.33333"}, ValueError, "amounts of gpu are multiples of 0.001, and '0.33333' is not"),
+        ({"gpu": "1e300"}, ValueError, "the amount of gpu must be above 0 and at most"),
+        ({"gpu": "-1"}, ValueError, "the amount of gpu must be above 0 and at most"),
+        ({"gpu": 1j}, TypeError, "the amount of gpu must be a number or a text such as '4G', not 1j"),
         ({f"r{number}": 1 for number in range(17)}, ValueError, "a task can ask for 16 resources, not 17"),
     ],
 )
@@ -148,6 +158,78 @@ def test_wrong_resources(given: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error) as raised:
         TaskOptions().replace_given(resources=given)
     assert text in str(raised.value)
+
+
+class ShortFloat(float):
+    """A float whose `repr` is no number, as NumPy's."""
+
+    def __repr__(self) -> str:
+        return f"float64({float(self)})"
+
+    def __str__(self) -> str:
+        return float.__repr__(self)
+
+
+@pytest.mark.parametrize(
+    ("given", "thousandths"),
+    [
+        (Fraction(1, 4), 250),
+        (Decimal("0.25"), 250),
+        (ShortFloat(0.25), 250),
+        ("2.5e-1", 250),
+        ("1e3", 1_000_000),
+        ("0.3333333333G", 357913941298),
+    ],
+)
+def test_amounts(given: Any, thousandths: int) -> None:
+    assert TaskOptions().replace_given(resources={"gpu": given}).resources == (("gpu", thousandths),)
+
+
+def test_amounts_of_numpy() -> None:
+    numpy = pytest.importorskip("numpy")
+    for given, thousandths in ((numpy.int64(2), 2000), (numpy.float64(0.25), 250), (numpy.float32(0.1), 100)):
+        assert TaskOptions().replace_given(resources={"gpu": given}).resources == (("gpu", thousandths),)
+    with pytest.raises(TypeError, match=r"must be a number or a text such as '4G', not array"):
+        TaskOptions().replace_given(cpus=numpy.array(2))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ("", ValueError, "limits must have names, not ''"),
+        ("db,api", ValueError, "'db,api' is no name of a limit: 1 to 64 printable characters without blanks, ','"),
+        (["db", "api "], ValueError, "'api ' is no name of a limit"),
+        ("db\n", ValueError, "'db\\n' is no name of a limit"),
+        ("d" * 65, ValueError, "is no name of a limit"),
+        ({"db": 1}, TypeError, "limit must be a name or several names, not {'db': 1}"),
+        (b"db", TypeError, "limit must be a name or several names, not b'db'"),
+        ([10**5000], TypeError, "limits must be named by strings, not a number of thousands of digits"),
+        ([None], TypeError, "limits must be named by strings, not None"),
+    ],
+)
+def test_wrong_limits(given: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as raised:
+        TaskOptions().replace_given(limit=given)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "text"),
+    [
+        (0, ValueError, "size must be 1 to 1024, not 0"),
+        (1025, ValueError, "size must be 1 to 1024, not 1025"),
+        ("4", TypeError, "size must be a whole number, not '4'"),
+        (True, TypeError, "size must be a whole number, not True"),
+        (2.0, TypeError, "size must be a whole number, not 2.0"),
+        ([0] * 1000, TypeError, "size must be a whole number, not [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ..."),
+    ],
+)
+def test_wrong_sizes_of_gangs(size: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as raised:
+        checked_gang(size, TaskOptions())
+    assert text in str(raised.value)
+    with pytest.raises(ValueError, match="size must be 1 to 1024, not a number of thousands of digits"):
+        checked_gang(10**5000, TaskOptions())
 
 
 @pytest.mark.parametrize("cpus", [0, -2, math.nan, "many", 2**60])

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 from tests.client.monitor.published_frames import POOLS, Texts, busy, history_frame, snapshot_frame, table
 
+from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.options import OptionError
 from scaler_client.inspect import cli
 from scaler_client.inspect.dump import check_file, without_secrets, write_dump
 from scaler_client.inspect.status import status_json, status_text
 from scaler_client.inspect.story import story_json, story_text
-from scaler_client.inspect.subscription import NoAnswerError
+from scaler_client.inspect.subscription import NoAnswerError, Subscription
 from scaler_client.inspect.task_lookup import MAX_LISTED, Story, UnknownTaskError, find_story, stories_of
 from scaler_client.inspect.workers import SORT_KEYS, select_workers, workers_json, workers_text
 from scaler_client.monitor.problems import problems
@@ -29,7 +31,7 @@ from scaler_client.monitor.snapshot_view import SnapshotView
 from scaler_client.monitor.task_names import parse_task_query
 from scaler_client.monitor.text_layout import OutputFormat, clean, duration, output_format, rate, size, wrapped
 from scaler_client.protocol.snapshot_decoder import ANY_CLIENT, story_topic
-from scaler_client.protocol.snapshots import WorkerState
+from scaler_client.protocol.snapshots import TaskLimit, WorkerState
 
 MONITOR = "ipc:///run/scaler/monitor"
 CLIENT, TASK = 11, 17
@@ -82,6 +84,15 @@ problems   1 worker does not answer while a task holds them: node-7-\\x1b[31m
 
 def test_status(view: SnapshotView) -> None:
     assert "\n".join(status_text(OutputFormat(), view, MONITOR)) == STATUS
+
+
+@pytest.mark.parametrize(
+    ("per_second", "text"),
+    [(50.0, "50 begin in a second"), (0.5, "30 begin in a minute"), (1 / 3600, "1 begin in an hour")],
+)
+def test_rates_have_a_readable_unit(view: SnapshotView, per_second: float, text: str) -> None:
+    view.snapshot.limits[:] = [TaskLimit("api", 0, per_second, 1, 2)]
+    assert f"limits     api: 2 waiting, 1 running, {text}" in status_text(OutputFormat(), view, MONITOR)
 
 
 def test_status_has_the_pools_of_an_autoscaler() -> None:
@@ -287,6 +298,18 @@ def test_the_answer_about_an_unknown_task_is_short(view: SnapshotView) -> None:
     text = str(refused.value)
     assert text.endswith("with that number there is: 100/17 (fit), 101/17 (fit), 102/17 (fit) and 37 more")
     assert len(text) < 250
+
+
+def test_silence_at_a_socket_file_names_the_option_for_the_schedulers_own_address(tmp_path: Path) -> None:
+    address = f"ipc://{tmp_path}/s"
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as silent:
+        silent.bind(address)
+        subscription = Subscription(parse_connect_address(address), 0.1)
+        try:
+            with pytest.raises(NoAnswerError, match="scheduler's own address, give it as --scheduler-address"):
+                subscription.view()
+        finally:
+            subscription.close()
 
 
 def test_missing_answer_is_not_an_unknown_task(view: SnapshotView) -> None:

@@ -135,6 +135,14 @@ def test_shares_of_keys(keys, capsys):
     assert complaint(capsys, *authorize, "--share", "much") == (
         "scaler_scheduler: share 'much' is not a number from 0.001 to 1000"
     )
+    for share in ("1_0", "\u0663", "nan", "1e300", "-1", ""):
+        assert f"share {share!r} is not a number from 0.001 to 1000" in complaint(
+            capsys, *authorize, f"--share={share}"
+        )
+    assert complaint(capsys, *authorize, "--max-runing", "3") == (
+        "scaler_scheduler: authorize: unknown option --max-runing (did you mean --max-running?)"
+    )
+    assert complaint(capsys, *authorize, "3") == "scaler_scheduler: authorize: unexpected argument '3'"
     assert complaint(capsys, "authorize", keys, KEY2, "--as", "worker", "--name", "w", "--max-running", "1") == (
         "scaler_scheduler: max-running is for keys of clients, and this is the key of a worker"
     )
@@ -202,6 +210,7 @@ def test_list_is_replaced_as_a_whole_and_keeps_its_mode(keys, monkeypatch):
         (f"client {KEY} a share=nan", "3: share 'nan' is not a number from 0.001 to 1000"),
         (f"client {KEY} a max-running=-1", "3: max-running '-1' is not a whole number of tasks from 1 to"),
         (f"worker {KEY} a max-waiting=1", "3: max-waiting is for keys of clients, and this is the key of a worker"),
+        (f"client {KEY} a share=2 share=3", "3: an option is there more than once: 'share=2 share=3'"),
         (f"client {KEY} a\nclient {KEY} b", f"4: the key {KEY} is listed more than once"),
     ],
 )

@@ -713,21 +713,26 @@ def test_limits_of_tasks(toml):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("db", "'db' is not a number of tasks as in db=10, or a rate as in api=50/s, /min or /h"),
-        ("db=0", "'db=0' is not a number of tasks"),
-        ("db=-1", "'db=-1' is not a number of tasks"),
-        ("db=1.5", "'db=1.5' is not a number of tasks"),
-        ("db=nan/s", "'db=nan/s' is not a number of tasks"),
-        ("db=5/day", "'db=5/day' is not a number of tasks"),
-        ("db=9999999999", "'db=9999999999' is not a number of tasks"),
+        ("db", "'db' is not a number of tasks from 1 to 999,999,999 as in db=10, or a rate as in api=50/s, /min or /h"),
+        ("db=0", "'db=0' is not a number of tasks from 1 to 999,999,999"),
+        ("db=-1", "'db=-1' is not a number of tasks from 1 to 999,999,999"),
+        ("db=1.5", "'db=1.5' is not a number of tasks from 1 to 999,999,999"),
+        ("db=nan/s", "'db=nan/s' is not a number of tasks from 1 to 999,999,999"),
+        ("db=5/day", "'db=5/day' is not a number of tasks from 1 to 999,999,999"),
+        ("db=9999999999", "'db=9999999999' is not a number of tasks from 1 to 999,999,999"),
         ("=3", "'=3' is not NAME=TASKS or NAME=RATE"),
-        ("a b=3", "'a b=3' is not NAME=TASKS or NAME=RATE"),
-        ("db=1,db=2", "a limit is there more than once"),
+        ("a b=3", "'a b=3' is not NAME=TASKS or NAME=RATE, with a name of 1 to 64 characters without blanks"),
+        ("db=1,db=2", "'db' is there more than once"),
     ],
 )
 def test_wrong_limits_of_tasks(given, said):
     with pytest.raises(OptionError, match=re.escape(said)):
         load(ADDRESS, "--limits", given)
+
+
+def test_a_limit_that_is_a_bool_in_the_file(toml):
+    with pytest.raises(OptionError, match="limits: 'db=true' is not a number of tasks from 1 to 999,999,999"):
+        load("--config", toml("[limits]\ndb = true\n"), ADDRESS)
 
 
 def test_limits_of_tasks_take_effect_at_a_reload(toml, caplog):
@@ -749,3 +754,7 @@ def test_limits_of_tasks_take_effect_at_a_reload(toml, caplog):
     Path(file).write_text("[limits]\napi = '50/s'\n")
     pending.log_changes()
     assert caplog.messages == ["changed limits hold from now on: api=50/s (new), db removed"]
+    caplog.clear()
+    Path(file).write_text("[limits]\napi = '1/h'\nold = '30/min'\n")
+    pending.log_changes()
+    assert caplog.messages == ["changed limits hold from now on: api=1/h (was 50/s), old=30/min (new)"]

@@ -64,3 +64,19 @@ def test_claims_beyond_the_cgroup_are_warned_of(monkeypatch: pytest.MonkeyPatch)
         "--resources memory=64G is more than the 16G that this machine or the cgroup has: tasks may be killed",
         "--resources cpus=8.5 is more than the 4 cores that this process may use",
     ]
+    assert warnings({"gpu": 4000}) == warnings({"gpu": 2000}, 2) == warnings({"gpu": 0}, 2) == []
+    assert warnings({"gpu": 4000}, 2) == [
+        "--resources gpu=4 is more than the 2 that this cluster can use: tasks may get ids of GPUs that are not there"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("GPU", "gpu"), ("gpus", "gpu"), ("cpu", "cpus"), ("CPUS", "cpus"), ("Memory", "memory"), ("memroy", "memory")],
+)
+def test_names_that_are_probably_misspelt_are_warned_of(name: str, meant: str) -> None:
+    assert warnings({name: 1000}) == [f"--resources {name}: tasks must ask for it by this name (did you mean {meant}?)"]
+
+
+def test_the_operators_own_names_are_not_warned_of() -> None:
+    assert warnings({"license": 1000, "fpga": 1000, "tpu-v4": 1000, "disk": 1000}) == []

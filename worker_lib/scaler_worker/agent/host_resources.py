@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 from scaler_client.commands.machine import usable_cores, usable_memory
+from scaler_client.commands.options import suggestion
 from scaler_client.commands.resource_amounts import CPUS, UNIT, units_of
 from scaler_client.protocol.messages import HostResource
 
@@ -15,6 +16,9 @@ GPU, MEMORY = "gpu", "memory"
 
 WITH_IDS = frozenset([GPU])
 """Resources whose units have ids."""
+
+_KNOWN = (CPUS, GPU, MEMORY)
+"""Names that have a meaning; all others are the operator's own."""
 
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
@@ -62,9 +66,24 @@ def _amd_gpus(root: str) -> int:
     return count
 
 
-def warnings(configured: Mapping[str, int]) -> list[str]:
-    """Return a text for each resource of which the operator claims more than this process may use."""
+def warnings(configured: Mapping[str, int], gpus: int = 0) -> list[str]:
+    """Return a text for each resource of which the operator claims more than this process may use, and for each that
+    is probably misspelt.
+
+    Args:
+        configured: thousandths by name, as the operator gives them.
+        gpus: the number of GPUs that were found; 0: it is not known how many there are.
+    """
     texts = []
+    for name in configured:
+        hint = "" if name in _KNOWN else suggestion(name.lower(), _KNOWN)
+        if hint:
+            texts.append(f"--resources {name}: tasks must ask for it by this name{hint}")
+    if 0 < gpus * UNIT < configured.get(GPU, 0):
+        texts.append(
+            f"--resources gpu={units_of(configured[GPU])} is more than the {gpus} that this cluster can use: tasks may "
+            "get ids of GPUs that are not there"
+        )
     memory = usable_memory()
     if memory and configured.get(MEMORY, 0) > memory * UNIT:
         claimed = configured[MEMORY] / UNIT / 2**30

@@ -295,6 +295,7 @@ class _Agent:
         """Whether it has logged that no further file can be opened."""
         self._remove_stale_at = time.monotonic() + STALE_SECONDS
         host, pid = socket.gethostname(), os.getpid()
+        gpus = found_gpus(os.environ)
         name = config.agent_name or f"{host}-{pid}"
         self._hello = Hello(
             Role.AGENT,
@@ -306,12 +307,12 @@ class _Agent:
             name,
             data=data.address,
             packages=installed_packages(),
-            resources=host_resources(config.resources, found_gpus(os.environ)),
+            resources=host_resources(config.resources, gpus),
             slots=config.num_of_workers,
             environments=LEVELS[config.environments],
             platform=this_platform(),
         )
-        for text in warnings(config.resources):
+        for text in warnings(config.resources, gpus):
             _log.warning(text)
         settings = AgentSettings(
             str(config.address),

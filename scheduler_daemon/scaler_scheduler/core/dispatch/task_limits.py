@@ -15,6 +15,9 @@ from scaler_scheduler.core.state.tables import Tables
 BURST_SECONDS = 0.1
 """After a pause so many seconds' worth of tasks may begin at once; at least one."""
 
+MAX_NAMES = 50
+"""An error lists at most so many limits."""
+
 HOLD_SECONDS = 1.0
 """After a restart no limited task is dispatched for so long: workers join again, and name the tasks that they run."""
 
@@ -80,7 +83,9 @@ class TaskLimits:
         """Return the error for a limit that is not defined; empty if all are."""
         for name in names:
             if name not in self._defined:
-                known = ", ".join(sorted(self._defined)) or "none"
+                names = sorted(self._defined)
+                further = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+                known = (", ".join(names[:MAX_NAMES]) or "none") + further
                 return f"the limit {name!r} is not defined in the scheduler's configuration, [limits]; defined: {known}"
         return ""
 

@@ -26,6 +26,13 @@ _MAX_VERSIONS = 8
 MAX_HOSTS = 1024
 """At most so many hosts are compared for one report."""
 
+MAX_NAMES = 8
+"""A report names at most so many resources that hosts have."""
+
+MAX_REPORTS = 8
+"""A client is told at most so many different needs of its tasks at once; the others are counted. The log has the same
+lines."""
+
 LEVEL_OPTIONS = {LEVEL_MODULES: " modules", LEVEL_LOCKED: " locked", LEVEL_ANY: " any"}
 """What `--environments` must allow, by the level of an environment."""
 
@@ -81,10 +88,17 @@ class Unschedulable:
             lanes[key] = lane
         self._lacking_since = {key: self._lacking_since.get(key, now) for key in lacking}
         self._reported.intersection_update(lacking)
-        for key, waiting in lacking.items():
+        reports: dict[int, list[Requirement]] = {}
+        for key in lacking:
             if key not in self._reported and not self._may_join(key, now):
                 self._reported.add(key)
-                self._report(key[0], self._text(lanes[key], waiting, workers))
+                reports.setdefault(key[0], []).append(key)
+        for incarnation, keys in reports.items():
+            for key in keys[:MAX_REPORTS]:
+                self._report(incarnation, self._text(lanes[key], lacking[key], workers))
+            further = keys[MAX_REPORTS:]
+            if further:
+                self._report(incarnation, _further_text(sum(lacking[key] for key in further), len(further)))
         self.task_count = sum(lacking.values())
 
     def _may_join(self, key: Requirement, now: float) -> bool:
@@ -138,6 +152,11 @@ class Unschedulable:
         return not any(host.could_have(resources) for host in hosts)
 
 
+def _further_text(waiting: int, needs: int) -> str:
+    why = "`scaler_client why TASK` says what each lacks"
+    return f"{waiting} more task(s) with {needs} other needs wait that no connected worker can run: {why}"
+
+
 def described_need(tables: Tables, capabilities: Capabilities, kind: str, workers: list[Worker]) -> str:
     """Describe the missing worker, with the option that makes one. Empty: there is one."""
     parts = []
@@ -182,15 +201,26 @@ def _described_kind(kind: str, workers: list[Worker]) -> str:
     return f"can run functions of kind {kind or '(none)'}"
 
 
+def _offered_text(resources: Resources, offered: set[str]) -> str:
+    """Say what hosts have, if no host has one of these resources: its name may be misspelt. Else empty."""
+    if not offered or offered.issuperset(name for name, _ in resources if name != CPUS):
+        return ""
+    names = sorted(offered)
+    further = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"; hosts offer {', '.join(names[:MAX_NAMES])}{further}"
+
+
 def lacking_text(core: CoreState, resources: Resources, workers: list[Worker]) -> str:
     """Say which resources no host has, by which option a host offers them, and what the nearest host lacks."""
     wanted = resources_text(resources)
     best: tuple[float, str, str] | None = None
+    offered: set[str] = set()
     agents = {worker.agent for worker in workers}
     for host in islice(core.bookings.hosts.values(), MAX_HOSTS):
         agent = core.tables.agents.find(host.agent)
         if agent is None or agent.is_retiring or host.agent not in agents:
             continue
+        offered.update(host.pools)
         parts = []
         missing = 0.0
         slots = host.slots or len(list(core.tables.workers.of_agent(host.agent)))
@@ -206,4 +236,4 @@ def lacking_text(core: CoreState, resources: Resources, workers: list[Worker]) -
     if best is None:
         return f"no host has {wanted} together with the workers that the tasks need"
     option = f"scaler_cluster --resources {wanted.replace(', ', ',')}"
-    return f"no host has {wanted} ({option}); the nearest, {best[1]}, has {best[2]}"
+    return f"no host has {wanted} ({option}); the nearest, {best[1]}, has {best[2]}{_offered_text(resources, offered)}"

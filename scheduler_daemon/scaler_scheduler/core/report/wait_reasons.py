@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from scaler_scheduler.core.dispatch.core_state import CoreState
-from scaler_scheduler.core.limits import MOST_MEMBERS
+from scaler_scheduler.core.limits import MOST_MEMBERS, rate_in_words
 from scaler_scheduler.core.report.resource_wait import resource_waits
 from scaler_scheduler.core.report.story import waiting_gang
 from scaler_scheduler.core.report.unschedulable import described_need, lacking_text
@@ -175,7 +175,8 @@ class WaitReasons:
             if ready_at > now and limit.settings.most and limit.used + max(1, lane.gang_size) > limit.settings.most:
                 yield f"limit: {limit.used} of {limit.settings.most} tasks of {name!r} run"
             elif ready_at > now:
-                rate = f"{limit.settings.per_second:g} tasks begin in a second"
+                number, unit = rate_in_words(limit.settings.per_second)
+                rate = f"{number} tasks begin in {'an' if unit == 'hour' else 'a'} {unit}"
                 yield f"limit: {name!r} lets {rate}; next in {ready_at - now:.1f} s"
 
     def _workers(self, lane: Lane) -> Iterator[str]:

@@ -12,6 +12,7 @@ from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.dispatch.task_limits import HOLD_SECONDS
 from scaler_scheduler.core.limits import LimitSettings
 from scaler_scheduler.core.report.resource_wait import resource_waits
+from scaler_scheduler.core.report.unschedulable import MAX_REPORTS
 from scaler_scheduler.core.state.resource_pools import ResourcePool
 
 GPUS = (("gpu", 2000, True), ("memory", 64_000, False))
@@ -428,3 +429,33 @@ def test_reservations_end_with_their_tasks(lost: str) -> None:
         core.goodbye(b"agent 0")
     core.take()
     assert not core.scheduler.bookings.reservations
+
+
+def test_a_report_of_a_name_that_no_host_has_lists_those_that_there_are() -> None:
+    core = cluster(2)
+    host(core, 1, 2, tuple((f"r{number}", 1000, False) for number in range(10)))
+    core.submit(C, [1], resources=(("r11", 1000),))
+    core.submit(C, [2], resources=(("cpu", 1000), ("cpus", 3000)))
+    core.wait_for_hosts()
+    there = "hosts offer gpu, memory, r0, r1, r2, r3, r4, r5 and 4 more"
+    assert warnings_of(core) == [
+        "1 task(s) wait: no host has r11=1 (scaler_cluster --resources r11=1); the nearest, node-0, has no r11; "
+        f"{there}",
+        "1 task(s) wait: no host has cpu=1, cpus=3 (scaler_cluster --resources cpu=1,cpus=3); the nearest, node-0, has "
+        f"no cpu, cpus=2; {there}",
+    ]
+
+
+def test_a_client_that_asks_for_many_things_that_are_not_there_gets_few_reports() -> None:
+    core = cluster(2)
+    for number in range(500):
+        core.submit(C, [number + 1], resources=((f"n{number}", 1000),))
+    core.wait_for_hosts()
+    texts = warnings_of(core)
+    assert len(texts) == MAX_REPORTS + 1
+    assert texts[-1] == (
+        f"{500 - MAX_REPORTS} more task(s) with {500 - MAX_REPORTS} other needs wait that no connected worker can run: "
+        "`scaler_client why TASK` says what each lacks"
+    )
+    core.wait_for_hosts()
+    assert warnings_of(core) == []

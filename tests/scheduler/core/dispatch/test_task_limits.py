@@ -8,7 +8,7 @@ import pytest
 from tests.scheduler.core.harness import C2, EPOCH, SECOND, W2, A, C, Core, Row, W
 
 from scaler_scheduler.core import events
-from scaler_scheduler.core.dispatch.task_limits import HOLD_SECONDS
+from scaler_scheduler.core.dispatch.task_limits import HOLD_SECONDS, MAX_NAMES
 from scaler_scheduler.core.limits import LimitSettings
 
 DB = {"db": LimitSettings(most=2)}
@@ -98,6 +98,9 @@ def test_an_undefined_limit_is_an_error_that_lists_the_others() -> None:
     core.scheduler.task_limits.define({})
     core.submit(C, [2], limits=("db",))
     assert core.errors[1].text.endswith("defined: none")
+    core.scheduler.task_limits.define({f"l{number:03}": LimitSettings(1) for number in range(500)})
+    core.submit(C, [3], limits=("db",))
+    assert core.errors[2].text.endswith(f", l{MAX_NAMES - 1:03} and {500 - MAX_NAMES} more")
     core.take()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 
+import pytest
 from tests.scheduler.core.harness import C2, A, C, Core, W, joined, running
 
 from scaler_scheduler.core import events
@@ -84,6 +85,20 @@ def test_limits_with_their_numbers() -> None:
     assert "limit: 1 of 1 tasks of 'db' run" in lines(core, 2)
     assert "limit: 'api' lets 2 tasks begin in a second; next in 0.5 s" in lines(core, 3)
     assert "host: host could serve it: 1 busy, 1 idle" in lines(core, 3)
+    core.take()
+
+
+@pytest.mark.parametrize(
+    ("per_second", "text"),
+    [(50.0, "50 tasks begin in a second"), (0.5, "30 tasks begin in a minute"), (1 / 3600, "1 tasks begin in an hour")],
+)
+def test_rates_have_a_readable_unit(per_second: float, text: str) -> None:
+    core = Core()
+    core.scheduler.task_limits.define({"api": LimitSettings(per_second=per_second)})
+    joined(core)
+    core.submit(C, [1], limits=("api",))
+    core.submit(C, [2], limits=("api",))
+    assert any(line.startswith(f"limit: 'api' lets {text}; next in ") for line in lines(core, 2))
     core.take()
 
 

@@ -1,0 +1,136 @@
+"""dask's annotations as options of tasks, and graphs whose nodes have different options.
+
+A graph of the scheduler has one set of options. So an annotated graph is cut into groups of calls with equal options.
+Each group is a graph of its own, which reads the results of earlier groups where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Protocol
+
+from ..futures.kept_results import KeptFuture, fetch_values
+
+OPTIONS = ("capabilities", "cpus", "limit", "priority", "resources", "retries", "timeout")
+"""The annotations that are options of `Client.options`. All others, such as `workers`, have no effect."""
+
+
+class OptionsClient(Protocol):
+    """The part of a client that this module uses."""
+
+    @property
+    def options(self) -> Callable[..., Any]:
+        """Returns a view of the client, whose tasks have other options."""
+
+    @property
+    def _keeps_results(self) -> bool:
+        """Whether results stay on their hosts."""
+
+    def wait(self, futures: Any, *, return_when: str) -> Any:
+        """Wait for futures."""
+
+
+class Options:
+    """The options of the nodes of one graph."""
+
+    def __init__(self, dsk: Any) -> None:
+        """`dsk` is a dask graph, or the expression of a collection."""
+        self._by_key: dict[Hashable, dict[str, Any]] = {}
+        for name, values in _annotations(dsk).items():
+            if name in OPTIONS:
+                for key, value in values.items():
+                    self._by_key.setdefault(key, {})[name] = value
+
+    def __bool__(self) -> bool:
+        return bool(self._by_key)
+
+    def of(self, key: Hashable) -> dict[str, Any]:
+        """Return the options of a node."""
+        return self._by_key.get(key, {})
+
+
+def run_groups(
+    client: OptionsClient,
+    nodes: Mapping[Hashable, Any],
+    inputs: Mapping[Hashable, tuple[Hashable, ...]],
+    targets: Iterable[Hashable],
+    options: Options,
+) -> dict[Hashable, Any]:
+    """Run a graph whose calls have different options, and return the values of the targets.
+
+    Args:
+        client: the client, or a view whose options hold for all calls that have no other.
+        nodes: the graph as `Client.submit_graph` takes it.
+        inputs: what each call reads, in an order in which each call is behind those that it reads.
+        targets: the wanted calls.
+        options: the options of the calls.
+
+    Raises:
+        TypeError: an option has a wrong type; the text names it.
+        ValueError: an option is out of range; the text names it.
+        BaseException: the exception of the first call that failed. Those that have not begun are cancelled.
+    """
+    wanted = list(targets)
+    groups = groups_of(inputs, options)
+    views = [client.options(keep=True, **options.of(keys[0])) for keys in groups]  # all, before the first is sent
+    futures: dict[Hashable, KeptFuture[Any]] = {}
+    needed = {*wanted, *_read_by_others(groups, inputs)}
+    try:
+        for keys, view in zip(groups, views):
+            own = set(keys)
+            graph = {key: nodes[key] for key in keys}
+            for name in {name for key in keys for name in inputs[key]} - own:
+                if name in futures or name in nodes:
+                    graph[name] = futures[name] if name in futures else nodes[name]
+            asked = [key for key in keys if key in needed]
+            futures.update(zip(asked, view.submit_graph(graph, asked)))
+        client.wait(list(futures.values()), return_when="FIRST_EXCEPTION")
+        for future in futures.values():  # those before others come first
+            if future.done() and (future.cancelled() or future.exception() is not None):
+                future.result()
+        results = [futures[key] for key in wanted]
+        if client._keeps_results:
+            return dict(zip(wanted, results))
+        fetch_values(results)
+        return {key: future.result() for key, future in zip(wanted, results)}
+    except BaseException:
+        for future in futures.values():
+            future.cancel()
+        raise
+
+
+def _annotations(dsk: Any) -> dict[str, dict[Hashable, Any]]:
+    """Return the values of annotations by name and key."""
+    if hasattr(dsk, "__dask_annotations__"):
+        found: dict[str, dict[Hashable, Any]] = dsk.__dask_annotations__()
+        return found
+    by_name: dict[str, dict[Hashable, Any]] = {}
+    for layer in getattr(dsk, "layers", {}).values():  # of older dask
+        for name, value in (getattr(layer, "annotations", None) or {}).items():
+            by_name.setdefault(name, {}).update((key, value(key) if callable(value) else value) for key in layer)
+    return by_name
+
+
+def groups_of(inputs: Mapping[Hashable, tuple[Hashable, ...]], options: Options) -> list[list[Hashable]]:
+    """Return groups of calls with equal options, each behind the groups that it reads.
+
+    Args:
+        inputs: what each call reads, in an order in which each call is behind those that it reads.
+        options: the options of the calls.
+    """
+    kind_of: dict[Hashable, str] = {}
+    levels: dict[Hashable, int] = {}
+    groups: dict[tuple[int, str], list[Hashable]] = {}
+    for key, read in inputs.items():
+        kind = kind_of[key] = repr(sorted(options.of(key).items()))
+        levels[key] = max((levels[each] + (kind_of[each] != kind) for each in read if each in levels), default=0)
+        groups.setdefault((levels[key], kind), []).append(key)
+    return [groups[each] for each in sorted(groups)]
+
+
+def _read_by_others(groups: list[list[Hashable]], inputs: Mapping[Hashable, tuple[Hashable, ...]]) -> set[Hashable]:
+    """Return the calls that calls of other groups read."""
+    group_of = {key: number for number, keys in enumerate(groups) for key in keys}
+    return {
+        name for key, read in inputs.items() for name in read if name in group_of and group_of[name] != group_of[key]
+    }
