@@ -179,17 +179,31 @@ def test_the_connection_stays_for_the_next_file():
     assert fetching.rest[-1] == CloseSource(SOURCE) and len(fetching.answers) == 0
 
 
-def test_an_open_connection_brings_a_file_in_large_chunks():
-    fetching = Fetching(order(900), order(900, number=8))
-    assert [asked.bytes for asked in fetching.asked] == [FIRST_CHUNK_BYTES, FIRST_CHUNK_BYTES]
+def test_an_open_connection_brings_the_same_chunks_without_a_wait_for_the_first():
+    file = bytes(range(256)) * (3 * CHUNK_BYTES // 256)
+    requested: list[list[tuple[int, int]]] = []
+    fetching = Fetching()
+    for number in (7, 8):
+        fetching.do(fetching.downloads.start(order(len(file) - HEADER, number), fetching.now))
+        assert len(fetching.asked) == (1 if number == 7 else 4)
+        requested.append([])
+        fetching.content = b""
+        while fetching.asked:
+            requested[-1].append((fetching.asked[0].offset, fetching.asked[0].bytes))
+            fetching.answer(file)
+        assert fetching.content == file
+    assert requested[0] == requested[1] and not fetching.answers
+
+
+def test_a_failure_closes_the_connection():
+    fetching = Fetching(order(900))
     fetching.answer(bytes(900 + HEADER))
-    fetching.do(fetching.downloads.start(order(2 * CHUNK_BYTES, 9), fetching.now))  # another file is being fetched
-    assert fetching.asked.pop().bytes == CHUNK_BYTES
-    fetching.content = b""
-    fetching.answer(bytes(900 + HEADER))
-    fetching.do(fetching.downloads.forget([(CLIENT, 9)]))
-    fetching.do(fetching.downloads.start(order(2 * CHUNK_BYTES, 10), fetching.now))  # the failure closed it
-    assert fetching.asked.pop().bytes == FIRST_CHUNK_BYTES
+    fetching.do(fetching.downloads.start(order(2 * CHUNK_BYTES, 8), fetching.now))
+    fetching.do(fetching.downloads.forget([(CLIENT, 8)]))
+    assert CloseSource(SOURCE) in fetching.rest
+    fetching.asked.clear()
+    fetching.do(fetching.downloads.start(order(2 * CHUNK_BYTES, 9), fetching.now))
+    assert len(fetching.asked) == 1
 
 
 def test_a_source_that_dies_while_its_connection_is_idle_is_unreachable():

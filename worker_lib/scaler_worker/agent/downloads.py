@@ -23,7 +23,8 @@ from scaler_client.protocol.messages import (
 from .effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
 
 FIRST_CHUNK_BYTES = 64 * 1024
-"""The first chunk through a new connection is small, so that it shows soon whether there is a connection."""
+"""The first chunk is small, so that it shows soon whether there is a connection. All agents ask for the same chunks,
+because an agent that still gets a file passes on the chunks that it has."""
 
 IDLE_SECONDS = 2.0
 """A connection stays open so long after the last file came through it. A shuffle gets many small files from each host:
@@ -69,7 +70,8 @@ class _Download:
     next_offset: int = 0
     """The first byte that was not asked for."""
     received_bytes: int = 0
-    first_chunk_bytes: int = FIRST_CHUNK_BYTES
+    is_connected: bool = False
+    """Whether the source had a connection when it was asked first: then the second chunk does not wait for the first."""
     awaited: dict[int, int] = field(default_factory=dict)
     """The chunks that were asked for: their sizes by offset."""
 
@@ -147,7 +149,7 @@ class Downloads:
         download.is_waiting = False
         source = download.order.data
         if self._idle.pop(source, None) is not None or source in self._heard:
-            download.first_chunk_bytes = CHUNK_BYTES
+            download.is_connected = True
         return self._ask(download)
 
     def received(self, source: DataAddress, message: Message, now: float) -> list[Effect]:
@@ -231,11 +233,9 @@ class Downloads:
         order = download.order
         while download.next_offset < download.end and len(download.awaited) < CHUNKS_IN_FLIGHT:
             offset = download.next_offset
-            size = min(CHUNK_BYTES, download.end - offset)
-            if not offset:
-                size = download.first_chunk_bytes
-            elif not download.file_bytes:
-                break  # the first chunk says how large the file is
+            if offset and not download.file_bytes and not download.is_connected:
+                break
+            size = CHUNK_BYTES if offset else FIRST_CHUNK_BYTES  # the source cuts it at the end of the file
             download.awaited[offset] = size
             download.next_offset = offset + size
             effects.append(AskSource(order.data, ReadObject(order.data.ticket, *download.name, offset, size)))
