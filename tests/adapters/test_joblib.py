@@ -107,6 +107,18 @@ def test_with_an_address(combo: SchedulerClusterCombo) -> None:
         assert Parallel()(delayed(square)(i) for i in range(100)) == [i * i for i in range(100)]
 
 
+def own_name() -> Any:
+    import joblib_own_module  # type: ignore[import-not-found]
+
+    return joblib_own_module.NAME
+
+
+def test_own_modules_are_uploaded(combo: SchedulerClusterCombo, tmp_path: Path) -> None:
+    (tmp_path / "joblib_own_module.py").write_text("NAME = 'uploaded'\n")
+    with joblib.parallel_config(backend="scaler", address=combo.get_address(), modules=[tmp_path]):
+        assert Parallel()(delayed(own_name)() for _ in range(4)) == ["uploaded"] * 4
+
+
 def test_as_an_argument_of_parallel(combo: SchedulerClusterCombo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCALER_ADDRESS", combo.get_address())
     assert Parallel(n_jobs=2, backend="scaler")(delayed(square)(i) for i in range(9)) == [i * i for i in range(9)]
@@ -349,6 +361,8 @@ def test_inner_max_num_threads(client: Client) -> None:
         ({"n_workers": "2"}, TypeError, "n_workers must be a whole number, not '2'"),
         ({"address": "127.0.0.1"}, ValueError, "bad address '127.0.0.1'"),
         ({"workers": 2}, TypeError, "workers"),
+        ({"modules": 3}, TypeError, "modules"),
+        ({"environment": "/absent"}, ValueError, "/absent"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], kind: type[Exception], text: str) -> None:
@@ -359,6 +373,13 @@ def test_bad_settings(settings: dict[str, Any], kind: type[Exception], text: str
 def test_both_an_address_and_a_client_raise(client: Client) -> None:
     with pytest.raises(ValueError, match="both an address"):
         joblib.parallel_config(backend="scaler", client=client, address=client.address)
+
+
+@pytest.mark.parametrize("setting", [{"modules": ["."]}, {"environment": "requirements.txt"}])
+def test_a_client_and_what_its_tasks_import_raise(client: Client, setting: dict[str, Any]) -> None:
+    (name,) = setting
+    with pytest.raises(ValueError, match=f"give {name}= to the client"):
+        joblib.parallel_config(backend="scaler", client=client, **setting)
 
 
 def test_without_joblib(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,3 +197,14 @@ def test_a_page_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "scaler_ui ended at its start with exit status 2; standard error says why"
     with pytest.raises(RuntimeError, match=f"^{text}$"):
         LocalCluster(n_workers=1, ui=True)
+
+
+def test_a_warning_about_waiting_tasks_comes_once(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = "1 task(s) wait: no connected worker has absent=1"
+    with LocalCluster(n_workers=1) as cluster, Client(cluster) as client:
+        client.options(capabilities={"absent": 1}).submit(abs, -1)
+        wait_until(lambda: text in caplog.text, 30)
+    assert caplog.text.count(text) == 1
+    assert text not in capfd.readouterr().err, "the scheduler has ended, so its log is complete"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import os
 import threading
 import warnings
 import weakref
@@ -60,10 +61,15 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         initializer: a function that each worker process calls before its first batch of this backend. If it raises an
             exception, the joblib call raises the same exception. `Parallel` accepts this argument too.
         initargs: the arguments of `initializer`.
+        modules: files and folders of the program's own modules, for a new client of the backend; as for `Client`.
+        environment: the packages that the tasks import, for a new client of the backend; as for `Client`.
 
     Raises:
         TypeError: an argument has a wrong type.
-        ValueError: an argument is out of range, or both client and address are given.
+        ValueError: an argument is out of range, or `client` is given together with `address`, `modules` or
+            `environment`.
+        ModulesError: modules cannot be read. It is a `ValueError`.
+        PackagesError: `environment` cannot be used. It is a `ValueError`.
         ConnectionError: as for `Client`.
     """
 
@@ -80,12 +86,15 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         nesting_level: int | None = None,
         initializer: Callable[..., object] | None = None,
         initargs: Iterable[Any] = (),
+        modules: Iterable[str | os.PathLike[str]] | None = None,
+        environment: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
         _check_arguments(address, client, n_workers)
+        _check_imports(client, modules, environment)
         self._initializer = _make_initializer(initializer, initargs)
         if client is None:
-            client = Client(address)
+            client = Client(address, modules=modules, environment=environment)
             weakref.finalize(self, _disconnect_in_thread, client).atexit = False
         self._client = client
         self._n_workers = n_workers
@@ -244,6 +253,13 @@ def _check_arguments(address: Any, client: Any, n_workers: Any) -> None:
         raise TypeError(f"n_workers must be a whole number, not {n_workers!r}")
     if n_workers is not None and n_workers < 1:
         raise ValueError(f"n_workers must be >= 1, not {n_workers}")
+
+
+def _check_imports(client: Any, modules: Any, environment: Any) -> None:
+    """A client has its own modules and packages. Raises ValueError if there are others beside it."""
+    for name, value in (("modules", modules), ("environment", environment)):
+        if client is not None and value is not None:
+            raise ValueError(f"both a client ({client!r}) and {name}= are given: give {name}= to the client")
 
 
 def _disconnect_in_thread(client: Client) -> None:

@@ -12,6 +12,7 @@ def register_joblib() -> None:
 
     - `address`: the address of the scheduler; None: as for `Client`;
     - `client`: a client to use instead, or a view of one with options;
+    - `modules` and `environment`: the modules and packages that the tasks import, as for `Client`; not with `client`;
     - `n_workers`: the number of workers; None: the number that a scheduler on this machine publishes;
     - `inner_max_num_threads`: the most threads that BLAS and OpenMP may start in a task;
     - `initializer` and `initargs`: a function that each worker process calls before its first batch, and its arguments.

@@ -72,7 +72,8 @@ class LocalCluster:
             `SCALER_SCHEDULER_PYTHON`, a PyPy with the scheduler, a `scaler_scheduler` command on the path, this
             interpreter.
         logging_level: the lowest level that both commands log to standard error; None: the level in their configuration
-            files.
+            files. The client logs the warnings that the scheduler sends to it (tasks that no worker can run);
+            in the scheduler's log they have the level INFO.
         keys: the folder of keys (made by `scaler_scheduler keygen`) for both commands and for the clients of the
             cluster. If it is None, the folder in `SCALER_KEYS` is used if other machines can reach the address; else
             there are no keys.

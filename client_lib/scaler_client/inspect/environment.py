@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ..commands.options import OptionError, quoted
 from ..packages.installed import installed_packages, lock_text, with_hashes
 from .dump import check_file
 
 ACTIONS = ("lock",)
+NO_WHEEL = (
+    "has no wheel for this Python and platform on the index, so hosts cannot install the file: build its wheel "
+    "(pip wheel), or take it out of the file"
+)
+"""What a warning says about a package. A file with hashes for all packages is locked: hosts install wheels only."""
 
 
 def check_action(action: str) -> None:
@@ -37,7 +41,9 @@ def write_lock(path: str, is_forced: bool, has_hashes: bool, environ: Mapping[st
     for warning in installed.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if has_hashes:
-        installed = replace(installed, requirements=with_hashes(installed.requirements, environ))
+        installed = with_hashes(installed, environ)
+        for name in installed.without_wheel:
+            print(f"warning: {name} {NO_WHEEL}", file=sys.stderr)
     text = lock_text(installed)
     if path == "-":
         sys.stdout.write(text)

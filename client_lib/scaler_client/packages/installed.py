@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..errors import PackagesError
 from .requirements import MODULES_HINT, Requirement, RequirementsText, parse_requirement, read_requirements
@@ -34,6 +35,10 @@ class Installed:
     """Sorted by name."""
     warnings: tuple[str, ...]
     """One line for each package that is left out."""
+    without_wheel: tuple[str, ...] = ()
+    """Names of packages that hosts cannot install: the file is locked, so hosts take wheels only, and the index has no
+    wheel of them for this Python. Only `with_hashes` knows them.
+    """
 
 
 def installed_packages(distributions: Iterable[importlib.metadata.Distribution] | None = None) -> Installed:
@@ -88,15 +93,23 @@ def _requirement(name: str, version: str, origin: Mapping[str, Any]) -> Requirem
     return parse_requirement(line, "installed", lambda given: given)
 
 
-def with_hashes(requirements: tuple[Requirement, ...], environ: Mapping[str, str]) -> tuple[Requirement, ...]:
+def with_hashes(installed: Installed, environ: Mapping[str, str]) -> Installed:
     """Ask the index for the hashes of these versions: by uv (the files of all platforms), or pip (of this one).
+
+    Args:
+        installed: the packages.
+        environ: the variables of the environment, with which uv or pip runs.
+
+    Returns:
+        The packages with hashes, and the names of those without a wheel.
 
     Raises:
         PackagesError: there is neither uv nor pip, or the index does not have a package.
     """
+    requirements = installed.requirements
     unknown = [each for each in requirements if not each.hashes]
     if not unknown:
-        return requirements
+        return installed
     with tempfile.TemporaryDirectory() as folder:
         plain = os.path.join(folder, "installed.txt")
         with open(plain, "w", encoding="utf-8") as file:
@@ -107,27 +120,54 @@ def with_hashes(requirements: tuple[Requirement, ...], environ: Mapping[str, str
             options = ["--no-deps", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
             _run([uv, "pip", "compile", *options, "--python", sys.executable, "-o", hashed, plain], environ)
             found = {normalized(each.name): each.hashes for each in read_requirements(hashed, environ).requirements}
+            without_wheel = _without_wheel(uv, unknown, folder, environ)
         elif importlib.util.find_spec("pip") is not None:
             report = os.path.join(folder, "report.json")
             options = ["--dry-run", "--ignore-installed", "--no-deps", "--quiet", "--report", report, "-r", plain]
             _run([sys.executable, "-m", "pip", "install", *options], environ)
-            found = _hashes_of_report(report)
+            found, without_wheel = _read_report(report)
         else:
             raise PackagesError("--hashes needs uv or pip, and neither is installed here: pip install uv")
     missing = [each.name for each in unknown if not found.get(normalized(each.name))]
     if missing:
         raise PackagesError(f"the index tells no hash of {', '.join(missing[:5])}")
-    return tuple(each if each.hashes else replace(each, hashes=found[normalized(each.name)]) for each in requirements)
+    hashed_requirements = tuple(
+        each if each.hashes else replace(each, hashes=found[normalized(each.name)]) for each in requirements
+    )
+    if RequirementsText(list(hashed_requirements)).unlocked:
+        without_wheel = []  # hosts build packages of such a file
+    return replace(installed, requirements=hashed_requirements, without_wheel=tuple(without_wheel))
 
 
-def _hashes_of_report(path: str) -> dict[str, tuple[str, ...]]:
+def _without_wheel(uv: str, requirements: list[Requirement], folder: str, environ: Mapping[str, str]) -> list[str]:
+    """The names of the packages of which uv finds no wheel for this Python. All of them are on the index."""
+    plain = os.path.join(folder, "wheels.txt")
+    with open(plain, "w", encoding="utf-8") as file:
+        file.write(RequirementsText(requirements).canonical())
+    options = ["--no-deps", "--only-binary", ":all:", "--quiet", "--python", sys.executable]
+    try:
+        _run([uv, "pip", "compile", *options, "-o", os.path.join(folder, "chosen.txt"), plain], environ)
+    except PackagesError:  # uv names the first such package only: ask for each half
+        if len(requirements) == 1:
+            return [requirements[0].name]
+        middle = len(requirements) // 2
+        halves = requirements[:middle], requirements[middle:]
+        return [name for half in halves for name in _without_wheel(uv, half, folder, environ)]
+    return []
+
+
+def _read_report(path: str) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """The hashes by name in a report of pip, and the names of packages that pip would build."""
     with open(path, encoding="utf-8") as file:
         items = json.load(file)["install"]
     hashes: dict[str, tuple[str, ...]] = {}
+    without_wheel = []
     for item in items:
         sha256 = item["download_info"].get("archive_info", {}).get("hashes", {}).get("sha256")
         hashes[normalized(item["metadata"]["name"])] = (f"sha256:{sha256}",) if sha256 else ()
-    return hashes
+        if not urlsplit(item["download_info"]["url"]).path.endswith(".whl"):
+            without_wheel.append(item["metadata"]["name"])
+    return hashes, without_wheel
 
 
 def _run(command: list[str], environ: Mapping[str, str]) -> None:
@@ -151,6 +191,8 @@ def lock_text(installed: Installed) -> str:
     if unlocked:
         lines.append(f"# Hosts need --environments any: {unlocked}.")
     lines += [f"# Left out: {each.splitlines()[0]}" for each in installed.warnings]
+    if installed.without_wheel:
+        lines.append(f"# Hosts cannot install these, without a wheel: {', '.join(installed.without_wheel)}.")
     for requirement in installed.requirements:
         lines.append(requirement.line().replace(" --hash=", " \\\n    --hash="))
     return "\n".join(lines) + "\n"

@@ -120,6 +120,7 @@ class Daemon:
             clock=self._clock,
         )
         self.core.task_limits.define(config.limits)
+        self.core.operator_log.are_clients_operators = bool(config.parent_process)
         if keyring is not None:
             self._pump.key_name = keyring.name
             self.core.set_share_limits(keyring.share_limits())

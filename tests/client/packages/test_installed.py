@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import json
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
 from tests.wheel_files import make_wheel
 
 from scaler_client.errors import PackagesError
+from scaler_client.inspect import environment
 from scaler_client.inspect.cli import main
 from scaler_client.packages import installed
 from scaler_client.packages.installed import Installed, installed_packages, lock_text, with_hashes
@@ -94,20 +97,98 @@ def test_the_command_writes_this_interpreters_packages(tmp_path: Path, capsys: p
     assert "cloudpickle==" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("has_uv", [True, False])
-def test_hashes_come_from_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_uv: bool) -> None:
-    if not has_uv:
+def make_source_archive(folder: Path, name: str) -> str:
+    """Make a source archive, whose package needs nothing to be built. Returns its path."""
+    backend = f"""
+def prepare_metadata_for_build_wheel(folder, settings=None):
+    import os
+    os.mkdir(os.path.join(folder, "{name}-1.0.dist-info"))
+    with open(os.path.join(folder, "{name}-1.0.dist-info", "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\\nName: {name}\\nVersion: 1.0\\n")
+    return "{name}-1.0.dist-info"
+
+def build_wheel(folder, settings=None, metadata=None):
+    raise NotImplementedError
+"""
+    contents = {
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        f'[project]\nname = "{name}"\nversion = "1.0"\n',
+        "backend.py": backend,
+    }
+    path = folder / f"{name}-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for each, content in contents.items():
+            member = tarfile.TarInfo(f"{name}-1.0/{each}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content.encode()))
+    return str(path)
+
+
+def make_index(folder: Path, **files: str) -> dict[str, str]:
+    """Make an index with a file of each package. Returns the variables with which uv and pip ask no other index."""
+    for name, path in files.items():
+        (folder / "simple" / name).mkdir(parents=True)
+        link = f'<a href="file://{path}#sha256={hash_of_file(path)[0]}">{os.path.basename(path)}</a>'
+        (folder / "simple" / name / "index.html").write_text(link)
+    index = f"file://{folder}/simple"
+    environ = {**os.environ, "PIP_INDEX_URL": index, "UV_DEFAULT_INDEX": index}
+    return environ | {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", "UV_CACHE_DIR": str(folder / "uv")}
+
+
+@pytest.fixture(params=["uv", "pip"])
+def tool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The tool that asks the index."""
+    if request.param == "pip":
         monkeypatch.setattr(installed, "find_uv", lambda _: "")
     elif not installed.find_uv(os.environ):
         pytest.skip("there is no uv")
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("tool")
+def test_packages_without_a_wheel_are_named(tmp_path: Path) -> None:
+    files = {name: make_wheel(tmp_path, name) for name in ("tiny", "small")}
+    files |= {name: make_source_archive(tmp_path, name) for name in ("sourced", "unbuilt")}
+    environ = make_index(tmp_path, **files)
+    requirements = tuple(Requirement(name, specifier="==1.0") for name in sorted(files))
+    found = with_hashes(Installed(requirements, ()), environ)
+    assert found.without_wheel == ("sourced", "unbuilt")
+    assert all(each.hashes for each in found.requirements)
+    assert "# Hosts cannot install these, without a wheel: sourced, unbuilt." in lock_text(found)
+    from_git = Requirement("vcs", url=f"git+https://x.org/v@{'1' * 40}", hashes=(f"sha256:{SHA256}",))
+    assert with_hashes(Installed((*requirements, from_git), ()), environ).without_wheel == ()
+
+
+@pytest.mark.usefixtures("tool")
+def test_a_wheel_of_another_platform_is_none(tmp_path: Path) -> None:
+    archive = make_source_archive(tmp_path, "elsewhere")
+    wheel = make_wheel(tmp_path, "elsewhere", tag="py3-none-win_arm64")
+    environ = make_index(tmp_path, elsewhere=archive)
+    page = tmp_path / "simple" / "elsewhere" / "index.html"
+    sha256 = hash_of_file(wheel)[0]
+    page.write_text(page.read_text() + f'<a href="file://{wheel}#sha256={sha256}">{os.path.basename(wheel)}</a>')
+    found = with_hashes(Installed((Requirement("elsewhere", specifier="==1.0"),), ()), environ)
+    assert found.without_wheel == ("elsewhere",)
+
+
+def test_the_command_warns_of_packages_without_a_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = Installed((Requirement("sourced", specifier="==1.0", hashes=(f"sha256:{SHA256}",)),), (), ("sourced",))
+    monkeypatch.setattr(environment, "with_hashes", lambda *_: found)
+    assert main(["environment", "lock", "--hashes", "-o", str(tmp_path / "lock.txt")]) == 0
+    assert "warning: sourced has no wheel for this Python and platform on the index" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tool")
+def test_hashes_come_from_the_index(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path, "tiny")
     sha256 = hash_of_file(wheel)[0]
-    (tmp_path / "simple" / "tiny").mkdir(parents=True)
-    (tmp_path / "simple" / "tiny" / "index.html").write_text(f'<a href="file://{wheel}#sha256={sha256}">{wheel}</a>')
-    index = f"file://{tmp_path}/simple"
-    environ = {**os.environ, "PIP_INDEX_URL": index, "UV_DEFAULT_INDEX": index}
-    environ |= {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1"}
-    (locked,) = with_hashes((Requirement("tiny", specifier="==1.0"),), environ)
+    environ = make_index(tmp_path, tiny=wheel)
+    found = with_hashes(Installed((Requirement("tiny", specifier="==1.0"),), ()), environ)
+    assert found.without_wheel == ()
+    (locked,) = found.requirements
     assert locked.line() == f"tiny==1.0 --hash=sha256:{sha256}"
     with pytest.raises(PackagesError, match="--hashes: .*absent"):
-        with_hashes((Requirement("absent", specifier="==1.0"),), environ)
+        with_hashes(Installed((Requirement("absent", specifier="==1.0"),), ()), environ)

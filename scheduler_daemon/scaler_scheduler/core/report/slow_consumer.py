@@ -43,5 +43,5 @@ class SlowConsumer:
             f"client {client.name} has acknowledged (`received`) {client.received_bytes} of {client.sent_bytes} bytes "
             f"of results: its {client.waiting_calls} waiting task(s) are dispatched when it acknowledges more"
         )
-        self._operator_log.warning(text)
+        self._operator_log.client_warning(text)
         self._outbox.add(effects.Notice(client.route, text))

@@ -107,9 +107,11 @@ class Unschedulable:
 
     def _report(self, incarnation: int, text: str) -> None:
         """Report to the operator and to the client."""
-        self._operator_log.warning(text)
         client = self._tables.clients.find(incarnation)
-        if client is not None:
+        if client is None:
+            self._operator_log.warning(text)
+        else:
+            self._operator_log.client_warning(text)
             self._outbox.add(effects.Notice(client.route, text))
 
     def _unservable_lanes(self, workers: list[Worker]) -> list[Lane]:

@@ -208,3 +208,13 @@ def test_no_worker_is_reserved_for_a_capability(core):
     core.worker(W2, 23, capabilities=[GPU])
     core.submit(C, [2])
     assert core.take_dispatched(W2) == [(11, 2, 1)]
+
+
+def test_the_log_of_a_local_cluster_does_not_warn_beside_the_notice(core):
+    core.scheduler.operator_log.are_clients_operators = True
+    joined(core)
+    core.submit(C, [1], **needs(GPU))
+    core.wait_for_hosts()
+    text = "1 task(s) wait: no connected worker has gpu=1 (scaler_cluster --capabilities gpu=1)"
+    assert (False, text) in core.scheduler.operator_log.drain()
+    assert (C, text) in core.notices
