@@ -71,7 +71,7 @@ class _Download:
     """The first byte that was not asked for."""
     received_bytes: int = 0
     is_connected: bool = False
-    """Whether the source had a connection when it was asked first: then the second chunk does not wait for the first."""
+    """Whether the source had a connection when it was first asked: the second chunk does not wait for the first."""
     awaited: dict[int, int] = field(default_factory=dict)
     """The chunks that were asked for: their sizes by offset."""
 
