@@ -632,6 +632,9 @@ struct AgentColumns {
   memoryBytes @10 :List(UInt64);    # objects and large results of its host that are in memory
   diskBytes @11 :List(UInt64);      # those that were spilled to disk
   movedBytes @12 :List(UInt64);     # written to disk and mapped from disk since the agent started
+  receivedBytes @13 :List(UInt64);  # objects that it got from other hosts and from clients, since it joined
+  sentBytes @14 :List(UInt64);      # objects that it has sent to other hosts, since it joined
+  comingBytes @15 :List(UInt64);    # objects that are on their way to it, or wait for their turn
 }
 
 struct ClientColumns {

@@ -167,7 +167,7 @@ def snapshot() -> Message:
         },
         "outcomes": [["value", 8], ["exception", 1]], "peers": {"clients": 1, "workers": 1, "agents": 1},
         "functions": 1, "objects": 0, "left_out": [], "memory": {"limit": 1 << 30, "tasks": 0, "objects": 0},
-        "values": {"memory": 1 << 33, "disk": 1 << 35, "moved": 1 << 36},
+        "values": {"memory": 1 << 33, "disk": 1 << 35, "moved": 1 << 36, "received": 1 << 34, "coming": 1 << 28},
         "deaths": [], "retries": 0, "dispatch_latencies": [0, 1],
         "problems": ["2 workers have died since the start: signal 9"],
         "pools": [], "shares": [["ana", 3, 30, 1234, 900, 40], ["ben@desk", 1, 10, 5, 300, 0]],

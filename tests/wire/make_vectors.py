@@ -499,6 +499,7 @@ CASES: list[Any] = [
             "residentBytes": [50 << 20], "cpuMilliseconds": [1500], "lagMicroseconds": [350],
             "lastHeartbeatMilliseconds": [86399000],
             "memoryBytes": [1 << 34], "diskBytes": [1 << 41], "movedBytes": [1 << 42],
+            "receivedBytes": [1 << 43], "sentBytes": [1 << 44], "comingBytes": [1 << 30],
         },
         "clientColumns": {
             "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "notWaiting": [3], "objects": [1],

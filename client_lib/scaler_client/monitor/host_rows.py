@@ -27,6 +27,12 @@ class HostRow:
     """Objects and large results on disk."""
     moved_bytes: int = 0
     """Written to disk and mapped from disk since the start of the agents."""
+    received_bytes: int = 0
+    """Objects and large results that came from other hosts and from clients."""
+    sent_bytes: int = 0
+    """Objects and large results that went to other hosts."""
+    coming_bytes: int = 0
+    """Objects and large results on their way to the host."""
 
     def add(self, other: HostRow) -> None:
         self.agents += other.agents
@@ -37,6 +43,9 @@ class HostRow:
         self.memory_bytes += other.memory_bytes
         self.disk_bytes += other.disk_bytes
         self.moved_bytes += other.moved_bytes
+        self.received_bytes += other.received_bytes
+        self.sent_bytes += other.sent_bytes
+        self.coming_bytes += other.coming_bytes
 
 
 def host_rows(view: SnapshotView) -> dict[str, HostRow]:
@@ -45,6 +54,8 @@ def host_rows(view: SnapshotView) -> dict[str, HostRow]:
     for agent in view.agents:
         row = HostRow(1, 0, agent.cpu_percent, agent.resident_bytes, agent.lag_seconds)
         row.memory_bytes, row.disk_bytes, row.moved_bytes = agent.memory_bytes, agent.disk_bytes, agent.moved_bytes
+        row.received_bytes, row.sent_bytes = agent.received_bytes, agent.sent_bytes
+        row.coming_bytes = agent.coming_bytes
         found.setdefault(agent.host, HostRow()).add(row)
     for worker in view.workers:
         found.setdefault(worker.host, HostRow()).add(HostRow(0, 1, worker.cpu_percent, worker.resident_bytes))

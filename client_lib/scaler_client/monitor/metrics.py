@@ -350,3 +350,11 @@ def _hosts(view: SnapshotView) -> Iterator[Metric]:
     yield _counters(
         "scaler_host_spill_moved_bytes", moved, "host", {host: row.moved_bytes for host, row in rows.items()}
     )
+    received = "Bytes of objects and large results that a host has got from other hosts and from clients."
+    yield _counters(
+        "scaler_host_received_bytes", received, "host", {host: row.received_bytes for host, row in rows.items()}
+    )
+    sent = "Bytes of objects and large results that a host has sent to other hosts."
+    yield _counters("scaler_host_sent_bytes", sent, "host", {host: row.sent_bytes for host, row in rows.items()})
+    coming = "Bytes of objects and large results that are on their way to a host, or wait for their turn."
+    yield _gauges("scaler_host_coming_bytes", coming, "host", {host: row.coming_bytes for host, row in rows.items()})

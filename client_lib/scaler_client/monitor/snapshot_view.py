@@ -79,6 +79,12 @@ class AgentRow:
     """Those that were spilled to disk."""
     moved_bytes: int
     """Written to disk and mapped from disk since the agent's start."""
+    received_bytes: int = 0
+    """Objects and large results that came from other hosts and from clients, since it joined."""
+    sent_bytes: int = 0
+    """Those that it has sent to other hosts."""
+    coming_bytes: int = 0
+    """Those that are on their way to it, or wait for their turn."""
 
 
 @dataclass(frozen=True)
@@ -307,6 +313,9 @@ def _agent_rows(snapshot: Snapshot, usages: CpuUsages) -> list[AgentRow]:
             memory_bytes=columns.memory_bytes[row],
             disk_bytes=columns.disk_bytes[row],
             moved_bytes=columns.moved_bytes[row],
+            received_bytes=columns.received_bytes[row],
+            sent_bytes=columns.sent_bytes[row],
+            coming_bytes=columns.coming_bytes[row],
         )
         for row, incarnation in enumerate(columns.incarnations)
     ]

@@ -166,6 +166,9 @@ class AgentColumns:
     memory_bytes: list[int] = field(default_factory=list)
     disk_bytes: list[int] = field(default_factory=list)
     moved_bytes: list[int] = field(default_factory=list)
+    received_bytes: list[int] = field(default_factory=list)
+    sent_bytes: list[int] = field(default_factory=list)
+    coming_bytes: list[int] = field(default_factory=list)
 
 
 @dataclass

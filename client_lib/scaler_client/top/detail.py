@@ -87,6 +87,10 @@ def _agent(agent: AgentRow | None, row: WorkerRow, pools: list[HostPool]) -> lis
         ("workers", str(agent.workers)),
         ("values", f"{size(agent.memory_bytes)} in memory, {size(agent.disk_bytes)} on disk"),
         ("moved", f"{size(agent.moved_bytes)} to and from disk"),
+        (
+            "network",
+            f"{size(agent.received_bytes)} received, {size(agent.sent_bytes)} sent, {size(agent.coming_bytes)} coming",
+        ),
         *[("resource", pool_text(pool)) for pool in pools if pool.host == agent.host],
     ]
 

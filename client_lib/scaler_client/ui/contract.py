@@ -38,7 +38,8 @@ First `hello`, `presence` and `snapshot` (if there is one), in this order. Then 
     `peers`: `clients`, `workers`, `agents`; `functions`, `objects`: their numbers;
     `left_out`: [[table, number], ...], rows that the scheduler's tables lack because they are too long;
     `memory`: `limit`, `tasks` (the payload of open tasks), `objects`;
-    `values`: bytes of objects and large results on all hosts: `memory`, `disk`, `moved` (to and from disk);
+    `values`: bytes of objects and large results on all hosts: `memory`, `disk`, `moved` (to and from disk), `received`
+        (from other hosts and clients), `coming` (on their way now);
     `deaths`: of workers since the start, [[cause, total], ...]; `retries`: tasks dispatched again since the start;
     `dispatch_latencies`: like `loop_durations`, for the time that tasks waited for a worker once they were ready;
     `pools`: of autoscalers, [[name, wanted, booting, there, draining, failed, is_resting], ...]: numbers of hosts;
@@ -78,7 +79,8 @@ The topics are sent only to pages that watch them. A message's type is its topic
     none), `task_client`, `task_id` (strings, "" for none), `task_seconds` (how long it has run).
 
 `agents`: `now` and `columns`: `id`, `name`, `host`, `pid`, `language`, `version`, `cpu`, `rss`, `lag`, `silent`
-    (seconds since its last heartbeat), `workers`; bytes of its host's values: `memory`, `disk`, `moved`.
+    (seconds since its last heartbeat), `workers`; bytes of its host's values: `memory`, `disk`, `moved`,
+    `received` (from other hosts and clients), `sent` (to other hosts), `coming` (on their way to it).
 
 `clients`: `now` and `columns`: `id`, `name`, `share` (the name of its key, or user@host), `worker` (the identity of the
     worker that a nested client lives in, "" for other clients), `waiting`, `not_waiting` (open tasks that a worker

@@ -68,6 +68,8 @@ def snapshot_message(view: SnapshotView) -> Message:
             "memory": sum(row.memory_bytes for row in view.agents),
             "disk": sum(row.disk_bytes for row in view.agents),
             "moved": sum(row.moved_bytes for row in view.agents),
+            "received": sum(row.received_bytes for row in view.agents),
+            "coming": sum(row.coming_bytes for row in view.agents),
         },
         "deaths": [[cause, total] for cause, total in sorted(snapshot.deaths.items())],
         "retries": snapshot.retries,
@@ -179,6 +181,9 @@ def agents_message(view: SnapshotView) -> Message:
             "memory": [row.memory_bytes for row in rows],
             "disk": [row.disk_bytes for row in rows],
             "moved": [row.moved_bytes for row in rows],
+            "received": [row.received_bytes for row in rows],
+            "sent": [row.sent_bytes for row in rows],
+            "coming": [row.coming_bytes for row in rows],
         },
     )
 

@@ -184,6 +184,9 @@ def agent_columns(table: AgentTable, workers: WorkerTable, texts: TextTable, sta
         (WIDE, compacted([agent.lag_us for agent in agents])),
         (WIDE, compacted([max(0, int((agent.last_heartbeat_at - started) * 1000)) for agent in agents])),
         *((WIDE, compacted([agent.values[place] for agent in agents])) for place in range(3)),
+        (WIDE, compacted([agent.received_bytes for agent in agents])),
+        (WIDE, compacted([agent.sent_bytes for agent in agents])),
+        (WIDE, compacted([agent.coming_bytes for agent in agents])),
     ]
 
 

@@ -104,6 +104,9 @@ def test_metrics_of_a_full_snapshot(reader: MonitorReader) -> None:
         'scaler_host_object_memory_bytes{host="node-7"}': 1 << 20,
         'scaler_host_spilled_bytes{host="node-7"}': 1 << 21,
         'scaler_host_spill_moved_bytes_total{host="node-7"}': 1 << 22,
+        'scaler_host_received_bytes_total{host="node-7"}': 1 << 23,
+        'scaler_host_sent_bytes_total{host="node-7"}': 1 << 24,
+        'scaler_host_coming_bytes{host="node-7"}': 1 << 25,
     }
     assert {name: found.get(name) for name in expected} == expected
     assert 'version="1.0.0"' in next(name for name in found if name.startswith("scaler_scheduler_info"))

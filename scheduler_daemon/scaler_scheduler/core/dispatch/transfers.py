@@ -93,8 +93,6 @@ class Transfers:
         self._outgoing: dict[Agent, int] = {}
         self._between: dict[tuple[Agent, Agent], int] = {}
         """The transfers that run, by source and target."""
-        self._coming_bytes: dict[Agent, int] = {}
-        """The bytes of the files that wait or run, by target."""
         self._measured_bytes: float = FIRST_BYTES_PER_SECOND
         """The bytes of the last transfers, and in `_measured_seconds` how long each took, in total."""
         self._measured_seconds = 1.0
@@ -130,7 +128,7 @@ class Transfers:
                 return False
             transfer = Transfer(stored, target, self._clock.now + QUEUE_SECONDS)
             self._all.setdefault(stored, []).append(transfer)
-            _count(self._coming_bytes, target, stored.size)
+            target.coming_bytes += stored.size
             if not self._start(transfer):
                 self._queue.append(transfer)
         transfer.tasks += 1
@@ -138,7 +136,7 @@ class Transfers:
 
     def expected_ns(self, target: Agent | None, size: int) -> int:
         """Nanoseconds until so many more bytes are on a host, by the rate of the last transfers."""
-        before = 0 if target is None else self._coming_bytes.get(target, 0)
+        before = 0 if target is None else target.coming_bytes
         return int((size + before / MAX_IN) * 1e9 * self._measured_seconds / self._measured_bytes)
 
     def end(self, transfer: Transfer) -> None:
@@ -152,7 +150,7 @@ class Transfers:
     def _remove(self, transfer: Transfer) -> None:
         transfers = self._all[transfer.stored]
         transfers.remove(transfer)
-        _count(self._coming_bytes, transfer.target, -transfer.stored.size)
+        transfer.target.coming_bytes -= transfer.stored.size
         if not transfers:
             del self._all[transfer.stored]
 
@@ -189,6 +187,8 @@ class Transfers:
         """Remember that the target could connect to the source, and how long the transfer took."""
         target = transfer.target
         self.done += 1
+        target.received_bytes += transfer.stored.size
+        source.sent_bytes += transfer.stored.size
         self._measured_bytes = self._measured_bytes * FADING + transfer.stored.size
         self._measured_seconds = self._measured_seconds * FADING + max(0.0001, self._clock.now - transfer.started_at)
         if self.unreachable.pop((_origin(source), target), None) is not None:

@@ -857,6 +857,7 @@ class Agent:
 
     __slots__ = (
         "clock_ms",
+        "coming_bytes",
         "data",
         "deadline",
         "dead_workers",
@@ -876,7 +877,9 @@ class Agent:
         "pid",
         "platform",
         "pools",
+        "received_bytes",
         "route",
+        "sent_bytes",
         "usage",
         "user",
         "values",
@@ -916,9 +919,13 @@ class Agent:
         self.usage = (0, 0)
         """Resident bytes, and milliseconds of processor time, of the agent's own process, from its last heartbeat."""
         self.lag_us = 0
+        """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
         self.values = (0, 0, 0)
         """The bytes of its host's objects and large results in memory, on disk, and moved between them."""
-        """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
+        self.received_bytes = self.sent_bytes = 0
+        """The bytes of the files that came from other hosts and clients, and that went to other hosts."""
+        self.coming_bytes = 0
+        """The bytes of the files that are on their way to it, or wait for their turn."""
         self.pools: Sequence[PoolState] = ()
         """The pools of an autoscaler, which is an agent without workers. Empty: it is a host's agent."""
         self.last_heartbeat_at = 0.0

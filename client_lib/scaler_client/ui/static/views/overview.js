@@ -22,7 +22,7 @@ const FIGURES = [
   ["workers", "Workers", (snapshot) => count(snapshot.peers.workers), (snapshot) => `${plural(snapshot.peers.agents, "host agent")}, ${plural(snapshot.peers.clients, "client")}`],
   ["loop", "Scheduler loop", (snapshot) => percent(snapshot.process.loop), (snapshot) => `busy; ${percent(snapshot.process.cpu)} of a core`],
   ["memory", "Scheduler memory", (snapshot) => bytes(snapshot.process.rss), (snapshot) => `holds ${bytes(snapshot.memory.tasks + snapshot.memory.objects)} of ${bytes(snapshot.memory.limit)}`],
-  ["values", "Values on hosts", (snapshot) => bytes(snapshot.values.memory), (snapshot) => `in memory; ${bytes(snapshot.values.disk)} on disk`],
+  ["values", "Values on hosts", (snapshot) => bytes(snapshot.values.memory), (snapshot) => `in memory; ${bytes(snapshot.values.disk)} on disk, ${bytes(snapshot.values.coming)} between hosts`],
 ];
 
 const MIN_WINDOW = 30;
