@@ -61,8 +61,8 @@ class ScalerBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         initializer: a function that each worker process calls before its first batch of this backend. If it raises an
             exception, the joblib call raises the same exception. `Parallel` accepts this argument too.
         initargs: the arguments of `initializer`.
-        modules: files and folders of the program's own modules, for a new client of the backend; as for `Client`.
-        environment: the packages that the tasks import, for a new client of the backend; as for `Client`.
+        modules: files and folders of the program's own modules, for the client that the backend makes; as for `Client`.
+        environment: the packages that the tasks import, for the client that the backend makes; as for `Client`.
 
     Raises:
         TypeError: an argument has a wrong type.
@@ -256,7 +256,7 @@ def _check_arguments(address: Any, client: Any, n_workers: Any) -> None:
 
 
 def _check_imports(client: Any, modules: Any, environment: Any) -> None:
-    """A client has its own modules and packages. Raises ValueError if there are others beside it."""
+    """Raises ValueError if modules or packages are given together with a client: a client has its own."""
     for name, value in (("modules", modules), ("environment", environment)):
         if client is not None and value is not None:
             raise ValueError(f"both a client ({client!r}) and {name}= are given: give {name}= to the client")

@@ -70,7 +70,7 @@ def resource_amount(name: str, given: Any) -> int:
     elif isinstance(given, numbers.Rational):
         number = Fraction(given)
     else:
-        number = Decimal(str(given))  # NumPy's floats too are as short as they are written
+        number = Decimal(str(given))  # the shortest digits of the same float, for NumPy's floats too
     if isinstance(number, Decimal) and not number.is_finite():
         raise ValueError(f"{shown(given)} is no amount of {name}")
     if not 0 < number * factor <= MAX_AMOUNT:
@@ -89,7 +89,7 @@ def units_of(thousandths: int) -> int | float:
 
 
 def shown(given: object) -> str:
-    """Return a value for an error, at most 40 characters of it. Python does not print integers of thousands of
+    """Return at most 40 characters of a value's text, for an error. Python does not print integers of thousands of
     digits."""
     try:
         text = repr(given)

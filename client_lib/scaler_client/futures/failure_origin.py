@@ -1,6 +1,6 @@
-"""The origin of a failure: the task, or the node of a graph, with which its readers fail.
+"""The origin of a failure: the task, or the node of a graph, whose failure made its readers fail.
 
-Every way of reading an answer reads it here (futures, maps, graphs), so that all errors name their origins alike.
+Futures, maps and graphs all read answers here, so that their errors name origins in the same way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FailureOrigin(NamedTuple):
 
 
 def input_origin(cause: InputFailure, reader: Callable[[], str]) -> FailureOrigin:
-    """Return the origin of the failure of a task that reads the result of a failed one.
+    """Return the origin for a task that fails because a result that it reads has failed.
 
     Args:
         cause: the failure of the result.
@@ -42,15 +42,15 @@ def read_answer(
 ) -> tuple[Any, BaseException | None]:
     """Return result and exception of a task from the bytes of its answer. One of them is None.
 
-    Notes of the exception name the task that failed, and where its failure came from. In the second case its cause
-    names this too.
+    A note of the exception names the failed task. If the failure came from another task, a second note and the cause
+    name both tasks.
 
     Args:
         function: the function of the task.
         outcome: a value of `Outcome`.
         answer: the payload of that outcome.
         task: the name of the task, for example "cube#4".
-        origin: where its failure came from; None: the task itself has failed, or has a value.
+        origin: the task whose failure made this task fail; None: the task itself has failed, or has a value.
     """
     if origin is None:
         result, exception = function.read_answer(outcome, answer)
@@ -68,10 +68,10 @@ def read_answer(
 
 
 def cancelled_error(origin: FailureOrigin | None) -> CancelledError:
-    """Return the exception of a cancelled task. If it was cancelled with another task, note and cause name that one.
+    """Return the exception of a cancelled task. If its input was cancelled, a note and the cause name the input.
 
     Args:
-        origin: the other task; None: the task itself was cancelled.
+        origin: the input; None: the task itself was cancelled.
     """
     error = CancelledError()
     if origin is not None:
@@ -82,6 +82,6 @@ def cancelled_error(origin: FailureOrigin | None) -> CancelledError:
 
 
 def cancellation_text(origin: FailureOrigin) -> str:
-    """Return the text that says with which task a reader was cancelled."""
+    """Return the text that names the task whose cancellation has cancelled its reader."""
     place = origin.place()
     return f"{place}{',' if ',' in place else ''} was cancelled"

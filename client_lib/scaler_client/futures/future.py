@@ -231,7 +231,7 @@ class TaskFuture(Future[T]):
 
     @property
     def _cancellation(self) -> str:
-        """The text that says with which input the task was cancelled; empty: with none."""
+        """The text that names the input whose cancellation has cancelled the task; empty: there is none."""
         origin = self.failure_origin
         return "" if origin is None or not self.cancelled() else cancellation_text(origin)
 
@@ -427,7 +427,7 @@ class TaskFuture(Future[T]):
             self._call_watchers(self._watchers)
 
     def fail_input(self, task_id: int, cause: InputFailure) -> None:
-        """Finish the future as the task has ended whose result it reads."""
+        """Finish the future, because a task whose result it reads has failed or was cancelled."""
         if self._state in _OPEN_STATES:
             name = f"{self._task_name()}#{task_id}"
             self.failure_origin = input_origin(cause, lambda: name)
@@ -554,7 +554,7 @@ class TaskFuture(Future[T]):
                 self._function = None
                 if exception is not None:
                     self._exception = exception
-                    if origin is not None:  # readers need the origin; its place may hold a whole graph
+                    if origin is not None:  # keep it for readers, as text: the function may hold a whole graph
                         self.failure_origin = origin._replace(place=origin.place().__str__)
 
 

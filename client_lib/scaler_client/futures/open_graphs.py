@@ -100,7 +100,7 @@ class GraphTasks:
         self._failure_answers: dict[int, tuple[int, Payload]] = {}
         """The outcome and the payload of each causing row."""
         self._failed_inputs: dict[int, InputFailure] = {}
-        """For each causing row that has failed with a task outside of the graph the failure of that task."""
+        """The failures of tasks outside of the graph, by the causing row that reads the task's result."""
 
     # ---------------------------------------------------------------------------------------------------------- answers
 

@@ -47,7 +47,7 @@ def stand_in(future: ReadFuture, collector: InputCollector) -> ObjectRef | bytes
 
     Args:
         future: the future.
-        collector: of the call in whose arguments it stands.
+        collector: the collector of the call that has the future among its arguments.
 
     Raises:
         TypeError: as `reference_to` and `check_serializer`.
@@ -67,7 +67,9 @@ def stand_in(future: ReadFuture, collector: InputCollector) -> ObjectRef | bytes
 
 
 def check_serializer(future: ReadFuture, io_thread: object, serializer: object) -> None:
-    """Check that the readers of a future's result can read its bytes: clients inside one task share a connection.
+    """Check that readers of a future's result can read its bytes.
+
+    Clients inside one task share a connection, but may have different serializers.
 
     Args:
         future: the future.
@@ -75,7 +77,7 @@ def check_serializer(future: ReadFuture, io_thread: object, serializer: object) 
         serializer: the serializer of this client; None: cloudpickle.
 
     Raises:
-        TypeError: the result is in the bytes of another serializer.
+        TypeError: another serializer made the bytes of the result.
     """
     function = future._function
     own = future._serializer if function is None else function.serializer
@@ -85,7 +87,7 @@ def check_serializer(future: ReadFuture, io_thread: object, serializer: object) 
 
 
 def _kind(serializer: object) -> tuple[str, str]:
-    """Return the module and the name of a serializer's class. Each unpickling may make another object."""
+    """Return the module and the name of a serializer's class. Unpickling may make a new object each time."""
     kind = serializer if isinstance(serializer, type) else type(serializer)
     return kind.__module__, kind.__qualname__
 

@@ -92,7 +92,7 @@ def plain_graph(
     Args:
         dsk: the graph.
         wanted: the keys.
-        options_of: returns the options of a node. A chain of nodes is one call only if all have the same.
+        options_of: returns the options of a node. A chain of nodes is one call only if they have the same options.
 
     Raises:
         TypeError: `dsk` is no dask graph.

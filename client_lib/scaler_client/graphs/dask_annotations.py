@@ -1,7 +1,7 @@
 """dask's annotations as options of tasks, and graphs whose nodes have different options.
 
 A graph of the scheduler has one set of options. So an annotated graph is cut into groups of calls with equal options.
-Each group is a graph of its own, which reads the results of earlier groups where they are.
+Each group is a graph of its own. It reads the results of earlier groups on the hosts that have them.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ def run_groups(
     Args:
         client: the client, or a view whose options hold for all calls that have no other.
         nodes: the graph as `Client.submit_graph` takes it.
-        inputs: what each call reads, in an order in which each call is behind those that it reads.
+        inputs: the calls that each call reads. The mapping has each call after the calls that it reads.
         targets: the wanted calls.
         options: the options of the calls.
 
     Raises:
         TypeError: an option has a wrong type; the text names it.
         ValueError: an option is out of range; the text names it.
-        BaseException: the exception of the first call that failed. Those that have not begun are cancelled.
+        BaseException: the exception of the first call that failed. Calls that have not begun are cancelled.
     """
     wanted = list(targets)
     groups = groups_of(inputs, options)
-    views = [client.options(keep=True, **options.of(keys[0])) for keys in groups]  # all, before the first is sent
+    views = [client.options(keep=True, **options.of(keys[0])) for keys in groups]  # all, before the first group is sent
     futures: dict[Hashable, KeptFuture[Any]] = {}
     needed = {*wanted, *_read_by_others(groups, inputs)}
     try:
@@ -85,7 +85,7 @@ def run_groups(
             asked = [key for key in keys if key in needed]
             futures.update(zip(asked, view.submit_graph(graph, asked)))
         client.wait(list(futures.values()), return_when="FIRST_EXCEPTION")
-        for future in futures.values():  # those before others come first
+        for future in futures.values():  # inputs come before their readers
             if future.done() and (future.cancelled() or future.exception() is not None):
                 future.result()
         results = [futures[key] for key in wanted]
@@ -112,10 +112,10 @@ def _annotations(dsk: Any) -> dict[str, dict[Hashable, Any]]:
 
 
 def groups_of(inputs: Mapping[Hashable, tuple[Hashable, ...]], options: Options) -> list[list[Hashable]]:
-    """Return groups of calls with equal options, each behind the groups that it reads.
+    """Return groups of calls with equal options. Each group comes after the groups that it reads.
 
     Args:
-        inputs: what each call reads, in an order in which each call is behind those that it reads.
+        inputs: the calls that each call reads. The mapping has each call after the calls that it reads.
         options: the options of the calls.
     """
     kind_of: dict[Hashable, str] = {}

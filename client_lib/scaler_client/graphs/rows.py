@@ -105,11 +105,11 @@ class RowBuilder:
         return _RowNames(self._nodes, self.locations)
 
     def add_literal(self, value: Any, position: int) -> int:
-        """Add a row whose result is the value of a literal that is a reference, or has references in it.
+        """Add a row that returns the value of a literal. The literal is a reference, or contains references.
 
         Args:
             value: the literal, or the reference that stands for it.
-            position: of its node.
+            position: the position of its node.
 
         Raises:
             TypeError: the literal can't be pickled; the text names the node.
@@ -293,7 +293,7 @@ class RowBuilder:
                     frames = objects.dump_object(values[position], self._encoder._serializer)
                 except TypeError as error:
                     if holds_references(values[position]):
-                        continue  # an object can't refer to others: it goes into the arguments of each reader
+                        continue  # objects can't contain references: the value goes into the arguments of each reader
                     self._add_node_name(error, position)
                     raise
                 if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:

@@ -277,7 +277,7 @@ class IoThread:
 
     @property
     def close_reason(self) -> str:
-        """Why nothing can be submitted any more; empty: everything can."""
+        """Why the client takes no more tasks; empty: it takes tasks."""
         return self._closed or ""
 
     @property

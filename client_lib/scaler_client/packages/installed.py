@@ -36,8 +36,8 @@ class Installed:
     warnings: tuple[str, ...]
     """One line for each package that is left out."""
     without_wheel: tuple[str, ...] = ()
-    """Names of packages that hosts cannot install: the file is locked, so hosts take wheels only, and the index has no
-    wheel of them for this Python. Only `with_hashes` knows them.
+    """Names of packages that hosts cannot install. The file is locked, so hosts install only wheels, but the index has
+    no wheel of these packages for this Python. Only `with_hashes` finds them.
     """
 
 
@@ -135,19 +135,19 @@ def with_hashes(installed: Installed, environ: Mapping[str, str]) -> Installed:
         each if each.hashes else replace(each, hashes=found[normalized(each.name)]) for each in requirements
     )
     if RequirementsText(list(hashed_requirements)).unlocked:
-        without_wheel = []  # hosts build packages of such a file
+        without_wheel = []  # the file is not locked: hosts build packages
     return replace(installed, requirements=hashed_requirements, without_wheel=tuple(without_wheel))
 
 
 def _without_wheel(uv: str, requirements: list[Requirement], folder: str, environ: Mapping[str, str]) -> list[str]:
-    """The names of the packages of which uv finds no wheel for this Python. All of them are on the index."""
+    """The names of the packages for which uv finds no wheel for this Python. All packages must be on the index."""
     plain = os.path.join(folder, "wheels.txt")
     with open(plain, "w", encoding="utf-8") as file:
         file.write(RequirementsText(requirements).canonical())
     options = ["--no-deps", "--only-binary", ":all:", "--quiet", "--python", sys.executable]
     try:
         _run([uv, "pip", "compile", *options, "-o", os.path.join(folder, "chosen.txt"), plain], environ)
-    except PackagesError:  # uv names the first such package only: ask for each half
+    except PackagesError:  # uv names only the first package without a wheel: ask for each half
         if len(requirements) == 1:
             return [requirements[0].name]
         middle = len(requirements) // 2

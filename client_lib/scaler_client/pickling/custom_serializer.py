@@ -109,7 +109,7 @@ _loading = _Loading()
 
 
 def load_serialized_input(position: int) -> Any:
-    """Return the value of an input that is the result of a task: what stands for a future in the bytes of an argument.
+    """Return the value of an input that is the result of a task. The bytes of an argument call this for a future in it.
 
     Raises:
         RuntimeError: the thread does not deserialize arguments of a task.
@@ -119,7 +119,15 @@ def load_serialized_input(position: int) -> Any:
 
 
 def load_serialized_value(data: bytes) -> Any:
-    """Return the value of a future that was done, from the pickle of its serialized result; as above."""
+    """Return the value of a future that was done when its reader was submitted.
+
+    Args:
+        data: the pickle of its serialized result.
+
+    Raises:
+        RuntimeError: the thread does not deserialize arguments of a task.
+        SerializerError: the serializer raised.
+    """
     return _load_result(load_value(data))
 
 
@@ -208,7 +216,7 @@ def call_dumper(
         with collector:
             payloads = tuple(dump_argument(value, position, collector) for position, value in enumerate(args))
             named = {name: dump_argument(value, name, collector) for name, value in kwargs.items()}
-        collector.result_loaders = RESULT_LOADERS  # RemoteCall deserializes what is an argument of its own
+        collector.result_loaders = RESULT_LOADERS  # RemoteCall itself deserializes whole arguments
         return default.dump_collected_call(payloads, named, collector)
 
     return dump_call
@@ -221,7 +229,7 @@ _UNKNOWN_FUTURE = (
 
 
 def contains_future(value: Any) -> bool:
-    """Return whether a future is in lists, tuples, sets and dicts, at any depth. Only errors ask."""
+    """Return whether a list, tuple, set or dict contains a future, at any depth. Only errors call this."""
     seen: set[int] = set()
     stack = [value]
     while stack:

@@ -96,9 +96,9 @@ class _Search(InputCollector):
 
 
 def holds_references(value: Any) -> bool:
-    """Return whether a value is a reference or a future, or has some in it, at any depth.
+    """Return whether a value is a reference or a future, or contains one, at any depth.
 
-    This pickles the value, but copies no large buffers. A value that can't be pickled has none.
+    This pickles the value, but copies no large buffers. If a value can't be pickled, the answer is False.
     """
     if type(value) in REFERENCES or type(value) in STAND_INS:
         return True

@@ -130,7 +130,7 @@ class ObjectHolder(Protocol):
 
     @property
     def close_reason(self) -> str:
-        """Why the client is closed; empty: it is not."""
+        """Why the client is closed; empty: it is open."""
 
     def forget_object(self, stored: StoredObject) -> None:
         """Drop an object without references. The garbage collector calls this, in any thread."""
@@ -189,7 +189,7 @@ class ObjectRef:
             owner = f"a client that is closed ({reason})" if reason else "another client"
             if not is_result:
                 instead = "send the object with this one"
-            elif reason and not stored.frames:  # the result is lost, or there never was one
+            elif reason and not stored.frames:  # there is no result, or it is lost
                 instead = "submit its task with this one"
             else:
                 instead = "pass its result()"
@@ -328,8 +328,8 @@ class InputCollector:
         self.problem: Exception | None = None
         """Why a reference can't be passed. The user gets this error instead of pickle's error."""
         self.result_loaders = RESULT_LOADERS
-        """The functions that give the results of tasks where references to them are unpickled: from the pickle of a
-        result, and from the number of an input."""
+        """The functions that return the result of a task when a reference to it is unpickled. The first takes the
+        pickle of the result, the second takes the number of the input."""
         self._positions: dict[Reference, int] = {}
 
     @property

@@ -115,7 +115,7 @@ def dump_collected_call(args: tuple[Any, ...], kwargs: Mapping[str, Any], collec
     """Return the arguments of one call as bytes, as `call_dumper` does.
 
     Args:
-        collector: numbers the references among the arguments. It may have numbered others, of serialized arguments.
+        collector: numbers the references among the arguments. It may have numbered those of serialized ones before.
 
     Raises:
         Exception: as `dump_call`.

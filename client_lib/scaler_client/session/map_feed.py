@@ -111,7 +111,7 @@ class CallFailure(NamedTuple):
     task_id: int
     """The id of its row."""
     failed_input: InputFailure | None = None
-    """The failure of the result that it reads, with which it has failed; None: it has failed itself."""
+    """The failure of the input that made the call fail; None: the call itself has failed."""
 
 
 class MapFeed:

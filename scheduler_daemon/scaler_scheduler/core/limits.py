@@ -17,7 +17,7 @@ class LimitSettings:
 
 
 def rate_in_words(per_second: float) -> tuple[str, str]:
-    """Return a number and the time for it that people can read: `1` and `hour` for 1/3600, `50` and `second`."""
+    """Return a rate as a number and a unit of time that suits it: `1` and `hour` for 1/3600, `50` and `second`."""
     for seconds, name in ((1, "second"), (60, "minute")):
         if per_second * seconds >= 1:
             return f"{per_second * seconds:g}", name

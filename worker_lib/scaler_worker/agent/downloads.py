@@ -28,7 +28,7 @@ because an agent that still gets a file passes on the chunks that it has."""
 
 IDLE_SECONDS = 2.0
 """A connection stays open so long after the last file came through it. A shuffle gets many small files from each host:
-a connection for each file cost more than the file."""
+a new connection for each file would cost more than the file."""
 
 MAX_IDLE = 16
 """The most connections that stay open with nothing to fetch."""
@@ -71,7 +71,7 @@ class _Download:
     """The first byte that was not asked for."""
     received_bytes: int = 0
     is_connected: bool = False
-    """Whether the source had a connection when it was first asked: the second chunk does not wait for the first."""
+    """Whether the source had a connection when it was first asked. If so, the second chunk does not wait."""
     awaited: dict[int, int] = field(default_factory=dict)
     """The chunks that were asked for: their sizes by offset."""
 
@@ -118,7 +118,7 @@ class Downloads:
         self._heard: set[DataAddress] = set()
         """The sources that have sent something since they were asked first."""
         self._idle: dict[DataAddress, float] = {}
-        """The sources that have a connection and nothing to send, oldest first; since when."""
+        """The sources with an open connection from which nothing is fetched, and since when; oldest first."""
 
     def __len__(self) -> int:
         return len(self._downloads)
@@ -262,7 +262,7 @@ class Downloads:
         return [CloseSource(source)]
 
     def _rest(self, source: DataAddress, now: float) -> list[Effect]:
-        """Keep the connection to a source for a while from which nothing is fetched any more."""
+        """If nothing more is fetched from a source, keep its connection open for a while."""
         if self._is_used(source):
             return []
         self._heard.discard(source)
@@ -274,5 +274,5 @@ class Downloads:
         return [CloseSource(oldest)]
 
     def _is_used(self, source: DataAddress) -> bool:
-        """Whether a file is being fetched from a source, or waits for that."""
+        """Whether a file is being fetched from a source, or waits to be."""
         return any(download.order.data == source for download in self._downloads.values())

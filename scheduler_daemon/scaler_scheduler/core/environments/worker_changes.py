@@ -327,8 +327,8 @@ class WorkerChanges:
                     return
 
     def _aside(self, demand: Demand) -> Iterator[Worker]:
-        """Workers that are set aside for a task of this demand. Perhaps one of them must change to run it, because the
-        host's other workers have suspended tasks."""
+        """Workers that are set aside for a task of this demand. If the host's other workers have suspended tasks, one
+        of the workers that are set aside must change to run the task."""
         for lane in demand.lanes:
             kept = self._bookings.reservations.get(lane)
             if kept is not None:

@@ -30,7 +30,7 @@ MAX_NAMES = 8
 """A report names at most so many resources that hosts have."""
 
 MAX_REPORTS = 8
-"""A client is told at most so many different needs of its tasks at once; the others are counted. The log has the same
+"""One report names at most so many different needs of a client's tasks, and counts the others. The log has the same
 lines."""
 
 LEVEL_OPTIONS = {LEVEL_MODULES: " modules", LEVEL_LOCKED: " locked", LEVEL_ANY: " any"}
@@ -204,7 +204,7 @@ def _described_kind(kind: str, workers: list[Worker]) -> str:
 
 
 def _offered_text(resources: Resources, offered: set[str]) -> str:
-    """Say what hosts have, if no host has one of these resources: its name may be misspelt. Else empty."""
+    """Name what hosts have if no host has one of these resources, because its name may be misspelt. Else empty."""
     if not offered or offered.issuperset(name for name, _ in resources if name != CPUS):
         return ""
     names = sorted(offered)

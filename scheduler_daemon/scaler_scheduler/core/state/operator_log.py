@@ -7,7 +7,7 @@ class OperatorLog:
     def __init__(self) -> None:
         self._texts: list[tuple[bool, str]] = []
         self.are_clients_operators = False
-        """Whether the user of the clients reads this log too: the scheduler of a local cluster."""
+        """Whether the user of the clients also reads this log, as for the scheduler of a local cluster."""
 
     def info(self, text: str) -> None:
         self._texts.append((False, text))
