@@ -178,4 +178,4 @@ def test_a_failed_future_is_named(client: Client) -> None:
     failed = client.submit(operator.truediv, 1, 0)
     with pytest.raises(ZeroDivisionError) as raised:
         delayed(operator.add)(failed, 1).compute(scheduler=client.dask_get)
-    assert f"(task truediv#{failed.task_id}, an argument of node 'add-" in str(raised.value.__cause__)
+    assert f"(task truediv#{failed.task_id}, an input of node 'add-" in str(raised.value.__cause__)

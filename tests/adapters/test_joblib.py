@@ -47,7 +47,7 @@ def test_futures_stand_for_their_results(backend: None, client: Client) -> None:
     failed = client.submit(operator.truediv, 1, 0)
     with pytest.raises(ZeroDivisionError) as raised:
         Parallel()([delayed(operator.add)(failed, 1)])
-    assert f"(task truediv#{failed.task_id}, an argument of " in str(raised.value.__cause__)
+    assert f"(task truediv#{failed.task_id}, an input of " in str(raised.value.__cause__)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -241,7 +241,7 @@ def test_values_that_cannot_be_pickled(client: Client) -> None:
     for future in (lost, reader):
         with pytest.raises(ResultPickleError, match=text) as error:
             future.result(SECONDS)
-    assert f"of task make_lock#{lost.task_id}, an argument of make_lock#{reader.task_id}" in error.value.__notes__
+    assert f"of task make_lock#{lost.task_id}, an input of make_lock#{reader.task_id}" in error.value.__notes__
     assert (lost.size, lost.location) == (None, None) and isinstance(lost.exception(), ResultPickleError)
     with pytest.raises(ResultPickleError, match=text) as error:
         keep.map(make_lock, [(1,), (2,)])

@@ -105,7 +105,7 @@ def test_readers_fail_and_are_cancelled_with_their_inputs(client: Client, tmp_pa
     for reader in readers:
         error = reader.exception(SECONDS)
         assert isinstance(error, KeyError) and error.args == ("no such trade",)
-        assert f"fail#{origin.task_id}, an argument of add#{reader.task_id}" in str(error.__cause__)
+        assert f"fail#{origin.task_id}, an input of add#{reader.task_id}" in str(error.__cause__)
     for read in (
         lambda: client.map(add, [(1,), (origin,)]),
         lambda: list(client.options(keep=True).imap(add, [(1,), (origin,)])),
@@ -115,7 +115,7 @@ def test_readers_fail_and_are_cancelled_with_their_inputs(client: Client, tmp_pa
     ):
         with pytest.raises(KeyError) as raised:
             read()
-        assert f"fail#{origin.task_id}, an argument of " in str(raised.value.__cause__)
+        assert f"fail#{origin.task_id}, an input of " in str(raised.value.__cause__)
     there = str(tmp_path / "there")
     busy = [client.submit(wait_for, there, 0) for _ in range(2)]
     wait_until(lambda: all(each.running() for each in busy), what="running tasks")  # a task that is read goes first
@@ -127,7 +127,7 @@ def test_readers_fail_and_are_cancelled_with_their_inputs(client: Client, tmp_pa
     assert client.gather(busy) == [0, 0]
     with pytest.raises(CancelledError) as cancelled:
         other.result(SECONDS)
-    assert f"task add#{waiting.task_id}, an argument of add#{other.task_id}" in str(cancelled.value.__cause__)
+    assert f"task add#{waiting.task_id}, an input of add#{other.task_id}" in str(cancelled.value.__cause__)
 
 
 def test_what_cannot_be_an_argument(client: Client, combo: SchedulerClusterCombo) -> None:
@@ -185,7 +185,7 @@ def failing_parent(address: str) -> str:
 
 
 def test_a_failed_task_of_a_task(client: Client, combo: SchedulerClusterCombo) -> None:
-    assert "(task fail#0, an argument of add#1)" in client.submit(failing_parent, combo.address).result(SECONDS)
+    assert "(task fail#0, an input of add#1)" in client.submit(failing_parent, combo.address).result(SECONDS)
 
 
 def test_futures_of_a_task(client: Client, combo: SchedulerClusterCombo) -> None:

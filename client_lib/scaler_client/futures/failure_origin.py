@@ -34,7 +34,7 @@ def input_origin(cause: InputFailure, reader: Callable[[], str]) -> FailureOrigi
         reader: returns the name of the reader, for example "cube#4"; called in any thread.
     """
     task = f"task {cause.function}#{cause.task_id}"
-    return FailureOrigin(cause.function, cause.task_id, lambda: f"{task}, an argument of {reader()}")
+    return FailureOrigin(cause.function, cause.task_id, lambda: f"{task}, an input of {reader()}")
 
 
 def read_answer(

@@ -49,7 +49,7 @@ class AuthorizedKey:
     share: float = 1.0
     """Of a client: with twice the share of others, it gets twice their time of the workers."""
     max_running: int = 0
-    """Of a client: the most tasks that run for it at once; 0: no limit."""
+    """Of a client: the most tasks of it that workers have at once; 0: no limit."""
     max_waiting: int = 0
     """Of a client: the most tasks that the scheduler takes from it; 0: no limit."""
 

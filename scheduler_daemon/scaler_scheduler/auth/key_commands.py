@@ -87,7 +87,7 @@ def argument_parser() -> argparse.ArgumentParser:
     authorize.add_argument("--name", metavar="NAME", required=True, help="the name of the key, for logs and for revoke")
     share = "of a client: its share of the workers' time, relative to others' (default: 1)"
     authorize.add_argument("--share", metavar="NUMBER", help=share)
-    running = "of a client: the most tasks that run for it at once (default: no limit)"
+    running = "of a client: the most tasks of it that workers have at once (default: no limit)"
     authorize.add_argument("--max-running", metavar="TASKS", help=running)
     waiting = (
         "of a client: the most tasks that the scheduler takes from it; the client keeps the others (default: no limit)"

@@ -62,7 +62,7 @@ def failing(request: pytest.FixtureRequest) -> Iterator[FailingScheduler]:
 def check(scheduler: FailingScheduler, error: BaseException, origin: TaskFuture[Any]) -> None:
     """Check that a reader's error is of the origin's type, and that a note and the cause name the origin."""
     assert type(error) is ERRORS[scheduler.outcome][0]
-    name = f"task fail#{origin.task_id}, an argument of "
+    name = f"task fail#{origin.task_id}, an input of "
     assert any(name in note for note in error.__notes__), error.__notes__
     assert name in str(error.__cause__)
     if scheduler.outcome != Outcome.CANCELLED:
@@ -153,7 +153,7 @@ def test_errors_of_asyncio_name_the_failed_input(failing: FailingScheduler) -> N
                     await read()
                 if isinstance(raised.value, asyncio.CancelledError):  # asyncio makes it, without a cause
                     assert failing.outcome == Outcome.CANCELLED and name in ("submit", "keep")
-                    assert f"task fail#{origin._task.task_id}, an argument of add#" in str(raised.value)
+                    assert f"task fail#{origin._task.task_id}, an input of add#" in str(raised.value)
                 else:
                     check(failing, raised.value, origin._task)
 
@@ -183,4 +183,4 @@ def test_a_graph_and_its_readers_fail_in_one_message(is_reversed: bool) -> None:
     client.session.handle(messages.Resolved(ids, [Outcome.WORKER_DIED] * 3, [b"signal 9"] * 3), 0.0)
     for future, name in ((single, f"add#{single.task_id}"), (reader, "node 'b' of the graph")):
         error = future.exception(0)
-        assert f"of task fail#{origin.task_id}, an argument of {name}" in error.__notes__  # type: ignore[union-attr]
+        assert f"of task fail#{origin.task_id}, an input of {name}" in error.__notes__  # type: ignore[union-attr]
