@@ -141,12 +141,12 @@ class HostTable:
         for host in self.by_name.values():
             host.load = None
         for load in agents:
+            if not load.workers:  # its agent comes before its workers, and stays for a while when they are dead
+                continue
             host_there = self.by_name.get(load.name)
-            if (
-                host_there is None and load.silent_seconds <= QUIET_SECONDS
-            ):  # the agent of a lost host stays for a while
+            if host_there is None and load.silent_seconds <= QUIET_SECONDS:  # the agent of a lost host stays as well
                 host_there = self._find(load.name, now)
-            if host_there is None or not load.workers:  # its agent is there before its workers
+            if host_there is None:
                 continue
             host_there.load = load
             host_there.seen_at = now

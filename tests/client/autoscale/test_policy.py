@@ -270,6 +270,19 @@ def test_lost_host_is_not_found_again_before_its_lease_ends() -> None:
     assert driven.count().failed == 1 and len(starts) == 1, "neither a host nor room for tasks"
 
 
+def test_lost_host_without_workers_counts_once() -> None:
+    """Its agent has told that the workers are dead before it died itself."""
+    driven = Driven(Pool("a", most=2))
+    (start,) = driven.decide(Need(1, unknown=1))
+    driven.decide(Need(1, unknown=1), agents=idle(start.names))
+    driven.hosts["a"].clear()
+    starts = []
+    for _ in range(6):
+        starts += driven.decide(Need(1, unknown=1), agents=idle(start.names, workers=0, silent_seconds=1.0))
+        driven.list()
+    assert driven.count().failed == 1 and len(starts) == 1
+
+
 def test_cpus_are_workers() -> None:
     pool = Pool("a", workers=8)
     assert [pool.tasks_a_host({}, {"cpus": cpus}) for cpus in (0.5, 1, 3, 4, 8, 9)] == [8, 8, 2, 2, 1, 0]
