@@ -62,5 +62,4 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     (5539, "a task waited beside an idle worker, as enough others waited for its input on another host"),
     (6000011, "a task waited for GPUs, and the only worker that could run it changed to another environment meanwhile"),
     (101, "a worker was set aside for a task that it could run after a change of its environment, and never changed"),
-    (702, "an object was freed while its client referred to it"),
 )

@@ -51,6 +51,7 @@ def check(scheduler: Scheduler) -> None:
     _check_credit(tables)
     _check_objects(tables)
     _check_bytes(tables)
+    _check_coming_bytes(scheduler)
     _check_environments(scheduler)
 
 
@@ -467,6 +468,15 @@ def _check_bytes(tables: Tables) -> None:
         objects += sum([stored.size for stored in client.objects.values() if stored.frames is not None])
     _expect("payload bytes of open tasks", payload, tables.counts.payload_bytes)
     _expect("bytes of objects", objects, tables.objects.bytes)
+
+
+def _check_coming_bytes(scheduler: Scheduler) -> None:
+    coming: dict[int, int] = {}
+    for transfer in scheduler.transfers:
+        target = transfer.target.incarnation
+        coming[target] = coming.get(target, 0) + transfer.stored.size
+    for agent in scheduler.tables.agents:
+        _expect("bytes on their way to a host", coming.get(agent.incarnation, 0), agent.coming_bytes)
 
 
 def _has_workers_beside_gang(scheduler: Scheduler, agent: int, lane: Lane) -> bool:
