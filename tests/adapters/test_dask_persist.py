@@ -28,3 +28,22 @@ def test_a_persisted_array_is_read_where_it_is(client: Client) -> None:
     again = (persisted * 2).persist(scheduler=keep.dask_get)
     del persisted, kept
     assert again.max().compute(scheduler=client.dask_get) == 3999 * 4
+
+
+def test_a_persisted_frame_of_several_operations_is_read_where_it_is(client: Client) -> None:
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    keep = client.options(keep=True)
+    frame = frames.from_pandas(pandas.DataFrame({"k": [1, 2] * 50, "x": range(100)}), npartitions=4)
+    persisted = frame.assign(z=1)[frame.x > 9].persist(scheduler=keep.dask_get)
+    assert persisted.z.sum().compute(scheduler=client.dask_get) == 90
+    assert persisted.groupby("k").x.sum().compute(scheduler=client.dask_get).sum() == sum(range(10, 100))
+
+
+def test_a_future_is_an_argument_of_a_method_of_a_frame(client: Client) -> None:
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    factor = client.submit(int, "3")
+    frame = frames.from_pandas(pandas.DataFrame({"x": range(10)}), npartitions=2)
+    product = frame.map_partitions(lambda part, number: part.x * number, factor, meta=("x", "i8"))
+    assert product.sum().compute(scheduler=client.dask_get) == 3 * sum(range(10))

@@ -368,6 +368,11 @@ class TaskFuture(Future[T]):
             return asyncio.wrap_future(self).__await__()
         return slot_await.await_without_slot(self._io_thread, asyncio.wrap_future(self))
 
+    def __dask_tokenize__(self) -> tuple[str, int]:
+        """Return what dask names a collection by that holds this future. The collection keeps the future alive, so no
+        other future has the same identity meanwhile."""
+        return type(self).__name__, id(self)
+
     def __repr__(self) -> str:
         if self._answer is not None and self._state == FINISHED:
             self._load_answer()  # `repr` shows the type of the result or exception
