@@ -79,7 +79,6 @@ def test_a_frozen_host_loses_its_tasks_and_joins_again(tmp_path: Path) -> None:
                 lambda: sum(each.pid in frozen_pids for each in notes(log, "ended")) == 2,
                 what="the late ones end as well",
             )
-            wait_until(lambda: watch.next().dropped.get("late", 0) >= 2, what="their answers are counted")
             wait_until(lambda: watch.next().workers == 2)
             assert client.submit(where).result(SECONDS) in frozen_pids, "it serves on"
             assert watch.next().dispatched == 0
