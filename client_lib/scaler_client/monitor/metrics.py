@@ -24,7 +24,7 @@ from .. import __version__
 from ..protocol.messages import Outcome
 from ..protocol.snapshots import Snapshot, WorkerState
 from .function_totals import OTHER, FunctionTotal, FunctionTotals
-from .host_rows import host_rows
+from .host_rows import HostRow, host_rows
 from .reader import MonitorReader, Presence
 from .snapshot_view import SnapshotView
 
@@ -329,32 +329,66 @@ def _deaths(snapshot: Snapshot) -> Iterator[Metric]:
 
 def _hosts(view: SnapshotView) -> Iterator[Metric]:
     rows = host_rows(view)
-    agents = "Host agents, by host."
-    yield _gauges("scaler_host_agents", agents, "host", {host: row.agents for host, row in rows.items()})
-    workers = "Workers, by host."
-    yield _gauges("scaler_host_workers", workers, "host", {host: row.workers for host, row in rows.items()})
-    cores = "Processor cores that the agents and workers of a host keep busy."
-    yield _gauges("scaler_host_cpu_cores", cores, "host", {host: row.cpu_percent / 100 for host, row in rows.items()})
-    resident = "Resident memory of the agents and workers of a host."
-    sizes = {host: row.resident_bytes for host, row in rows.items()}
-    yield _gauges("scaler_host_resident_memory_bytes", resident, "host", sizes)
-    lag = "Time from a heartbeat of a host's agent to its echo, the longest of its agents."
-    yield _gauges("scaler_host_lag_seconds", lag, "host", {host: row.lag_seconds for host, row in rows.items()})
-    held = "Objects and large results that a host has in memory."
-    yield _gauges(
-        "scaler_host_object_memory_bytes", held, "host", {host: row.memory_bytes for host, row in rows.items()}
-    )
-    spilled = "Objects and large results that a host has on disk."
-    yield _gauges("scaler_host_spilled_bytes", spilled, "host", {host: row.disk_bytes for host, row in rows.items()})
-    moved = "Bytes of objects and large results that a host has written to disk and mapped from disk."
-    yield _counters(
-        "scaler_host_spill_moved_bytes", moved, "host", {host: row.moved_bytes for host, row in rows.items()}
-    )
-    received = "Bytes of objects and large results that a host has got from other hosts and from clients."
-    yield _counters(
-        "scaler_host_received_bytes", received, "host", {host: row.received_bytes for host, row in rows.items()}
-    )
-    sent = "Bytes of objects and large results that a host has sent to other hosts."
-    yield _counters("scaler_host_sent_bytes", sent, "host", {host: row.sent_bytes for host, row in rows.items()})
-    coming = "Bytes of objects and large results that are on their way to a host, or wait for their turn."
-    yield _gauges("scaler_host_coming_bytes", coming, "host", {host: row.coming_bytes for host, row in rows.items()})
+    for make, name, text, value in _OF_HOSTS:
+        yield make(name, text, "host", {host: value(row) for host, row in rows.items()})
+
+
+_OF_HOSTS: tuple[tuple[Callable[..., Metric], str, str, Callable[[HostRow], float]], ...] = (
+    (_gauges, "scaler_host_agents", "Host agents, by host.", lambda row: row.agents),
+    (_gauges, "scaler_host_workers", "Workers, by host.", lambda row: row.workers),
+    (
+        _gauges,
+        "scaler_host_cpu_cores",
+        "Processor cores that the agents and workers of a host keep busy.",
+        lambda row: row.cpu_percent / 100,
+    ),
+    (
+        _gauges,
+        "scaler_host_resident_memory_bytes",
+        "Resident memory of the agents and workers of a host.",
+        lambda row: row.resident_bytes,
+    ),
+    (
+        _gauges,
+        "scaler_host_lag_seconds",
+        "Time from a heartbeat of a host's agent to its echo, the longest of its agents.",
+        lambda row: row.lag_seconds,
+    ),
+    (
+        _gauges,
+        "scaler_host_object_memory_bytes",
+        "Objects and large results that a host has in memory.",
+        lambda row: row.memory_bytes,
+    ),
+    (
+        _gauges,
+        "scaler_host_spilled_bytes",
+        "Objects and large results that a host has on disk.",
+        lambda row: row.disk_bytes,
+    ),
+    (
+        _counters,
+        "scaler_host_spill_moved_bytes",
+        "Bytes of objects and large results that a host has written to disk and mapped from disk.",
+        lambda row: row.moved_bytes,
+    ),
+    (
+        _counters,
+        "scaler_host_received_bytes",
+        "Bytes of objects and large results that a host has got from other hosts and from clients.",
+        lambda row: row.received_bytes,
+    ),
+    (
+        _counters,
+        "scaler_host_sent_bytes",
+        "Bytes of objects and large results that a host has sent to other hosts.",
+        lambda row: row.sent_bytes,
+    ),
+    (
+        _gauges,
+        "scaler_host_coming_bytes",
+        "Bytes of objects and large results that are on their way to a host, or wait for their turn.",
+        lambda row: row.coming_bytes,
+    ),
+)
+"""The metrics of each host: what makes the metric, its name, its help, and its value."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
-import io
 import json
 import os
-import tarfile
 from pathlib import Path
 
 import pytest
-from tests.wheel_files import make_wheel
+from tests.wheel_files import make_source_archive, make_wheel
 
 from scaler_client.errors import PackagesError
 from scaler_client.inspect import environment
@@ -97,8 +95,8 @@ def test_the_command_writes_this_interpreters_packages(tmp_path: Path, capsys: p
     assert "cloudpickle==" in capsys.readouterr().out
 
 
-def make_source_archive(folder: Path, name: str) -> str:
-    """Make a source archive, whose package needs nothing to be built. Returns its path."""
+def make_unbuildable(folder: Path, name: str) -> str:
+    """Make a source archive that tells its metadata and can't be built. Returns its path."""
     backend = f"""
 def prepare_metadata_for_build_wheel(folder, settings=None):
     import os
@@ -110,19 +108,7 @@ def prepare_metadata_for_build_wheel(folder, settings=None):
 def build_wheel(folder, settings=None, metadata=None):
     raise NotImplementedError
 """
-    contents = {
-        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
-        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-        f'[project]\nname = "{name}"\nversion = "1.0"\n',
-        "backend.py": backend,
-    }
-    path = folder / f"{name}-1.0.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        for each, content in contents.items():
-            member = tarfile.TarInfo(f"{name}-1.0/{each}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content.encode()))
-    return str(path)
+    return make_source_archive(folder, name, backend)
 
 
 def make_index(folder: Path, **files: str) -> dict[str, str]:
@@ -149,7 +135,7 @@ def tool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 @pytest.mark.usefixtures("tool")
 def test_packages_without_a_wheel_are_named(tmp_path: Path) -> None:
     files = {name: make_wheel(tmp_path, name) for name in ("tiny", "small")}
-    files |= {name: make_source_archive(tmp_path, name) for name in ("sourced", "unbuilt")}
+    files |= {name: make_unbuildable(tmp_path, name) for name in ("sourced", "unbuilt")}
     environ = make_index(tmp_path, **files)
     requirements = tuple(Requirement(name, specifier="==1.0") for name in sorted(files))
     found = with_hashes(Installed(requirements, ()), environ)
@@ -162,7 +148,7 @@ def test_packages_without_a_wheel_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tool")
 def test_a_wheel_of_another_platform_is_none(tmp_path: Path) -> None:
-    archive = make_source_archive(tmp_path, "elsewhere")
+    archive = make_unbuildable(tmp_path, "elsewhere")
     wheel = make_wheel(tmp_path, "elsewhere", tag="py3-none-win_arm64")
     environ = make_index(tmp_path, elsewhere=archive)
     page = tmp_path / "simple" / "elsewhere" / "index.html"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+from tests.wheel_files import make_source_archive
 
 from scaler_client.packages.sources import PackageSource, read_packages
 from scaler_worker.packages import installer
@@ -84,19 +84,7 @@ def requirements(folder: Path, text: str) -> PackageSource:
 def make_sdist(folder: Path, name: str, code: str) -> Path:
     """A source package that runs code when it is installed, and needs no other package for that."""
     backend = f"def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):\n    {code}\n"
-    files = {
-        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
-        "pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
-        f"[project]\nname = '{name}'\nversion = '1.0'\n",
-        "backend.py": backend,
-    }
-    path = folder / f"{name}-1.0.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        for file, content in files.items():
-            information = tarfile.TarInfo(f"{name}-1.0/{file}")
-            information.size = len(content.encode())
-            archive.addfile(information, io.BytesIO(content.encode()))
-    return path
+    return Path(make_source_archive(folder, name, backend))
 
 
 def own_index(folder: Path) -> dict[str, str]:
