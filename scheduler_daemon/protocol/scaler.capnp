@@ -528,7 +528,7 @@ struct Snapshot {
   resources @40 :List(HostPool);    # the counted resources of hosts: the first 1,000
   resourcesWaiting @41 :UInt64;     # tasks that wait for a worker and ask for resources
   reservationMilliseconds @42 :UInt64;   # for how long the oldest reservation has waited
-  needs @43 :List(Need);            # the waiting tasks by what they require: the 1,000 groups with the most tasks
+  needs @43 :List(Need);            # the tasks that more workers could begin, by what they require: the 1,000 groups with most
   pools @44 :List(PoolState);       # the pools of connected autoscalers
 }
 
@@ -542,13 +542,14 @@ struct HostPool {                   # a counted resource of a host; "cpus": work
   agent @6 :UInt64;                 # incarnation of the host's agent: several may run on one host
 }
 
-struct Need {                       # waiting tasks with the same requirements
+struct Need {                       # tasks with the same requirements that more workers could begin
   capabilities @0 :Text;            # "gpu=2 linux=1"
   kind @1 :Text;                    # of their functions: which workers can run them
   limits @2 :List(Text);            # names of the limits that they need
-  waiting @3 :UInt64;               # how many tasks wait; a gang counts as its members
+  waiting @3 :UInt64;               # how many tasks wait, or are queued at a worker behind a task that runs for long; a gang counts as
+                                    # its members
   unknown @4 :UInt64;               # of these: tasks whose function has not returned yet, or at least the members of the largest gang
-  milliseconds @5 :UInt64;          # the mean run times of the functions of all others, summed up
+  milliseconds @5 :UInt64;          # the mean run times of the functions of all others, summed up, with the time that calls run already
   resources @6 :List(Resource);     # counted resources of its host that each task needs
   held @7 :UInt64;                  # of `waiting`: tasks beyond the `maxRunning` of their shares
 }

@@ -125,7 +125,8 @@ def test_needs_by_requirement(core: Core) -> None:
     assert len({need.kind for need in snapshot.needs}) == 1
     found = {need.capabilities: (need.waiting, need.unknown, need.known_seconds) for need in snapshot.needs}
     assert found["gpu=1"] == (3, 3, 0.0) and found["big=2 gpu=1"] == (1, 1, 0.0)
-    assert sum(need.waiting for need in snapshot.needs) == snapshot.waiting
+    queued = snapshot.dispatched - snapshot.running
+    assert sum(need.waiting for need in snapshot.needs) == snapshot.waiting + queued
     assert snapshot.worker_columns.functions == snapshot.function_columns.numbers
 
 
@@ -156,6 +157,23 @@ def test_needs_of_a_gang_are_its_members(core: Core) -> None:
     core.submit(C, [100], gang_size=4, capabilities=frozenset({("gpu", 1)}))
     (need,) = taken(core).needs
     assert (need.waiting, need.unknown, need.known_seconds) == (4, 4, 8.0)
+
+
+def test_needs_have_tasks_queued_behind_a_long_one(core: Core) -> None:
+    """The first call was short, so a worker gets many: hosts are needed all the same when the calls become long."""
+    joined(core)
+    row = running(core)
+    core.feed(results_event(W, [row], 0))
+    core.take()
+    core.submit(C, range(2, 12))
+    rows = core.take_dispatched(W)
+    (need,) = taken(core).needs
+    assert len(rows) > 1 and (need.waiting, need.known_seconds) == (10 - len(rows), 0)
+    core.started(W, rows[0])
+    core.take()
+    core.now += 3
+    (need,) = taken(core).needs
+    assert (need.waiting, need.unknown, need.known_seconds) == (9, 0, 9 * 1.5)
 
 
 def test_need_has_mean_run_times(core: Core) -> None:

@@ -278,7 +278,7 @@ class PoolState:
 
 @dataclass
 class Need:
-    """Waiting tasks with the same requirements."""
+    """Tasks with the same requirements that more workers could begin."""
 
     capabilities: str
     """As in the table of workers: `gpu=2 linux=1`."""
@@ -287,10 +287,11 @@ class Need:
     limits: list[str]
     """The names of the limits that they need."""
     waiting: int
+    """How many tasks wait, or are queued at a worker behind a task that runs for long."""
     unknown: int
     """Of `waiting`: tasks whose function has not returned yet."""
     known_seconds: float
-    """The mean run times of the functions of all others, summed up."""
+    """The mean run times of the functions of all others, summed up, with the time that calls run already."""
     resources: dict[str, int] = field(default_factory=dict)
     """Counted resources of its host that each task needs, in thousandths by name."""
     held: int = 0

@@ -153,7 +153,7 @@ class SnapshotWriter:
                 resources=host_pools(self._core),
                 resources_waiting=waiting_tasks(self._core),
                 reservation_milliseconds=reservation_milliseconds(self._core, now),
-                needs=need_rows(tables.clients),
+                needs=need_rows(tables.clients, tables.workers, self._core.dispatcher.long_running, now),
                 pools=_pools(tables.agents),
             )
         )

@@ -47,7 +47,7 @@ def tasks_of_silent_workers(workers: Iterable[Worker], idle: FreeWorkers) -> lis
     chosen = []
     for worker in workers:
         is_busy = worker.running or worker.unclaimed
-        queued = _queued(worker) if is_busy else []
+        queued = queued_tasks(worker) if is_busy else []
         is_silent = worker.message_count == worker.checked_message_count and any(task.is_retracting for task in queued)
         worker.silent_checks = worker.silent_checks + 1 if is_silent else 0
         worker.quiet_checks = worker.quiet_checks + 1 if worker.message_count == worker.checked_message_count else 0
@@ -57,6 +57,15 @@ def tasks_of_silent_workers(workers: Iterable[Worker], idle: FreeWorkers) -> lis
             if taken:
                 chosen.append(taken)
     return chosen
+
+
+def queued_tasks(worker: Worker) -> list[Task]:
+    """Return the tasks that another worker could begin now."""
+    return [
+        task
+        for task in worker.tasks.values()
+        if task.state == DISPATCHED and not task.missing_inputs and task.gang is None
+    ]
 
 
 def needs_probe(worker: Worker) -> bool:
@@ -72,7 +81,7 @@ def is_unresponsive(worker: Worker) -> bool:
 
 def _share(busy: Worker, idle: FreeWorkers) -> list[Task]:
     """Return tasks from the end of the busy worker's queue, so that all workers get the same number."""
-    queued = _queued(busy)
+    queued = queued_tasks(busy)
     if any(task.is_retracting for task in queued):
         return []  # A Retract is open, and the number of tasks that it gives back is unknown.
     # The running task blocks its worker for an unknown time. With one idle worker half of the queue goes, with seven
@@ -84,12 +93,3 @@ def _share(busy: Worker, idle: FreeWorkers) -> list[Task]:
 
 def _is_servable(task: Task, idle: FreeWorkers) -> bool:
     return idle.can_serve(task.options.capabilities, task.function.kind)
-
-
-def _queued(worker: Worker) -> list[Task]:
-    """Return the tasks that another worker could begin now."""
-    return [
-        task
-        for task in worker.tasks.values()
-        if task.state == DISPATCHED and not task.missing_inputs and task.gang is None
-    ]
