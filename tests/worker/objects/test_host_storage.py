@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,31 @@ def test_a_value_that_fits_nowhere_is_an_error_with_both_limits(host: Host) -> N
         "101,000 bytes fit neither into memory nor onto disk: --object-memory is 10,000 bytes, of which 9,000 are in "
         "use; --spill-limit is 100,000 bytes, of which 0 are in use"
     )
+    host.check()
+
+
+def test_a_result_waits_until_others_have_left(host: Host) -> None:
+    host.write(1, 9 * KILO)
+    host.write(2, 95 * KILO)
+    frames = [bytes([3]) * (8 * KILO)]
+    with pytest.raises(NoRoomError):
+        host.storage.write((CLIENT, 3), frames)
+    waiting = threading.Thread(target=host.storage.write_when_room, args=((CLIENT, 3), frames))
+    waiting.start()
+    assert host.storage.remove([(CLIENT, 1)]) == []
+    waiting.join()
+    assert len(host.read(3)) == 8 * KILO
+    host.check()
+
+
+def test_a_value_that_never_fits_is_not_waited_for(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", failing(errno.EINVAL))
+    with pytest.raises(NoRoomError):
+        host.storage.write_when_room((CLIENT, 1), [bytes(101 * KILO)])
+    with monkeypatch.context() as patch:
+        patch.setattr(host_storage, "new_file", failing(errno.EIO))
+        with pytest.raises(NoRoomError):
+            host.storage.write_when_room((CLIENT, 1), [bytes(20 * KILO)])
     host.check()
 
 

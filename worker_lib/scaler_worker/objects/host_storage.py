@@ -20,6 +20,7 @@ import signal
 import stat
 import struct
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -67,8 +68,19 @@ _FORM = struct.Struct("<6q")
 _numbers = itertools.count()  # distinguish the files on disk that this process writes
 
 
+ROOM_SECONDS = 2.0
+"""For so long a worker waits until other values leave room for its result. A value that its program has just dropped
+counts until the scheduler has told the host."""
+
+ROOM_CHECK_SECONDS = 0.02
+"""The time between two looks."""
+
+
 class NoRoomError(Exception):
     """A value fits neither into memory nor onto disk. The text names both limits."""
+
+    is_too_large = True
+    """Whether it would not fit either if the host had no other values, or the disk has failed."""
 
 
 class LimitReachedError(OSError):
@@ -172,6 +184,24 @@ class HostStorage:
         if not self.write_to_memory(name, frames):
             self.write_to_disk(name, frames)
 
+    def write_when_room(self, name: ObjectName, frames: Sequence[Any]) -> None:
+        """Write the object's file as `write` does, but wait up to ROOM_SECONDS until there is room.
+
+        Only workers may call it: the agent makes the room.
+
+        Raises:
+            NoRoomError: there was no room in this time, it never fits, or the disk has failed.
+            OSError: the directory is gone.
+        """
+        deadline = time.monotonic() + ROOM_SECONDS
+        while True:
+            try:
+                return self.write(name, frames)
+            except NoRoomError as error:
+                if error.is_too_large or time.monotonic() > deadline:
+                    raise
+            time.sleep(ROOM_CHECK_SECONDS)
+
     def write_to_memory(self, name: ObjectName, frames: Sequence[Any]) -> bool:
         """Write the object's file in memory. Returns whether there was room.
 
@@ -236,7 +266,11 @@ class HostStorage:
         except OSError as error:
             if not os.path.isdir(self.directory):
                 raise
-            raise NoRoomError(self._no_room_text(size, error)) from None
+            no_room = NoRoomError(self._no_room_text(size, error))
+            usage = self.usage()
+            if isinstance(error, LimitReachedError) and usage is not None:
+                no_room.is_too_large = size > max(usage.memory_limit, usage.disk_limit)
+            raise no_room from None
 
     @contextmanager
     def _disk_file(self, name: ObjectName, size: int, pid: int) -> Iterator[tuple[int, str]]:

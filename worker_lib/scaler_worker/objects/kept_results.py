@@ -46,7 +46,7 @@ class KeptResults:
         if whole.size >= LARGE_BYTES and self._storage.directory and not task_host.is_forked_by_task:
             frames = whole.frames()
             try:
-                self._storage.write((client, task_id), frames)
+                self._storage.write_when_room((client, task_id), frames)
             except OSError:
                 pass  # the agent has just ended, or there are no limits and no space: the value goes to the scheduler
             else:
