@@ -99,11 +99,11 @@ class Credits:
         return min(window, tasks * TASK_OVERHEAD)
 
     def _more_of_share(self, share: Share) -> int:
-        """How many more open tasks each client of a share may have."""
+        """How many more open tasks each client of a share may have. Each call of a row counts as a task."""
         open_tasks = 0
         for client in self._tables.clients:
             if client.share is share:
-                open_tasks += client.waiting + len(client.tasks)
+                open_tasks += client.waiting + len(client.tasks) + client.further_calls
         return (share.limits.max_waiting - open_tasks) // share.client_count
 
     def _grant(self, clients: list[Client]) -> None:

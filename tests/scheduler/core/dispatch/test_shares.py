@@ -290,3 +290,19 @@ def test_a_key_has_at_most_so_many_waiting_tasks() -> None:
         if sent[0] == "credit":
             granted[sent[1]] = sent[2]
     assert granted == {C: (90 + 30) * TASK_OVERHEAD, C2: 50 * TASK_OVERHEAD}  # half of the room for each
+
+
+def test_each_call_of_a_row_counts_as_a_waiting_task() -> None:
+    core = Core()
+    core.scheduler.set_share_limits({"client:a": ShareLimits(max_waiting=10)})
+    core.feed(hello(C, events.CLIENT, 11, user="client:a"))
+    core.function(C, 1, b"f")
+    core.submit(C, [1], calls=500)
+    core.submit(C, [2, 3, 4, 5])
+    core.cancel(C, 2, 3, 4, 5)
+    core.wait(2)
+    assert not [sent for sent in core.take() if sent[0] == "credit"]
+    core.cancel(C, 1)
+    core.wait(2)
+    (sent,) = [sent for sent in core.take() if sent[0] == "credit"]
+    assert sent[2] == (5 + 10) * TASK_OVERHEAD
