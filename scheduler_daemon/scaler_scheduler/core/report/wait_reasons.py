@@ -32,6 +32,9 @@ BATCH_LIMIT = 10_000
 LISTED = 10
 """The most inputs and hosts that are named."""
 
+SILENT_SECONDS = 10.0
+"""A host agent without a heartbeat for this time counts as silent in a reason. Its lease is longer."""
+
 
 class WaitReasons:
     """Says why tasks wait."""
@@ -116,7 +119,8 @@ class WaitReasons:
     def _missing(self, task: Task) -> list[str]:
         """The inputs that a blocked task waits for."""
         missing = [stored for stored in dict.fromkeys(task.inputs) if stored.is_missing or stored.is_remote]
-        lines = [f"input: {_input_text(stored)}" for stored in missing[:LISTED]]
+        now = self._tables.clock.now
+        lines = [f"input: {_input_text(stored, now)}" for stored in missing[:LISTED]]
         return lines + ([f"input: and {len(missing) - LISTED} more inputs"] if len(missing) > LISTED else [])
 
     def _near_data(self, task: Task) -> list[str]:
@@ -132,11 +136,13 @@ class WaitReasons:
 
     def _of_lane(self, lane: Lane, before: int, is_bounded: bool) -> list[str]:
         """The reasons that all tasks of a lane have, in the order in which the dispatcher checks them."""
+        limits = list(self._limits(lane))
+        is_held = bool(limits) or lane.ticket > 0  # then the other groups of its rank pass it
         return [
             *_pauses(lane.client),
             *self._turn(lane),
-            *self._rank(lane, before, is_bounded),
-            *self._limits(lane),
+            *self._rank(lane, before, is_bounded, is_held),
+            *limits,
             *self._workers(lane),
         ]
 
@@ -150,7 +156,7 @@ class WaitReasons:
         if first:
             yield f"share: {first} other share(s) have used less of their time and go before {share.display_name}"
 
-    def _rank(self, lane: Lane, before: int, is_bounded: bool) -> Iterator[str]:
+    def _rank(self, lane: Lane, before: int, is_bounded: bool, is_held: bool) -> Iterator[str]:
         queue = self._dispatcher.queues.by_share.get(lane.client.share)
         higher = others = 0
         for rank, lanes in queue.by_rank.items() if queue is not None else ():
@@ -162,7 +168,7 @@ class WaitReasons:
             yield f"rank: {higher} task(s) of its share have a higher priority or depth"
         if before or is_bounded:
             yield f"before: {'at least ' if is_bounded else ''}{before} task(s) with the same needs go first"
-        if others:
+        if others and not is_held:
             yield f"turns: it takes turns with {others} other group(s) of tasks of its rank"
 
     def _limits(self, lane: Lane) -> Iterator[str]:
@@ -249,9 +255,12 @@ def _pauses(client: Client) -> Iterator[str]:
         yield "restart: for a second after the scheduler's restart, workers may still name the tasks that they run"
 
 
-def _input_text(stored: StoredObject) -> str:
+def _input_text(stored: StoredObject, now: float) -> str:
     name = f"{stored.name}#{stored.id}" if stored.name else f"object {stored.id}"
     if stored.is_remote and stored.home is not None:
+        silent = now - stored.home.last_heartbeat_at
+        if silent > SILENT_SECONDS:
+            return f"{name} is on {stored.home.host}, whose host agent has been silent for {silent:.0f} s"
         return f"{name} is on its way from {stored.home.host}"
     if stored.producer is not None:
         return f"{name} does not exist yet: its task has not ended"

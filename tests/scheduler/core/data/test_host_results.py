@@ -191,6 +191,16 @@ def fetching(core):
     assert core.take() == [("fetch objects", A, [(NAME, 1)])]
 
 
+def test_why_its_reader_waits(core):
+    fetching(core)
+    [since, way] = core.scheduler.wait_reasons.lines(NAME, 3)
+    assert since.startswith("since: ") and way == "input: function 1#1 is on its way from host"
+    core.wait(20)
+    [_, silent] = core.scheduler.wait_reasons.lines(NAME, 3)
+    assert silent == "input: function 1#1 is on host, whose host agent has been silent for 20 s"
+    core.take()
+
+
 def test_cancelled_during_the_fetch(core):
     fetching(core)
     core.cancel(C, 4)

@@ -83,6 +83,7 @@ def test_limits_with_their_numbers() -> None:
     core.submit(C, [2], limits=("db",))
     core.submit(C, [3], limits=("api",))
     assert "limit: 1 of 1 tasks of 'db' run" in lines(core, 2)
+    assert "turns" not in kinds(core, 2), "the tasks without this limit pass it"
     assert "limit: 'api' lets 2 tasks begin in a second; next in 0.5 s" in lines(core, 3)
     assert "host: host could serve it: 1 busy, 1 idle" in lines(core, 3)
     core.take()
