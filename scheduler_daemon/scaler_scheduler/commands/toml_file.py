@@ -21,7 +21,13 @@ def check_file(command: Command, path: str) -> list[str]:
         found, problems = read_file(command, path)
     except OptionError as error:
         return [str(error)]
-    return problems + list(command.check(found))
+    return problems + [each for each in command.check(found) if not _is_of_wrong_key(each, problems)]
+
+
+def _is_of_wrong_key(complaint: str, problems: list[str]) -> bool:
+    """Whether it complains that an option is missing, `no KEY: ...`, which the file gives with a wrong value."""
+    key = complaint.partition(":")[0]
+    return key.startswith("no ") and any(f": {key[3:]}: " in problem for problem in problems)
 
 
 def read_file(command: Command, path: str) -> tuple[dict[str, GivenValue], list[str]]:
@@ -44,7 +50,7 @@ def read_file(command: Command, path: str) -> tuple[dict[str, GivenValue], list[
                 raise OptionError(f"{source}: unknown key{suggestion(key, list(options))}")
             _check_swallowed_by_table(path, content, options, key, value)
             if value != "":
-                found[key] = _parse_toml(options[key], value, source)
+                found[key] = _parse_toml(options[key], value, source, _TableLines(path, content, key, line))
         except OptionError as error:
             problems.append((line, str(error)))
     return found, [text for _, text in sorted(problems, key=lambda problem: problem[0])]
@@ -129,17 +135,37 @@ def _check_swallowed_by_table(path: str, content: str, options: dict[str, Option
             raise OptionError(f"{place}: {name}: it is below [{key}] and so part of that table; move it above")
 
 
-def _parse_toml(option: Option, value: Any, source: str) -> GivenValue:
+class _TableLines:
+    """Finds the lines of the entries of an option that is a table, or of its tables."""
+
+    def __init__(self, path: str, content: str, key: str, line: int) -> None:
+        self._path, self._content, self._key, self._line = path, content, key, line
+
+    def of_name(self, name: str) -> str:
+        """The source of an entry of the table."""
+        below = "\n" * (self._line - 1) + "\n".join(self._content.split("\n")[max(0, self._line - 1) :])
+        return f"{_place(self._path, _line_of(below, name) or self._line)}: {self._key}"
+
+    def of_table(self, number: int) -> str:
+        """The source of the table with this number, from 0."""
+        begins = list(re.finditer(rf"^[ \t]*\[\[[ \t]*{re.escape(self._key)}[ \t]*\]\]", self._content, re.MULTILINE))
+        line = self._content.count("\n", 0, begins[number].start()) + 1 if number < len(begins) else self._line
+        return f"{_place(self._path, line)}: {self._key}"
+
+
+def _parse_toml(option: Option, value: Any, source: str, lines: _TableLines) -> GivenValue:
     kind = option.kind
     if isinstance(value, dict) and dict in kind.toml_types:
         named = [
             name if amount is True and kind.has_names_alone else f"{name}={_amount_text(amount)}"
             for name, amount in value.items()
         ]
+        for name, part in zip(value, named):
+            parse_parts(option, [part], lines.of_name(name))  # its error names the line of the entry
         return parse_parts(option, named, source)
     parts = value if kind.is_list and isinstance(value, list) else [value]
     if kind.parse_table is not None and parts and all(isinstance(part, dict) for part in parts):
-        return _parse_tables(kind.parse_table, kind, parts, source)
+        return _parse_tables(kind, parts, source, lines)
     single = tuple(kind_of for kind_of in kind.toml_types if kind_of is not dict)
     if any(isinstance(part, bool) != (bool in single) or not isinstance(part, single) for part in parts):
         raise OptionError(f"{source}: {quoted(value)} is not {_expected_types(kind)}")
@@ -152,9 +178,17 @@ def _amount_text(amount: Any) -> str:
     return str(amount).lower() if isinstance(amount, bool) else str(amount)
 
 
-def _parse_tables(parse: Callable[[Any], Any], kind: Kind, tables: list[Any], source: str) -> GivenValue:
+def _parse_tables(kind: Kind, tables: list[Any], source: str, lines: _TableLines) -> GivenValue:
+    assert kind.parse_table is not None
+    parsed = []
     try:
-        return GivenValue(kind.combine(tuple(parse(table) for table in tables)), source)
+        for number, table in enumerate(tables):
+            source_of_table = lines.of_table(number)
+            parsed.append(kind.parse_table(table))
+    except ValueError as error:
+        raise OptionError(f"{source_of_table}: {error}") from None
+    try:
+        return GivenValue(kind.combine(tuple(parsed)), source)
     except ValueError as error:
         raise OptionError(f"{source}: {error}") from None
 

@@ -10,6 +10,7 @@ import pytest
 from scaler_client.autoscale import Pool
 from scaler_client.commands.command_line import parse_arguments
 from scaler_client.commands.options import OptionError
+from scaler_client.commands.toml_file import check_file
 from scaler_worker.autoscaler.config import COMMAND, Config, load
 from scaler_worker.autoscaler.pool_settings import PoolSettings, parse_pool
 
@@ -140,6 +141,16 @@ def test_wrong_pools_in_a_file(tmp_path: Path) -> None:
 def test_two_pools_of_one_name() -> None:
     with pytest.raises(OptionError, match="'a' is the name of more than one pool"):
         loaded("--pool", "name=a provider=local most=1", "--pool", "name=a provider=local most=2")
+
+
+def test_the_second_pool_of_a_file_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "autoscaler.toml"
+    file.write_text(
+        '[[pool]]\nname = "a"\nprovider = "local"\nmost = 1\n\n[[pool]]\nname = "b"\nprovider = "local"\nmost = -1\n'
+    )
+    assert check_file(COMMAND, str(file)) == [
+        f"{file}:6: pool: pool 'b': most -1 is not a whole number from 0 to 100000"
+    ]
 
 
 def test_no_pool() -> None:
