@@ -53,6 +53,7 @@ def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[
         *_resources(view.snapshot),
         *_pools(view.snapshot.pools),
         ("memory", _memory(view)),
+        *_values(view),
         *_functions(view.functions),
     ]
     wrong = problems(view)
@@ -188,6 +189,23 @@ def _memory(view: SnapshotView) -> str:
     return f"scheduler {own}; tasks and objects {size(used)}{of}; workers {size(workers)}"
 
 
+def _values(view: SnapshotView) -> list[tuple[str, str]]:
+    """The objects and large results that hosts have, if there are some."""
+    memory, disk = _host_bytes(view)
+    if not memory + disk:
+        return []
+    text = f"{size(memory)} in memory and {size(disk)} on disk of {plural(len(view.agents), 'host')}"
+    most = max(view.agents, key=lambda agent: agent.memory_bytes + agent.disk_bytes)
+    if len(view.agents) > 1:
+        text += f", most on {clean(most.host)}: {size(most.memory_bytes)} and {size(most.disk_bytes)}"
+    return [("values", text)]
+
+
+def _host_bytes(view: SnapshotView) -> tuple[int, int]:
+    """The bytes of values in the memory and on the disks of all hosts."""
+    return sum(agent.memory_bytes for agent in view.agents), sum(agent.disk_bytes for agent in view.agents)
+
+
 def _functions(rows: list[FunctionRow]) -> list[tuple[str, str]]:
     """The functions with the most open tasks, by name."""
     totals: dict[str, _Function] = {}
@@ -229,6 +247,7 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
     states: dict[str, int] = {}
     for row in view.workers:
         states[state_of(row)] = states.get(state_of(row), 0) + 1
+    memory_bytes, disk_bytes = _host_bytes(view)
     return {
         "monitor_address": address,
         "scheduler": {
@@ -272,6 +291,8 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
             "waiting_bytes": snapshot.waiting_bytes,
             "object_bytes": snapshot.object_bytes,
             "limit_bytes": snapshot.memory_limit_bytes,
+            "host_memory_bytes": memory_bytes,
+            "host_disk_bytes": disk_bytes,
         },
         "messages": {"received": snapshot.received, "sent": snapshot.sent, "dropped": snapshot.dropped},
         "problems": problems(view),

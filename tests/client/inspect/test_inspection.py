@@ -75,6 +75,7 @@ resources  node-7: gpu 1.5 of 4 booked, 1 reserved; gpu 0 of 1 booked
            3 waiting, 2.5 s since the oldest reservation
 memory     scheduler 9.0 MiB; tasks and objects 3.0 MiB of 1.0 GiB (0%); workers
            3.0 MiB
+values     1.0 MiB in memory and 2.0 MiB on disk of 1 host
 functions  fit: 5 open, 15 done, mean 167 ms, 1 failed
            a "b"\\\\n{c}: 1 open, 0 done
 problems   1 worker does not answer while a task holds them: node-7-\\x1b[31m
