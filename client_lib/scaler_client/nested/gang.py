@@ -77,8 +77,9 @@ class Gang:
 
         Raises:
             TimeoutError: a member has not come in time.
+            RuntimeError: a member has called `all_gather` here.
         """
-        self._member.exchange(b"", timeout)
+        self._check_calls(self._member.exchange(b"", timeout), "barrier")
 
     def all_gather(self, value: Any, timeout: float | None = None) -> list[Any]:
         """Give a value to all members, and wait for theirs.
@@ -95,8 +96,21 @@ class Gang:
         Raises:
             TimeoutError: a member has not come in time.
             ValueError: the value is too large.
+            RuntimeError: a member has called `barrier` here.
         """
-        return [serializer.loads(each) for each in self._member.exchange(serializer.dumps(value), timeout)]
+        values = self._member.exchange(serializer.dumps(value), timeout)
+        self._check_calls(values, "all_gather")
+        return [serializer.loads(each) for each in values]
+
+    def _check_calls(self, values: Sequence[bytes], own: str) -> None:
+        """Check that all members have made the same call. A barrier gives no bytes; a pickle is never empty."""
+        for rank, value in enumerate(values):
+            other = "all_gather" if value else "barrier"
+            if other != own:
+                raise RuntimeError(
+                    f"member {self.rank} of the gang has called {own}(), and member {rank} {other}(): all members must "
+                    f"make the same calls in the same order"
+                )
 
     def __repr__(self) -> str:
         return f"<Gang rank={self.rank} size={self.size}>"
