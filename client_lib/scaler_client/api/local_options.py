@@ -238,6 +238,11 @@ def autoscaler_file(least: int, most: int, cluster_arguments: Sequence[str]) -> 
     for key in ("agent_name", "worker_names"):
         if any(argument.startswith(f"--{key.replace('_', '-')}=") for argument in cluster_arguments):
             raise TypeError(f"an elastic local cluster takes no {key}=: it names its agents itself")
+    if any(argument.startswith("--resources=") for argument in cluster_arguments):
+        raise TypeError(
+            "an elastic local cluster takes no resources=: each of its agents would count the same ones; give "
+            "n_workers= as one number, or run scaler_autoscaler with a pool whose hosts have a part of them each"
+        )
     workers = _workers_a_host(least, most)
     capabilities: dict[str, int] = {}
     for argument in cluster_arguments:

@@ -61,6 +61,8 @@ def resource_amount(name: str, given: Any) -> int:
         if found is None:
             raise ValueError(f"{shown(given)} is no amount of {name}: give a number, or one with K, M, G, T or P")
         number, factor = Decimal(found.group(1)), _SIZES[(found.group(2) or "").upper()]
+        if factor != 1 and name == CPUS:
+            raise ValueError(f"{shown(given)} is no amount of {CPUS}: give a number, without K, M, G, T or P")
     elif isinstance(given, bool) or not isinstance(given, (numbers.Real, Decimal)):
         raise TypeError(f"the amount of {name} must be a number or a text such as '4G', not {shown(given)}")
     elif isinstance(given, numbers.Integral):  # also NumPy's

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scaler_client.api import local_options
-from scaler_client.api.local_options import LaunchCommands, check_options, command_options
+from scaler_client.api.local_options import LaunchCommands, autoscaler_file, check_options, command_options
 
 NO_UVLOOP = "/dev/stdin:1: event_loop: no uvloop here"
 
@@ -200,3 +200,8 @@ def test_other_wrong_event_loops_do_not_change_the_command(commands: Commands) -
     with pytest.raises(ValueError, match="^event_loop: no uvloop here$"):
         check_options({"event_loop": "x"}, [commands.make("s", NO_UVLOOP), commands.make("other")], commands.make("c"))
     assert commands.asked("other") is None
+
+
+def test_an_elastic_cluster_takes_no_resources() -> None:
+    with pytest.raises(TypeError, match="an elastic local cluster takes no resources="):
+        autoscaler_file(0, 8, ["--resources=gpu=1"])
