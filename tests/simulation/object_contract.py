@@ -33,8 +33,8 @@ class ObjectContract:
         self._lost: set[TaskId] = set()
         """Kept results that were lost with their host and not submitted again."""
         self._anew: set[TaskId] = set()
-        """Results whose task was submitted in this step. A forgotten object is then the result of an earlier life, if
-        any."""
+        """Results whose task was submitted, and files that were announced, in this step. A forgotten object is then the
+        one of an earlier life, if any."""
         self._failed: dict[TaskId, set[int]] = {}
         """Tasks that ended without a value, and their outcome."""
 
@@ -71,6 +71,8 @@ class ObjectContract:
 
     def object_sent(self, name: TaskId, is_file: bool = False) -> None:
         """Note an object that a client sends, or that is a file of the client now."""
+        if is_file and name not in self._referred:
+            self._anew.add(name)  # welcomed twice, a client announces a file that it has forgotten, and forgets it again
         self._referred.add(name)
         if is_file:
             self._homes[name] = {name[0]}
