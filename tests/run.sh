@@ -7,9 +7,6 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-# The tests start a thousand processes. Without this each of them compiles the modules that it imports.
-unset PYTHONDONTWRITEBYTECODE
-
 folder=$(mktemp -d)
 status=0
 summary=()

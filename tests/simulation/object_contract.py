@@ -72,7 +72,7 @@ class ObjectContract:
     def object_sent(self, name: TaskId, is_file: bool = False) -> None:
         """Note an object that a client sends, or that is a file of the client now."""
         if is_file and name not in self._referred:
-            self._anew.add(name)  # welcomed twice, a client announces a file that it has forgotten, and forgets it again
+            self._anew.add(name)  # a client that is welcomed twice announces and forgets such files twice
         self._referred.add(name)
         if is_file:
             self._homes[name] = {name[0]}

@@ -243,7 +243,7 @@ def test_story_of_an_unknown_task(scene: Scene) -> None:
 def test_stories_of_all_tasks_with_an_id(scene: Scene) -> None:
     number = 1_000_000
     scene.core.submit(C, [number], capabilities=frozenset({("gpu", 1)}))
-    scene.submit(300_000)
+    scene.note(300_000)
     scene.core.client(C2, 12)
     scene.core.function(C2, 1, b"f")
     scene.core.submit(C2, [number, number + 1], capabilities=frozenset({("gpu", 1)}))
@@ -256,7 +256,7 @@ def test_open_task_is_known_after_its_rows_are_dropped(scene: Scene) -> None:
     running(scene.core, 1_000_000)
     scene.core.submit(C, [1_000_001], capabilities=frozenset({("gpu", 1)}))
     scene.core.now += 5
-    scene.submit(300_000)
+    scene.note(300_000)
     assert scene.core.scheduler.tables.history.first_row > 5
     story = story_of(scene, 1_000_000)
     assert story.kinds == [HistoryKind.SUBMITTED, HistoryKind.DISPATCHED, HistoryKind.STARTED]

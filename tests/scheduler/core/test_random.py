@@ -27,7 +27,7 @@ from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import Limits
 
 STEPS = 2500
-SEEDS = range(4) if sys.implementation.name == "pypy" else range(1)
+SEEDS = range(2) if sys.implementation.name == "pypy" else range(1)
 """CPython finds the same, and the simulation runs the core there too."""
 
 EVERY_KIND = {
