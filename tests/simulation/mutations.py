@@ -435,6 +435,10 @@ MUTATIONS = (
         restart_hold.RestartHold, "release", "held, self._held = self._held, []", "held, self._held = [], []",
     ),
     Mutation(
+        "tell a client of a lost result before the answer that it is kept",
+        host_results.HostResults, "_tell_missing", "self._outbox.flush_answers(client)", "pass",
+    ),
+    Mutation(
         "do not fail the readers of results that are lost with their host",
         host_results.HostResults, "lose_objects", "self._fail_reader(task, stored)", "pass",
     ),

@@ -61,5 +61,10 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     ),
     (5539, "a task waited beside an idle worker, as enough others waited for its input on another host"),
     (6000011, "a task waited for GPUs, and the only worker that could run it changed to another environment meanwhile"),
+    (
+        7100,
+        "a result was lost with its host before its client was told that it is kept: its readers failed, as the client "
+        "did not make it again",
+    ),
     (101, "a worker was set aside for a task that it could run after a change of its environment, and never changed"),
 )

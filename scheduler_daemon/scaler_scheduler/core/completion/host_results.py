@@ -97,8 +97,13 @@ class HostResults:
         self._tell_missing(client, missing)
 
     def _tell_missing(self, client: Client, ids: list[int]) -> None:
-        """Tell a client, before it gets further answers, that the scheduler does not have these kept results."""
+        """Tell a client that the scheduler does not have these kept results.
+
+        It is told after the answers so far, which may say that they are kept, and before further answers, which may say
+        that their readers fail.
+        """
         if ids and not client.is_gone:
+            self._outbox.flush_answers(client)
             self._outbox.add(effects.ForgetObjects(client.route, [client.incarnation] * len(ids), ids))
 
     def report_missing(self, agent: Agent, event: events.ForgetObjects) -> None:

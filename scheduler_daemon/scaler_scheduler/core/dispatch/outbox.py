@@ -108,6 +108,15 @@ class Outbox:
             batch.rows.parts.append(payload)
         client.sent_bytes += len(payload)
 
+    def flush_answers(self, client: Client) -> None:
+        """Let the answers so far go before the effects that are added from now on."""
+        batch = client.outgoing
+        if batch is not None:
+            self._effects.append(batch)
+            client.answered_tasks += len(batch.ids)
+            client.outgoing = None
+            self.clients.remove(client)
+
     def drain(self, now: float) -> list[Effect]:
         """Return all effects that are due, and remove them from the outbox."""
         taken = self._effects

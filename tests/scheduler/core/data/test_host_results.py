@@ -254,6 +254,20 @@ def test_lost_during_the_fetch(core, how):
     assert set(core.scheduler.tables.clients.find(NAME).tasks) == {2}
 
 
+def test_lost_before_its_client_is_told_that_it_is_kept(core):
+    """The client must hear of the loss last, or it believes that the result is still there."""
+    core.scheduler.outbox.kept_seconds = 1.0
+    joined(core, W)
+    submit(core, [(1, [], KEEP)])
+    store(core, W, 1)
+    core.take()
+    core.hello(A, events.AGENT, 39)
+    assert only(core, "resolved", "forget objects", "welcome")[:2] == [
+        resolved((1, effects.OUTCOME_KEPT, b"")),
+        ("forget objects", C, [(NAME, 1)]),
+    ]
+
+
 def test_lost_with_its_host(core):
     """Its readers that wait, or that workers of the host hold, end at once. Other tasks go on."""
     joined(core, V, W)
