@@ -47,6 +47,7 @@ from scaler_scheduler.core.dispatch import (
 from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, peer_loss, reattach, restart_hold, welcome
 from scaler_scheduler.core.state import functions, objects, records, resource_pools
+from scaler_worker.agent import environments as agent_environments
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import runner
 from scaler_worker.worker import session as worker_session
@@ -433,6 +434,10 @@ MUTATIONS = (
     Mutation(
         "never release the clients that are held after a restart",
         restart_hold.RestartHold, "release", "held, self._held = self._held, []", "held, self._held = [], []",
+    ),
+    Mutation(
+        "do not ask again for contents when an agent joins again",
+        agent_environments.AgentEnvironments, "order", "return self._ask(state, now)", "return []",
     ),
     Mutation(
         "tell a client of a lost result before the answer that it is kept",

@@ -61,6 +61,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     ),
     (5539, "a task waited beside an idle worker, as enough others waited for its input on another host"),
     (6000011, "a task waited for GPUs, and the only worker that could run it changed to another environment meanwhile"),
+    (8039, "contents of an environment were lost with a connection, and its agent did not ask for them again"),
     (
         7100,
         "a result was lost with its host before its client was told that it is kept: its readers failed, as the client "

@@ -55,6 +55,16 @@ def test_missing_contents_are_asked_for() -> None:
     assert only(StoreContents, host.receive(Contents([b"B"]))) == [], "nothing is missing now"
 
 
+def test_contents_are_asked_for_again_after_a_lost_connection() -> None:
+    """The scheduler repeats its orders when the agent joins again. Contents or the request for them may be lost."""
+    host = Host()
+    host.missing = ["a", "b"]
+    assert sent(host.receive(order())) == [ContentsWanted(["a", "b"])]
+    host.session.contents_stored(["a"], "", host.now)
+    assert sent(host.receive(order())) == [ContentsWanted(["b"])]
+    assert host.session.contents_stored(["b"], "", host.now) == [PREPARE]
+
+
 @pytest.mark.parametrize(
     "wanted, why",
     [

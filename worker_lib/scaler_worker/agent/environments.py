@@ -74,6 +74,8 @@ class AgentEnvironments:
         refusal = self._refusal(order)
         if refusal:
             return self._answer(state, refusal)
+        if state.missing:  # the scheduler repeats its orders when the agent joins again: the request may be lost
+            return self._ask(state, now)
         if state.attempts:
             return []  # it is being prepared
         return self._begin(state, now)
@@ -185,8 +187,11 @@ class AgentEnvironments:
         if not missing:
             return self._prepare(state)
         state.missing = set(missing)
+        return self._ask(state, now)
+
+    def _ask(self, state: _State, now: float) -> list[Effect]:
         state.deadline = now + CONTENT_SECONDS
-        return [Send(ContentsWanted(missing))]
+        return [Send(ContentsWanted([name for name in state.order.contents if name in state.missing]))]
 
     def _prepare(self, state: _State) -> list[Effect]:
         state.deadline = None
