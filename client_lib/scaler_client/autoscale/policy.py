@@ -191,8 +191,9 @@ class AutoscalePolicy:
         """Decide by a new snapshot.
 
         Returns:
-            The decisions, and lines for a log about hosts that came late, failed or left.
+            The decisions, and lines for a log about hosts that came late, failed or left, and pools that rest.
         """
+        resting = {name for name, state in self._states.items() if state.rests}
         changes = self.hosts.seen(demand.agents, now) + self.hosts.expire(now)
         lines = [line for host, change in changes if (line := self._count(host, change, now))]
         for host in self.hosts.by_name.values():
@@ -205,6 +206,10 @@ class AutoscalePolicy:
         for pool in self.pools:
             if self.hosts.is_listed(pool):
                 decisions += self._decide_pool(pool, plans[pool.name], steady.get(pool.name, 0.0), demand, now)
+        for name, state in self._states.items():
+            if state.rests and name not in resting:
+                seconds, failed = state.backoff.until - now, state.backoff.failures
+                lines.append(f"pool {name} rests for {seconds:.0f} s: {_hosts(failed)} failed since the start")
         return decisions, lines
 
     def withdraw(self, decisions: Iterable[Decision]) -> None:

@@ -59,7 +59,8 @@ def resource_amount(name: str, given: Any) -> int:
     if isinstance(given, str):
         found = _AMOUNT.fullmatch(given.strip())
         if found is None:
-            raise ValueError(f"{shown(given)} is no amount of {name}: give a number, or one with K, M, G, T or P")
+            units = "" if name == CPUS else ", or one with K, M, G, T or P"
+            raise ValueError(f"{shown(given)} is no amount of {name}: give a number{units}")
         number, factor = Decimal(found.group(1)), _SIZES[(found.group(2) or "").upper()]
         if factor != 1 and name == CPUS:
             raise ValueError(f"{shown(given)} is no amount of {CPUS}: give a number, without K, M, G, T or P")

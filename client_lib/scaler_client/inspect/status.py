@@ -284,6 +284,7 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
         "resources": [_pool_json(pool) for pool in snapshot.resources],
         "resources_waiting": snapshot.resources_waiting,
         "reservation_seconds": snapshot.reservation_seconds,
+        "pools": [asdict(pool) for pool in snapshot.pools],
         "shares": [asdict(share) for share in snapshot.shares],
         "functions": snapshot.functions,
         "objects": snapshot.objects,

@@ -15,7 +15,7 @@ BUSY_LOOP_PERCENT = 90.0
 SLOW_LAG_SECONDS = 1.0
 MAX_LISTED = 3
 LAST_IN_LOG = "the scheduler's log names the last one"
-LACK = "the scheduler's log says what the workers lack"
+LACK = "`scaler_client why` says what the workers lack"
 DROP_REASONS = {
     "malformed": "the sender does not speak this protocol",
     "refused": "beyond a limit, or not for this peer; the scheduler's log has details",

@@ -139,6 +139,7 @@ def test_resources_on_the_wire() -> None:
         ({"gpu": 0.0001}, ValueError, "the amount of gpu must be at least 0.001, not 0.0001"),
         ({"gpu": 0.33333}, ValueError, "amounts of gpu are multiples of 0.001, and 0.33333 is not"),
         ({"memory": "4 gallons"}, ValueError, "'4 gallons' is no amount of memory: give a number, or one with K, M, G"),
+        ({"cpus": "x"}, ValueError, "'x' is no amount of cpus: give a number"),
         ({"cpus": "4G"}, ValueError, "'4G' is no amount of cpus: give a number, without K, M, G, T or P"),
         ({"gpu": True}, TypeError, "the amount of gpu must be a number or a text such as '4G', not True"),
         ({"g p u": 1}, ValueError, "'g p u' is no name of a resource"),

@@ -178,6 +178,8 @@ def test_pool_that_recovers_is_used_again() -> None:
     assert cluster.started["a"] == 0
     tries = [reason for reason in cluster.reasons if "start" in reason]
     assert len(tries) <= 10, tries  # it rests longer and longer
+    rests = [line for line in cluster.lines if " rests for " in line]
+    assert rests[0].startswith("pool a rests for 10 s: ") and 1 < len(rests) <= 10
     faults.start_fails = False
     cluster.run(1500)
     assert cluster.done == 50 and not cluster.hosts

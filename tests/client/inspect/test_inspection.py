@@ -492,7 +492,7 @@ def test_problems() -> None:
     assert of(waiting=2) == ["2 tasks wait and there is no worker: start scaler_cluster"]
     texts = Texts().field()
     assert of(waiting=3, unschedulable=2, workers=1, texts=texts, **table("workerColumns", {"incarnations": 1})) == [
-        "2 tasks wait, and no connected worker can run them: the scheduler's log says what the workers lack"
+        "2 tasks wait, and no connected worker can run them: `scaler_client why` says what the workers lack"
     ]
     retiring = {"incarnations": 1, "states": int(WorkerState.RETIRING)}
     assert of(waiting=1, workers=1, texts=texts, **table("workerColumns", retiring)) == [
