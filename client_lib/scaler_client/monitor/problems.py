@@ -20,9 +20,9 @@ DROP_REASONS = {
     "malformed": "the sender does not speak this protocol",
     "refused": "beyond a limit, or not for this peer; the scheduler's log has details",
     "ignored": "the sender floods the scheduler",
-    "unreachable": "the receiver was no longer connected; tasks in it are dispatched again",
 }
-"""Why the scheduler drops messages, and what each reason means."""
+"""Why the scheduler drops messages, and what each reason means. A message to a peer that has left (`unreachable`) is
+usual: it is no problem."""
 INTENDED_DEATHS = ("cancelled", "time limit")
 """Causes of intended deaths, which are not problems."""
 
