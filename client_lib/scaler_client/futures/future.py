@@ -398,7 +398,8 @@ class TaskFuture(Future[T]):
     def _task_name(self) -> str:
         if self.options is not None and self.options.name:
             return self.options.name
-        return self._function_name if self._function is None else self._function.name
+        function = self._function  # read once: another thread may load the answer, which drops the function
+        return self._function_name if function is None else function.name
 
     def __reduce__(self) -> Any:
         return reduced(self)
