@@ -346,6 +346,10 @@ class Contract:
                 self._expect_peer(effect.route, self._workers, "a retract or stop goes to no worker")
                 if isinstance(effect, effects.Stop):
                     self._given_up(effect)
+            elif isinstance(effect, effects.ChangeWorker):
+                changed = self._core.tables.workers.find(effect.worker)
+                self._expect(changed is None or not changed.tasks, "changed while it holds tasks", effect.worker)
+                self._trace.count("changes of workers")
             elif isinstance(effect, effects.EndWorker):
                 self._expect_peer(effect.route, self._agents, "EndWorker goes to no agent")
             elif isinstance(effect, (effects.Started, effects.CancelRefused, effects.Credit)):

@@ -385,7 +385,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never repeat that a client forgets an object",
-        held_objects.HeldObjects, "resend_forgotten", "if unconfirmed:", "if False:",
+        held_objects.HeldObjects, "resend_forgotten", "self._without_needed(unconfirmed)", "()",
     ),
     Mutation(
         "leave unneeded objects at workers",
@@ -434,6 +434,10 @@ MUTATIONS = (
     Mutation(
         "never release the clients that are held after a restart",
         restart_hold.RestartHold, "release", "held, self._held = self._held, []", "held, self._held = [], []",
+    ),
+    Mutation(
+        "do not forget again what the scheduler asked for before it was forgotten",
+        held_objects.HeldObjects, "send_wanted", "self._forgotten += self._without_needed(unneeded)", "pass",
     ),
     Mutation(
         "do not ask again for contents when an agent joins again",

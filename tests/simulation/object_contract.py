@@ -33,7 +33,7 @@ class ObjectContract:
         self._lost: set[TaskId] = set()
         """Kept results that were lost with their host and not submitted again."""
         self._anew: set[TaskId] = set()
-        """Results whose task was submitted, and files that were announced, in this step. A forgotten object is then the
+        """Results whose task was submitted, and objects that were sent, in this step. A forgotten object is then the
         one of an earlier life, if any."""
         self._failed: dict[TaskId, set[int]] = {}
         """Tasks that ended without a value, and their outcome."""
@@ -71,8 +71,8 @@ class ObjectContract:
 
     def object_sent(self, name: TaskId, is_file: bool = False) -> None:
         """Note an object that a client sends, or that is a file of the client now."""
-        if is_file and name not in self._referred:
-            self._anew.add(name)  # a client that is welcomed twice announces and forgets such files twice
+        if name not in self._referred:
+            self._anew.add(name)  # it may be a forgotten one: announced after a second welcome, or asked for before
         self._referred.add(name)
         if is_file:
             self._homes[name] = {name[0]}

@@ -61,6 +61,12 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     ),
     (5539, "a task waited beside an idle worker, as enough others waited for its input on another host"),
     (6000011, "a task waited for GPUs, and the only worker that could run it changed to another environment meanwhile"),
+    (
+        1237,
+        "a client sent the bytes of a file that it had forgotten, as the scheduler had asked for them before: they "
+        "were a new object, which stayed until the client left",
+    ),
+    (3000231, "as seed 1237: the check took it for an object that the client refers to"),
     (8039, "contents of an environment were lost with a connection, and its agent did not ask for them again"),
     (
         7100,

@@ -120,8 +120,8 @@ def _worker_advice(here: Versions, there: Versions) -> list[str]:
             wanted.append(_requirement(name, version))
     if wanted:
         lines.append(
-            "to mend it: name these packages in Client(environment=...), or, without an environment, install them on the "
-            "hosts: "
+            "to mend it: name these packages in Client(environment=...), or, without an environment, install them on "
+            "the hosts: "
             f"pip install {' '.join(wanted)}"
         )
     return lines + _python_advice(here, [there])

@@ -143,15 +143,19 @@ class HeldObjects:
 
     def send_wanted(self, ids: Sequence[int], outgoing: list[Message]) -> list[int]:
         """Send the bytes of files that the scheduler asks for; return the other ids. The scheduler has counted them."""
-        others = []
+        others, unneeded = [], []
         for each in ids:
             if self.files.has(each):
                 stored = self._objects.get(each)
                 frames = stored.frames if stored is not None and stored.frames else self.files.read(each)
                 # If somebody has removed the file, the size is wrong, and the scheduler takes the object for lost.
                 outgoing.append(Object(each, frames or [b""], is_wanted=True))
+                if stored is None:
+                    unneeded.append(each)
             else:
                 others.append(each)
+        # The scheduler may have heard meanwhile that these are forgotten. Then it takes the bytes for new objects.
+        self._forgotten += self._without_needed(unneeded)
         return others
 
     def dropped_by_scheduler(self, ids: Sequence[int]) -> None:
@@ -209,10 +213,15 @@ class HeldObjects:
         """Send the unconfirmed ids again after a join, after all rows that read these results again."""
         unconfirmed = [each for _, ids in self._unconfirmed for each in ids]
         self._unconfirmed.clear()
-        if unconfirmed:
-            needed = {each for _, ids in self._deferred for each in ids}
-            needed.update(each for _, each in self._unread)
-            self._forgotten = [*(each for each in unconfirmed if each not in needed), *self._forgotten]
+        self._forgotten = [*self._without_needed(unconfirmed), *self._forgotten]
+
+    def _without_needed(self, ids: list[int]) -> list[int]:
+        """Return those of these ids that no row reads which is not sent yet."""
+        if not ids:
+            return ids
+        needed = {each for _, deferred in self._deferred for each in deferred}
+        needed.update(each for _, each in self._unread)
+        return [each for each in ids if each not in needed]
 
     def confirm(self, heartbeat: int) -> None:
         """Note that the scheduler has echoed a heartbeat, and so received everything that was sent before it."""

@@ -187,8 +187,8 @@ def test_arguments_of_another_version(folder: Path) -> None:
     ]
     minor = PYTHON.rpartition(".")[0]
     assert lines[5:] == [
-        "to mend it: name these packages in Client(environment=...), or, without an environment, install them on the hosts: "
-        "pip install curves==2.1",
+        "to mend it: name these packages in Client(environment=...), or, without an environment, install them on the "
+        "hosts: pip install curves==2.1",
         "to mend it: both sides need the same minor version of Python: run this program with 3.1, or give the workers "
         f"Python {minor}: Client(environment=...)",
     ]
