@@ -159,7 +159,7 @@ def parse_canonical(text: str, wheels: Sequence[str], source: str) -> Requiremen
             found.options.append(option)
             continue
         requirement = parse_requirement(line, where, wheel_of=lambda name: name.removeprefix("./"))
-        if requirement.wheel and requirement.wheel not in wheels:
+        if (requirement.wheel or not requirement.name) and requirement.wheel not in wheels:
             raise PackagesError(f"{where}: {_shown(requirement.wheel)} does not come with the environment")
         found.requirements.append(requirement)
     return found

@@ -439,6 +439,7 @@ def test_manifests_that_are_not_well_formed_are_refused(wrong: object) -> None:
         "/etc/x.whl",
         "./other.whl",
         "../a.whl",
+        "./",
         "a @ file:///etc/a.whl",
         "a==${HOME}",
         "a==1 ; x # --hash=sha256:" + A,
