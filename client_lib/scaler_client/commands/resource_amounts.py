@@ -65,7 +65,8 @@ def resource_amount(name: str, given: Any) -> int:
         if factor != 1 and name == CPUS:
             raise ValueError(f"{shown(given)} is no amount of {CPUS}: give a number, without K, M, G, T or P")
     elif isinstance(given, bool) or not isinstance(given, (numbers.Real, Decimal)):
-        raise TypeError(f"the amount of {name} must be a number or a text such as '4G', not {shown(given)}")
+        example = "4" if name == CPUS else "4G"
+        raise TypeError(f"the amount of {name} must be a number or a text such as '{example}', not {shown(given)}")
     elif isinstance(given, numbers.Integral):  # also NumPy's
         number = operator.index(given)
     elif isinstance(given, Decimal):

@@ -139,6 +139,7 @@ def test_resources_on_the_wire() -> None:
         ({"gpu": 0.0001}, ValueError, "the amount of gpu must be at least 0.001, not 0.0001"),
         ({"gpu": 0.33333}, ValueError, "amounts of gpu are multiples of 0.001, and 0.33333 is not"),
         ({"memory": "4 gallons"}, ValueError, "'4 gallons' is no amount of memory: give a number, or one with K, M, G"),
+        ({"cpus": True}, TypeError, "the amount of cpus must be a number or a text such as '4', not True"),
         ({"cpus": "x"}, ValueError, "'x' is no amount of cpus: give a number"),
         ({"cpus": "4G"}, ValueError, "'4G' is no amount of cpus: give a number, without K, M, G, T or P"),
         ({"gpu": True}, TypeError, "the amount of gpu must be a number or a text such as '4G', not True"),
@@ -191,7 +192,7 @@ def test_amounts_of_numpy() -> None:
     numpy = pytest.importorskip("numpy")
     for given, thousandths in ((numpy.int64(2), 2000), (numpy.float64(0.25), 250), (numpy.float32(0.1), 100)):
         assert TaskOptions().replace_given(resources={"gpu": given}).resources == (("gpu", thousandths),)
-    with pytest.raises(TypeError, match=r"must be a number or a text such as '4G', not array"):
+    with pytest.raises(TypeError, match=r"must be a number or a text such as '4', not array"):
         TaskOptions().replace_given(cpus=numpy.array(2))
 
 

@@ -259,7 +259,7 @@ def _input_text(stored: StoredObject, now: float) -> str:
     name = f"{stored.name}#{stored.id}" if stored.name else f"object {stored.id}"
     if stored.is_remote and stored.home is not None:
         silent = now - stored.home.last_heartbeat_at
-        if silent > SILENT_SECONDS:
+        if stored.home is not stored.client.place and silent > SILENT_SECONDS:
             return f"{name} is on {stored.home.host}, whose host agent has been silent for {silent:.0f} s"
         return f"{name} is on its way from {stored.home.host}"
     if stored.producer is not None:

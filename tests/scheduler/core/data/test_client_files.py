@@ -62,6 +62,14 @@ def test_only_clients_are_told_that_they_may_have_files(core):
     assert core.welcomes[C].takes_files and not core.welcomes[NEAR].takes_files
 
 
+def test_why_a_reader_of_the_file_waits(core):
+    """The client has no host agent whose heartbeats could be missing."""
+    join(core)
+    read_by(core, U, 22, 32, 2)
+    assert core.scheduler.wait_reasons.lines(NAME, 2)[1] == "input: table#1 is on its way from laptop"
+    core.take()
+
+
 def test_a_host_gets_the_file_from_the_client(core):
     join(core)
     read_by(core, U, 22, 32, 2, 3)
