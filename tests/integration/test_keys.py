@@ -135,6 +135,24 @@ def test_with_keys_everything_works(tmp_path: Path, keys: str, daemon: Scheduler
     assert re.search("INFO.*client( \\S+)? says hello: python .*, by the key of client\n", daemon.log())
 
 
+def test_a_burst_of_tasks_stays_within_max_waiting(tmp_path: Path, keys: str) -> None:
+    key_command(
+        "authorize", keys, os.path.join(keys, "client.key"), "--as", "client", "--name", "client", "--max-waiting", "10"
+    )
+    gate = tmp_path / "gate"
+    with scheduler(tmp_path, "--keys", keys) as daemon, monitor(daemon.monitor_address) as watch:
+        with Client(daemon.address, keys=keys, timeout_seconds=SECONDS) as client:
+            futures = [client.submit(until_there, str(gate)) for _ in range(5000)]
+            counts = [watch.next().waiting]
+            with cluster(tmp_path, daemon.address, 2, "--keys", keys, *OFTEN):
+                wait_until(lambda: watch.next().running, what="no task runs")
+                snapshots = [watch.next() for _ in range(3)]
+                counts += [each.waiting + each.running for each in snapshots]
+                gate.touch()
+                assert [future.result(SECONDS) for future in futures] == [str(gate)] * 5000
+    assert 0 < max(counts) <= 10
+
+
 def test_a_restarted_scheduler_with_keys(tmp_path: Path, keys: str) -> None:
     gate = tmp_path / "gate"
     with scheduler(tmp_path, "--keys", keys) as first, cluster(tmp_path, first.address, 2, "--keys", keys, *OFTEN):

@@ -101,11 +101,9 @@ class Backlog:
             if not batch.ids:
                 self.keep_with_next(batch.keep_earlier)
         for part, weight in _split(batch):
-            if self._used < self._credit and not self._batches:
-                self._send(part, weight, outgoing)
-            else:
-                self._batches.append((part, weight))
-                self._rows += len(part.ids)
+            self._batches.append((part, weight))
+            self._rows += len(part.ids)
+        self._send_allowed(outgoing)
 
     def resend(self, batch: Submit, outgoing: list[Message]) -> None:
         """Send rows again that were sent since the last join. They go before waiting rows, which may read their
@@ -152,21 +150,7 @@ class Backlog:
             outgoing: takes what is sent.
         """
         self._credit = max(self._credit, credit)
-        while self._batches and self._used < self._credit:
-            batch, weight = self._batches.popleft()
-            if isinstance(batch, Object):
-                if self._objects.get(batch.id) is batch:  # a dropped result may have been added again
-                    del self._objects[batch.id]
-                    self._used += weight
-                    outgoing.append(batch)
-                continue
-            self._rows -= len(batch.ids)
-            if self._dropped and not self._dropped.isdisjoint(batch.ids):
-                batch, weight = self._without_dropped_rows(batch)
-            if batch.ids:
-                self._send(batch, weight, outgoing)
-            else:
-                self.keep_with_next(batch.keep_earlier)
+        self._send_allowed(outgoing)
 
     def keep_with_next(self, ids: Sequence[int]) -> None:
         """Have the results of these tasks kept by the next batch: their own batch has no row left."""
@@ -191,6 +175,44 @@ class Backlog:
                 if isinstance(entry[0], Submit) and not entry[0].ids:
                     self.keep_with_next(entry[0].keep_earlier)
             self._rows = sum(len(batch.ids) for batch, _ in self._batches if isinstance(batch, Submit))
+
+    def _send_allowed(self, outgoing: list[Message]) -> None:
+        """Send what waits while the count is below the credit. If the credit does not cover a batch, its first rows are
+        sent.
+        """
+        while self._batches and self._used < self._credit:
+            batch, weight = self._batches.popleft()
+            if isinstance(batch, Object):
+                if self._objects.get(batch.id) is batch:  # a dropped result may have been added again
+                    del self._objects[batch.id]
+                    self._used += weight
+                    outgoing.append(batch)
+                continue
+            self._rows -= len(batch.ids)
+            if self._dropped and not self._dropped.isdisjoint(batch.ids):
+                batch, weight = self._without_dropped_rows(batch)
+            if not batch.ids:
+                self.keep_with_next(batch.keep_earlier)
+                continue
+            if self._used + weight > self._credit:
+                batch, weight = self._cut(batch, weight)
+            self._send(batch, weight, outgoing)
+
+    def _cut(self, batch: Submit, weight: int) -> tuple[Submit, int]:
+        """Return the first rows of a batch, up to the one that reaches the credit, and the bytes that they count. The
+        other rows wait.
+        """
+        room, sent_weight, end = self._credit - self._used, 0, 0
+        while sent_weight < room:
+            sent_weight += len(batch.payloads[end]) + TASK_OVERHEAD
+            end += 1
+        rows = len(batch.ids)
+        if end == rows:
+            return batch, weight
+        inputs = sum(batch.input_counts[:end])
+        self._batches.appendleft((_part(batch, end, rows, inputs), weight - sent_weight))
+        self._rows += rows - end
+        return _part(batch, 0, end, 0), sent_weight
 
     def _send(self, batch: Submit, weight: int, outgoing: list[Message]) -> None:
         self._used += weight

@@ -37,12 +37,40 @@ def submit_each(session: Session, payloads: list[bytes]) -> list[SinkRecorder]:
     return sinks
 
 
-def test_any_credit_allows_a_batch_of_any_size() -> None:
+def test_any_credit_allows_a_task_of_any_size() -> None:
     session = joined_session(credit=1)
-    submit_each(session, [b"1", b"2", b"3"])
-    assert sent_ids(session) == [[0, 1, 2]]
+    submit_each(session, [bytes(2 * BATCH_BYTES), b"2", b"3"])
+    assert sent_ids(session) == [[0]]
     submit_each(session, [b"4"])
     assert sent_ids(session) == []
+
+
+def test_only_the_rows_that_the_credit_allows_are_sent() -> None:
+    session = joined_session(credit=10 * TASK_OVERHEAD)
+    first = MapRows(Function(1, "f", b""), [b""] * 100).submit(session)
+    assert sent_ids(session) == [list(range(first, first + 10))]
+    session.handle(messages.Credit(10 * TASK_OVERHEAD + 1), 1.0)
+    assert sent_ids(session) == [[first + 10]], "a row that exceeds the credit is sent if there is any"
+    session.handle(messages.Credit(11 * TASK_OVERHEAD), 1.0)
+    assert sent_ids(session) == []
+    session.handle(messages.Credit(13 * TASK_OVERHEAD), 1.0)
+    assert sent_ids(session) == [[first + 11, first + 12]]
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert sent_ids(session) == [list(range(first + 13, first + 100))]
+
+
+@pytest.mark.parametrize("dropped", [0, 1, 2, 5])
+def test_a_dropped_task_is_left_out_of_a_batch_that_is_sent_in_parts(dropped: int) -> None:
+    session = joined_session(credit=1)
+    first = MapRows(Function(1, "f", b""), [b""] * 6).submit(session)
+    assert sent_ids(session) == [[first]]
+    session.cancel([first + dropped], lambda: None)
+    session.pop_outgoing()
+    ids = []
+    for tasks in range(2, 8):
+        session.handle(messages.Credit(tasks * TASK_OVERHEAD), 1.0)
+        ids += sent_ids(session)
+    assert ids == [[first + each] for each in range(1, 6) if each != dropped]
 
 
 def test_credit_counts_from_the_welcome() -> None:
@@ -57,7 +85,7 @@ def test_credit_counts_from_the_welcome() -> None:
     assert sent_ids(session) == [[1]]
     session.handle(messages.Credit(4 * TASK_OVERHEAD), 1.0)
     assert sent_ids(session) == [[2], [3]]
-    session.handle(messages.Credit(5 * TASK_OVERHEAD), 1.0)
+    session.handle(messages.Credit(6 * TASK_OVERHEAD), 1.0)
     submit_each(session, [b"fifth", b"sixth"])
     assert sent_ids(session) == [[4, 5]]
 
@@ -115,7 +143,7 @@ def test_each_join_resets_the_count() -> None:
     assert sent_ids(session) == []
     session.handle(messages.HelloWanted(), 1.0)
     session.handle(messages.Credit(UNLIMITED), 1.0)
-    session.handle(welcome(credit=1), 1.0)
+    session.handle(welcome(credit=TASK_OVERHEAD + 2), 1.0)
     assert sent_ids(session) == [[0, 1]]
     submit_each(session, [b"2"])
     assert sent_ids(session) == []

@@ -141,7 +141,7 @@ def test_one_message_may_break_two_graphs(client: SessionClient) -> None:
 
 
 def test_unsent_rows_are_sent_once() -> None:
-    session = joined_session(credit=1)
+    session = joined_session(credit=4 * TASK_OVERHEAD)
     client = SessionClient(session)
     client.submit_graph(GRAPH, ["a", "e"])
     first = graph_tasks(client).first

@@ -58,18 +58,19 @@ void Client::flush() {
 }
 
 void Client::sendBatch() {
-    auto end = sendRows(open_.lower_bound(nextToSend_), BATCH);
+    auto end = sendRows(open_.lower_bound(nextToSend_), BATCH, std::min<uint64_t>(BATCH_BYTES, credit_ - submitted_));
     nextToSend_ = std::prev(end)->first + 1;
 }
 
-// Sends a batch that begins with this task. Returns the first task that is not in it.
-Client::Tasks::iterator Client::sendRows(Tasks::iterator task, size_t most) {
+// Sends a batch that begins with this task and ends with the task that reaches one of the limits. Returns the first task
+// that is not in it.
+Client::Tasks::iterator Client::sendRows(Tasks::iterator task, size_t most, uint64_t mostBytes) {
     std::vector<Tasks::iterator> tasks;
     std::map<uint64_t, uint8_t> keep;  // by task, if its result is kept
     std::vector<uint64_t> inputs, earlier;
     Payloads rows;
-    size_t bytes = 0;
-    for (; task != open_.end() && tasks.size() < most && bytes < BATCH_BYTES; ++task) {
+    uint64_t bytes = 0;
+    for (; task != open_.end() && tasks.size() < most && bytes < mostBytes; ++task) {
         for (uint64_t input : task->second.inputs) {
             inputs.push_back(input);
             if (!known_.insert(input).second) continue;

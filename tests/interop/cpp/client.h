@@ -60,7 +60,7 @@ private:
 
     void flush();
     void sendBatch();
-    Tasks::iterator sendRows(Tasks::iterator task, size_t most);
+    Tasks::iterator sendRows(Tasks::iterator task, size_t most, uint64_t mostBytes = BATCH_BYTES);
     void makeAgain(uint64_t id);
     bool isRead(uint64_t id) const;
     void handleEnd(uint64_t id, const Task& task, Outcome outcome, const std::string& payload);

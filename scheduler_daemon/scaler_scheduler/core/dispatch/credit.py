@@ -93,13 +93,19 @@ class Credits:
         return False
 
     def _first_grant(self, client: Client, window: int) -> int:
-        """The credit of a client without open tasks, in bytes."""
-        share = client.share
-        tasks = min(self._task_limit, max(1, share.limits.max_waiting // share.client_count))
+        """The credit of a client that was just welcomed, in bytes: for one task at least, so that it can begin."""
+        tasks = min(self._part_of_share(client), max(1, self._more_of_share(client.share)))
         return min(window, tasks * TASK_OVERHEAD)
+
+    def _part_of_share(self, client: Client) -> int:
+        """How many open tasks the client may have if all clients of its share have equally many."""
+        share = client.share
+        return min(self._task_limit, max(1, share.limits.max_waiting // share.client_count))
 
     def _more_of_share(self, share: Share) -> int:
         """How many more open tasks each client of a share may have. Each call of a row counts as a task."""
+        if share.limits.max_waiting == NO_LIMIT:
+            return NO_LIMIT
         open_tasks = 0
         for client in self._tables.clients:
             if client.share is share:
@@ -111,10 +117,9 @@ class Credits:
         for client in clients:
             if client.is_gone:
                 continue
-            step = self._first_grant(client, window) // _STEPS_PER_WINDOW
+            step = min(window, self._part_of_share(client) * TASK_OVERHEAD) // _STEPS_PER_WINDOW
             more_tasks = self._task_limit - client.waiting - len(client.tasks)
-            if client.share.limits.max_waiting < NO_LIMIT:
-                more_tasks = min(more_tasks, self._more_of_share(client.share))
+            more_tasks = min(more_tasks, self._more_of_share(client.share))
             reach = client.returned_bytes + window + _unreturnable_bytes(client, window)
             reach = min(reach, client.submitted_bytes + more_tasks * TASK_OVERHEAD)
             # Grant in few steps, and never withdraw: tasks within the granted credit may be on their way.

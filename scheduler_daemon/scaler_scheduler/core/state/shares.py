@@ -26,7 +26,7 @@ class ShareLimits:
     max_running: int = NO_LIMIT
     """The most tasks that workers hold."""
     max_waiting: int = NO_LIMIT
-    """The most open tasks of each client. It gets no credit for more."""
+    """The most open tasks of all clients of the key. They get no credit for more."""
 
 
 DEFAULT_LIMITS = ShareLimits()

@@ -292,6 +292,16 @@ def test_a_key_has_at_most_so_many_waiting_tasks() -> None:
     assert granted == {C: (90 + 30) * TASK_OVERHEAD, C2: 50 * TASK_OVERHEAD}  # half of the room for each
 
 
+def test_a_client_that_joins_a_full_share_gets_credit_for_one_task() -> None:
+    core = Core()
+    core.scheduler.set_share_limits({"client:a": ShareLimits(max_waiting=100)})
+    core.feed(hello(C, events.CLIENT, 11, user="client:a"))
+    core.function(C, 1, b"f")
+    core.submit(C, range(100))
+    core.feed(hello(C2, events.CLIENT, 12, user="client:a"))
+    assert core.welcomes[C2].credit == TASK_OVERHEAD
+
+
 def test_each_call_of_a_row_counts_as_a_waiting_task() -> None:
     core = Core()
     core.scheduler.set_share_limits({"client:a": ShareLimits(max_waiting=10)})
