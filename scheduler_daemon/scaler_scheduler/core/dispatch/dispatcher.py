@@ -600,8 +600,8 @@ class Dispatcher:
 
     def _idle_elsewhere(self, lane: Lane, task: Task) -> Worker | None:
         """Return an idle worker of a host where not enough tasks wait for the task's inputs yet."""
-        for agent in islice(self._agents, MAX_PASSED):
-            worker = self.idle.newest_of_agent(agent.incarnation, lane.capabilities, lane.kind)
+        for agent in islice(self.idle.agents(), MAX_PASSED):  # some of which may not have joined
+            worker = self.idle.newest_of_agent(agent, lane.capabilities, lane.kind)
             if worker is not None and not self._is_full(self._away(task, worker), worker):
                 return worker
         return None

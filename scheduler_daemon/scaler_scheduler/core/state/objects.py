@@ -53,12 +53,16 @@ class ObjectTable:
                 agent.objects.discard(stored)
 
     def shared_files(self, agent: Agent, workers: Iterable[Worker]) -> list[StoredObject]:
-        """Return the objects that this agent's workers expect as files that the agent writes."""
+        """Return the objects that this agent's workers expect as files that the agent writes, of those whose bytes the
+        scheduler has."""
         found: set[StoredObject] = set()
         for worker in workers:
             if worker.agent == agent.incarnation:
                 found.update(stored for stored in worker.objects if worker in _copies_of(stored).file_readers)
-        return sorted((stored for stored in found if agent not in _copies_of(stored).hosts), key=_name)
+        return sorted(
+            (stored for stored in found if agent not in _copies_of(stored).hosts and stored.frames is not None),
+            key=_name,
+        )
 
     def add_agent_copy(self, stored: StoredObject, agent: Agent) -> None:
         """Note that the object is sent to this host agent."""

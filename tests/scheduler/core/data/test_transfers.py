@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.scheduler.core.data.test_graphs import KEEP, NAME, NO, C, forget, submit
+from tests.scheduler.core.data.test_graphs import KEEP, NAME, NO, C, forget, run, submit
 from tests.scheduler.core.data.test_host_results import SIZE, fetched, store
 
 from scaler_scheduler.core import effects, events
@@ -145,6 +145,19 @@ def test_a_reader_goes_to_a_host_where_not_enough_others_wait(core, full):
     assert not core.scheduler.tables.counts.waiting
 
 
+def test_a_reader_goes_to_a_host_whose_agent_has_not_joined(core):
+    """If enough tasks wait for the file on the others."""
+    hosts(core, 2)
+    [transfer] = core.scheduler.transfers
+    transfer.tasks = WAITING_TASKS
+    core.worker(worker(2), 53, agent=33)
+    core.scheduler.dispatcher.idle.make_oldest(core.scheduler.tables.workers.find(53))
+    core.take()
+    submit(core, [(10, [1], NO)])
+    assert orders(core) == ([], [0]), "the scheduler gives it the bytes"
+    assert not core.scheduler.tables.counts.waiting
+
+
 def test_a_reader_waits_until_the_file_is_on_its_host(core):
     hosts(core, 2)
     assert read_at(core) == {0}
@@ -281,3 +294,22 @@ def test_a_pair_of_hosts_leaves_room_for_others(core):
     assert sources() == ["host0", "host0", None, "host2"]
     core.feed()
     core.take()
+
+
+def test_an_agent_comes_back_to_a_worker_that_reads_a_file_of_its_host(core):
+    """Only the agent's connection was silent, and for longer than its lease. Another host has the file as well."""
+    hosts(core, 2)
+    assert read_at(core) == {0}
+    answer(core, 0, 1)
+    core.take()
+    for _ in range(int(core.scheduler.limits.worker_timeout_seconds) + 2):
+        core.wait(1)
+        core.feed(*[events.Heartbeat(route, 77, []) for route in (C, agent(1), worker(0), worker(1))])
+    assert core.scheduler.tables.agents.find(31) is None and core.scheduler.tables.workers.find(51) is not None
+    core.take()
+    core.hello(agent(0), events.AGENT, 31, running=[(NAME, 1, 0)])
+    assert core.take() == [("welcome", agent(0))], "the file is there, and stays for its reader"
+    for number in range(2):
+        run(core, worker(number), 2 + number)
+    forget(core, 1)
+    assert {sent[1] for sent in core.take() if sent[0] == "forget objects"} >= {agent(0), agent(1)}
