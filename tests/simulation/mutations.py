@@ -17,6 +17,7 @@ from scaler_client.session import (
     kept_values,
     map_feed,
     open_tasks,
+    submit_queue,
     task_inputs,
 )
 from scaler_scheduler.core import scheduler, submissions
@@ -53,6 +54,14 @@ from scaler_worker.worker import runner
 from scaler_worker.worker import session as worker_session
 
 MUTATIONS = (
+    Mutation(
+        "send a task of a high priority before what it reads",
+        submit_queue.SubmitQueue, "add", "entry.priority < priority", "False",
+    ),
+    Mutation(
+        "take tasks that wait for credit for sent ones",
+        backlog.Backlog, "has_sent", "and not self._waiting.has(task_id)", "",
+    ),
     Mutation(
         "dispatch the members of a gang one by one",
         gang_dispatch.GangReservation, "choose", "return None", "return chosen or None",

@@ -1,16 +1,15 @@
 """The scheduler's credit, and the batches and objects that wait for more of it.
 
-After a join, ids are sent in ascending order, and they wait in ascending order. So a single number tells which tasks
-the scheduler has.
+After a join, tasks are sent in the order of their ids. But while tasks wait, those of a higher priority go before them.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ..protocol.messages import Message, Object, Payload, Submit
+from ..protocol.messages import Message, Object, Options, Payload, Submit
+from .submit_queue import SubmitQueue, Waiting
 
 BATCH_ROWS = 4096
 """The most tasks of one Submit. A longer batch would delay the scheduler's other peers."""
@@ -26,8 +25,8 @@ class Backlog:
     """Sends batches and objects while the credit lasts, and keeps the rest in order."""
 
     def __init__(self) -> None:
-        self._batches: deque[tuple[Submit | Object, int]] = deque()
-        """The batches and objects that wait, each with the bytes that it counts."""
+        self._waiting = SubmitQueue()
+        """The batches and objects that wait."""
         self._objects: dict[int, Object] = {}
         """The objects among them, by id."""
         self._rows = 0
@@ -35,10 +34,12 @@ class Backlog:
         self._credit = 0
         self._used = 0
         """The bytes submitted since the last join."""
+        self._added_below = 0
+        """Of the open tasks below this id, those that do not wait were sent since the last join."""
         self._sent_below = 0
-        """Exactly the tasks below this id were sent since the last join."""
-        self._ever_sent_below = 0
-        """Exactly the tasks below this id were sent since the client's start."""
+        """No task from this id on was ever sent."""
+        self._earlier_below = 0
+        """No task from this id on was sent in an earlier join."""
         self._dropped: set[int] = set()
         """Waiting tasks that must not be sent. Their rows are removed when their batch is used next."""
         self._keep_earlier: dict[int, None] = {}
@@ -47,7 +48,7 @@ class Backlog:
     @property
     def is_open(self) -> bool:
         """Whether a batch would be sent at once."""
-        return self._used < self._credit and not self._batches
+        return self._used < self._credit and not self._waiting
 
     def restart(self, credit: int) -> None:
         """Reset the counts after a join.
@@ -61,33 +62,35 @@ class Backlog:
 
     def clear(self) -> None:
         """Forget all tasks and objects, sent or not. The next join submits the open tasks and objects again."""
-        self._batches.clear()
+        self._waiting.clear()
         self._objects.clear()
         self._dropped.clear()
         self._keep_earlier.clear()
-        self._rows = self._sent_below = 0
+        self._rows = self._added_below = 0
+        self._earlier_below = self._sent_below
 
     def clear_rows(self) -> None:
         """Forget the waiting tasks, because they have ended. Objects are kept."""
-        waiting = [entry for entry in self._batches if type(entry[0]) is Object]
-        self._batches = deque(waiting)
+        self._waiting.replace_all(lambda entry: entry if isinstance(entry[0], Object) else None)
         self._dropped.clear()
-        self._rows = self._sent_below = 0
+        self._rows = self._added_below = 0
+        self._earlier_below = self._sent_below
 
-    def is_past(self, task_id: int) -> bool:
+    def is_past(self, number: int) -> bool:
         """Whether no task or object up to this id waits."""
-        if not self._batches:
-            return True
-        first = self._batches[0][0]
-        return task_id < (first.id if isinstance(first, Object) else first.ids[0])
+        return not self._waiting.has_up_to(number)
 
     def has_sent(self, task_id: int) -> bool:
         """Whether this open task was sent since the last join."""
-        return task_id < self._sent_below
+        return task_id < self._added_below and not self._waiting.has(task_id)
 
-    def has_ever_sent(self, task_id: int) -> bool:
+    def may_have_sent(self, task_id: int) -> bool:
         """Whether a scheduler may know this task, from the last join or an earlier one."""
-        return task_id < self._ever_sent_below
+        return task_id < self._earlier_below or self.has_sent(task_id)
+
+    def may_pass(self, options: Options | None) -> bool:
+        """Whether something may wait that goes behind tasks with these options."""
+        return self._waiting.may_pass(_priority(options))
 
     def add(self, batch: Submit, outgoing: list[Message]) -> None:
         """Add new rows, with ids above all earlier ones.
@@ -100,9 +103,15 @@ class Backlog:
             batch = self._without_dropped(batch)
             if not batch.ids:
                 self.keep_with_next(batch.keep_earlier)
-        for part, weight in _split(batch):
-            self._batches.append((part, weight))
-            self._rows += len(part.ids)
+        if not batch.ids:
+            return
+        self._added_below = batch.ids[-1] + 1
+        parts = _split(batch)
+        if not self._waiting and len(parts) == 1 and self._used + parts[0][1] <= self._credit:
+            self._send(*parts[0], outgoing)  # the usual case, without a queue
+            return
+        self._rows += len(batch.ids)
+        self._waiting.add(parts, _priority(batch.options), batch.inputs)
         self._send_allowed(outgoing)
 
     def resend(self, batch: Submit, outgoing: list[Message]) -> None:
@@ -119,7 +128,7 @@ class Backlog:
             self.count_object(message)
             outgoing.append(message)
         else:
-            self._batches.append((message, _object_weight(message)))
+            self._waiting.add([(message, _object_weight(message))], 0, ())
             self._objects[message.id] = message
 
     def count_object(self, message: Object) -> None:
@@ -166,23 +175,19 @@ class Backlog:
         # Without this, payloads would stay until credit comes. Going through all rows when half of them are dropped
         # costs little per task. BATCH_ROWS allows for dropped tasks that are still in the SubmitBatch.
         if len(self._dropped) > self._rows // 2 + BATCH_ROWS:
-            waiting = [
-                entry if isinstance(entry[0], Object) else self._without_dropped_rows(entry[0])
-                for entry in self._batches
-            ]
-            self._batches = deque(entry for entry in waiting if isinstance(entry[0], Object) or entry[0].ids)
-            for entry in waiting:
-                if isinstance(entry[0], Submit) and not entry[0].ids:
-                    self.keep_with_next(entry[0].keep_earlier)
-            self._rows = sum(len(batch.ids) for batch, _ in self._batches if isinstance(batch, Submit))
+            self._rows = 0
+            self._waiting.replace_all(self._without_dropped_entry)
 
     def _send_allowed(self, outgoing: list[Message]) -> None:
         """Send what waits while the count is below the credit. If the credit does not cover a batch, its first rows are
         sent.
         """
-        while self._batches and self._used < self._credit:
-            batch, weight = self._batches.popleft()
+        waiting = self._waiting
+        while waiting and self._used < self._credit:
+            batch, weight = waiting.first()
+            rest = None
             if isinstance(batch, Object):
+                waiting.replace_first(None)
                 if self._objects.get(batch.id) is batch:  # a dropped result may have been added again
                     del self._objects[batch.id]
                     self._used += weight
@@ -191,37 +196,34 @@ class Backlog:
             self._rows -= len(batch.ids)
             if self._dropped and not self._dropped.isdisjoint(batch.ids):
                 batch, weight = self._without_dropped_rows(batch)
-            if not batch.ids:
+            if self._used + weight > self._credit and len(batch.ids) > 1:
+                (batch, weight), rest = _cut(batch, weight, self._credit - self._used)
+            waiting.replace_first(rest)
+            if rest is not None:
+                self._rows += len(rest[0].ids)
+            if batch.ids:
+                self._send(batch, weight, outgoing)
+            else:
                 self.keep_with_next(batch.keep_earlier)
-                continue
-            if self._used + weight > self._credit:
-                batch, weight = self._cut(batch, weight)
-            self._send(batch, weight, outgoing)
-
-    def _cut(self, batch: Submit, weight: int) -> tuple[Submit, int]:
-        """Return the first rows of a batch, up to the one that reaches the credit, and the bytes that they count. The
-        other rows wait.
-        """
-        room, sent_weight, end = self._credit - self._used, 0, 0
-        while sent_weight < room:
-            sent_weight += len(batch.payloads[end]) + TASK_OVERHEAD
-            end += 1
-        rows = len(batch.ids)
-        if end == rows:
-            return batch, weight
-        inputs = sum(batch.input_counts[:end])
-        self._batches.appendleft((_part(batch, end, rows, inputs), weight - sent_weight))
-        self._rows += rows - end
-        return _part(batch, 0, end, 0), sent_weight
 
     def _send(self, batch: Submit, weight: int, outgoing: list[Message]) -> None:
         self._used += weight
         if self._keep_earlier:
             batch.keep_earlier = [*self._keep_earlier, *batch.keep_earlier]
             self._keep_earlier.clear()
-        self._sent_below = batch.ids[-1] + 1
-        self._ever_sent_below = max(self._ever_sent_below, self._sent_below)
+        self._sent_below = max(self._sent_below, batch.ids[-1] + 1)
         outgoing.append(batch)
+
+    def _without_dropped_entry(self, entry: Waiting) -> Waiting | None:
+        """Return what waits without dropped rows; None if no row is left. Count the rows that are left."""
+        if isinstance(entry[0], Object):
+            return entry
+        batch, weight = self._without_dropped_rows(entry[0])
+        if not batch.ids:
+            self.keep_with_next(batch.keep_earlier)
+            return None
+        self._rows += len(batch.ids)
+        return batch, weight
 
     def _without_dropped_rows(self, batch: Submit) -> tuple[Submit, int]:
         """Return the batch without dropped rows, and the bytes that it counts then."""
@@ -232,6 +234,10 @@ class Backlog:
         kept = [row for row, task_id in enumerate(batch.ids) if task_id not in self._dropped]
         self._dropped.difference_update(batch.ids)
         return rows_of(batch, kept)
+
+
+def _priority(options: Options | None) -> int:
+    return 0 if options is None else options.priority
 
 
 def _weight(payloads: Sequence[Payload]) -> int:
@@ -289,6 +295,24 @@ def _split(batch: Submit) -> list[tuple[Submit, int]]:
             begin_inputs += len(part.inputs)
             weight = 0
     return parts
+
+
+def _cut(batch: Submit, weight: int, room: int) -> tuple[tuple[Submit, int], tuple[Submit, int] | None]:
+    """Cut a batch behind the row that reaches `room` bytes; return both parts with the bytes that they count.
+
+    Args:
+        weight: the bytes that the batch counts.
+        room: above 0, so that there is a first part.
+    """
+    first_weight = end = 0
+    while first_weight < room:
+        first_weight += len(batch.payloads[end]) + TASK_OVERHEAD
+        end += 1
+    rows = len(batch.ids)
+    if end == rows:
+        return (batch, weight), None
+    inputs = sum(batch.input_counts[:end])
+    return (_part(batch, 0, end, 0), first_weight), (_part(batch, end, rows, inputs), weight - first_weight)
 
 
 def _part(batch: Submit, begin: int, end: int, begin_inputs: int) -> Submit:

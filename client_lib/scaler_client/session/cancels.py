@@ -49,7 +49,7 @@ class Cancels:
             The cancels for a scheduler that was only silent. The next scheduler gets them in any case, because this
             message may be lost.
         """
-        sent = [task_id for task_id in ids if self._backlog.has_ever_sent(task_id)]
+        sent = [task_id for task_id in ids if self._backlog.may_have_sent(task_id)]
         self._unsent[True] += sent
         return cancel_messages(sent, force=True)
 
@@ -93,9 +93,9 @@ class Cancels:
 
     def _cancel_locally(self, task_id: int, force: bool) -> None:
         """Cancel a task that was not sent since the join."""
-        self._backlog.drop(task_id)
-        if self._backlog.has_ever_sent(task_id):
+        if self._backlog.may_have_sent(task_id):
             self._unsent[force].append(task_id)
+        self._backlog.drop(task_id)
         self._tasks.resolve(task_id, Outcome.CANCELLED, b"")
         self.answer([task_id])
 

@@ -565,6 +565,7 @@ class Session:
 
     def _handle_credit(self, message: messages.Credit) -> None:
         if self.state is State.JOINED:
+            self._batch.flush_if_urgent()
             self._batch.backlog.grant(message.bytes, self._batch.outgoing)
 
     def _recover(self, graphs: Sequence[GraphSink], singles: Sequence[int], answered: Sequence[int]) -> None:

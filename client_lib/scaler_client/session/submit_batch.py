@@ -108,6 +108,11 @@ class SubmitBatch:
         if self.ids:
             self.backlog.add(self._pop_batch(), self.outgoing)
 
+    def flush_if_urgent(self) -> None:
+        """Close the batch if its tasks go before others that wait for credit."""
+        if self.ids and self.backlog.may_pass(self._options):
+            self.flush()
+
     def clear(self) -> None:
         """Drop all unsent tasks and objects, here and in the backlog."""
         self._pop_batch()

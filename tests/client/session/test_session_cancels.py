@@ -217,7 +217,7 @@ def test_a_cancelled_backlog_keeps_no_payloads() -> None:
     sent(session)
     for task_id in range(1, rows + 1):
         session.cancel([task_id], Answered())
-    assert sum(len(batch.ids) for batch, _ in session._batch.backlog._batches) < rows // 4
+    assert sum(len(entry.waiting[0].ids) for entry in session._batch.backlog._waiting._entries) < rows // 4
     session.handle(messages.Credit(1 << 30), 1.0)
     assert sent(session) == []
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.client.session.stand_ins import (
     UNLIMITED,
+    Answered,
     MapRows,
     SinkRecorder,
     be_silent,
@@ -18,8 +19,9 @@ from tests.client.session.stand_ins import (
 )
 
 from scaler_client.pickling.functions import Function
+from scaler_client.pickling.references import CallWithInputs, StoredObject
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import Outcome
+from scaler_client.protocol.messages import Options, Outcome
 from scaler_client.session.backlog import BATCH_BYTES, BATCH_ROWS, TASK_OVERHEAD
 from scaler_client.session.session import Session
 
@@ -100,6 +102,87 @@ def test_the_backlog_keeps_the_order() -> None:
     assert sent_ids(session) == []
     session.handle(messages.Credit(UNLIMITED), 1.0)
     assert sent_ids(session) == [[1, 2, first, first + 1, first + 2]]
+
+
+def submit_at(session: Session, priority: int, count: int = 1) -> list[int]:
+    """Submit tasks of a priority; return their ids."""
+    return [submit(session, SinkRecorder(options=Options(priority=priority))) for _ in range(count)]
+
+
+def test_waiting_tasks_go_by_priority() -> None:
+    session = joined_session(credit=1)
+    first, *low = submit_at(session, -1, 3)
+    zero = submit_at(session, 0, 2)
+    high = submit_at(session, 7, 2)
+    zero += submit_at(session, 0)
+    session.suspend((1, 1, 1))  # closes the batch
+    high += submit_at(session, 7)  # this one is still open
+    assert sent_ids(session) == [[first]]
+    session.handle(messages.Credit(5 * (TASK_OVERHEAD + len(b"payload"))), 1.0)
+    assert [each for ids in sent_ids(session) for each in ids] == [*high, zero[0]]
+    high = submit_at(session, 7)
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert [each for ids in sent_ids(session) for each in ids] == [*high, *zero[1:], *low]
+
+
+def test_each_waiting_task_may_have_a_priority_of_its_own() -> None:
+    """The cost of a task is logarithmic in their number."""
+    session, count = joined_session(credit=1), 20_000
+    submit_at(session, 0)
+    sent(session)
+    ids = {}
+    for number in range(count):
+        priority = number * 7919 % count
+        ids[priority] = submit_at(session, priority)[0]
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    order = [each for ids in sent_ids(session) for each in ids]
+    assert order == [ids[priority] for priority in reversed(range(count))]
+
+
+def test_a_waiting_task_goes_behind_what_it_reads() -> None:
+    session = joined_session(credit=1)
+    sent_first, *low = submit_at(session, -1, 3)
+    zero = submit_at(session, 0)
+    options = Options(priority=7)
+    reader_of_sent = submit(session, SinkRecorder(payload=CallWithInputs(b"", [sent_first]), options=options))
+    session.suspend((1, 1, 1))  # closes the batch
+    reader = submit(session, SinkRecorder(payload=CallWithInputs(b"", [zero[0], low[1]]), options=options))
+    session.suspend((1, 1, 1))
+    high = submit_at(session, 7)
+    sent(session)
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert [each for ids in sent_ids(session) for each in ids] == [reader_of_sent, *high, *zero, *low, reader]
+
+
+def test_objects_wait_at_the_usual_priority() -> None:
+    session = joined_session(credit=1)
+    submit_at(session, 0)
+    low = submit_at(session, -1)
+    sent(session)
+    stored = StoredObject("", [b"value"], None)
+    session.send_object(stored)
+    (high,) = submit_at(session, 7)
+    session.suspend((1, 1, 1))
+    reader = submit(session, SinkRecorder(payload=CallWithInputs(b"", [stored.id]), options=Options(priority=7)))
+    sent(session)
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    ids = [message.id if isinstance(message, messages.Object) else message.ids for message in session.pop_outgoing()]
+    assert ids == [[high], stored.id, [reader], low]
+
+
+def test_cancels_of_waiting_tasks_of_several_priorities() -> None:
+    session = joined_session(credit=1)
+    first, *low = submit_at(session, -1, 4)
+    high = submit_at(session, 7, 4)
+    assert sent_ids(session) == [[first]]
+    session.handle(messages.Credit(3 * (TASK_OVERHEAD + len(b"payload"))), 1.0)
+    assert sent_ids(session) == [high[:2]]
+    answered = Answered()
+    session.cancel([low[1], high[1], high[2]], answered)
+    assert answered.times == 2, "only the scheduler can cancel what it has"
+    assert [message.ids for message in session.pop_outgoing() if isinstance(message, messages.Cancel)] == [[high[1]]]
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert [each for ids in sent_ids(session) for each in ids] == [high[3], low[0], low[2]]
 
 
 def test_functions_are_sent_ahead_of_waiting_tasks() -> None:

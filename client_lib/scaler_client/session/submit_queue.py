@@ -1,0 +1,149 @@
+"""What waits for credit: batches and objects. Higher priorities come first, then lower ids."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+
+from ..protocol.messages import Object, Submit
+
+Waiting = tuple[Submit | Object, int]
+"""A batch or an object, with the bytes that it counts."""
+
+
+class _Entry:
+    __slots__ = ("first_id", "priority", "waiting")
+
+    def __init__(self, waiting: Waiting, priority: int) -> None:
+        self.waiting: Waiting | None = waiting
+        """None: it has left the queue."""
+        self.priority = priority
+        self.first_id = _first_id(waiting)
+
+    def __lt__(self, other: _Entry) -> bool:
+        if self.priority != other.priority:
+            return self.priority > other.priority
+        return self.first_id < other.first_id
+
+    def has(self, number: int) -> bool:
+        if self.waiting is None:
+            return False
+        message = self.waiting[0]
+        if isinstance(message, Object):
+            return message.id == number
+        row = bisect_left(message.ids, number)
+        return row < len(message.ids) and message.ids[row] == number
+
+
+class SubmitQueue:
+    """A priority queue that is also searched by id. Objects have priority 0.
+
+    A batch never goes before an object or a task that one of its rows reads.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[_Entry] = []
+        self._entries: list[_Entry] = []
+        """By ascending ids. Entries that have left stay until they are the half."""
+        self._first_ids: list[int] = []
+        """The first id that each of these entries had at first."""
+        self._begin = 0
+        """The entries before this place have left."""
+        self._lowest = 0
+        """No entry has a lower priority. It is exact if nothing has left since the queue was empty."""
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def add(self, waiting: Sequence[Waiting], priority: int, inputs: Sequence[int]) -> None:
+        """Add batches or an object, with ids above all earlier ones.
+
+        Args:
+            waiting: what to add, in the order of its ids.
+            priority: their priority.
+            inputs: what they read. They go behind those of these that wait.
+        """
+        if not self._heap:
+            self._lowest = priority
+        elif priority < self._lowest:
+            self._lowest = priority
+        elif priority > self._lowest:
+            for number in inputs:
+                entry = self._entry_of(number)
+                if entry is not None and entry.priority < priority:
+                    priority = entry.priority
+        for each in waiting:
+            self._append(_Entry(each, priority))
+
+    def may_pass(self, priority: int) -> bool:
+        """Whether something may wait that goes behind tasks of this priority."""
+        return bool(self._heap) and priority > self._lowest
+
+    def first(self) -> Waiting:
+        """Return what goes next."""
+        waiting = self._heap[0].waiting
+        assert waiting is not None
+        return waiting
+
+    def replace_first(self, rest: Waiting | None) -> None:
+        """Leave only these last rows of the first batch; None: it waits no longer."""
+        first = self._heap[0]
+        first.waiting = rest
+        if rest is not None:
+            first.first_id = _first_id(rest)  # it stays the first: other entries of its priority have higher ids
+            return
+        heappop(self._heap)
+        if len(self._heap) * 2 < len(self._entries):  # each entry is moved once on average
+            self._rebuild([each for each in self._entries if each.waiting is not None])
+
+    def has(self, number: int) -> bool:
+        """Whether the object or task of this id waits."""
+        return self._entry_of(number) is not None
+
+    def has_up_to(self, number: int) -> bool:
+        """Whether an object or a task waits whose id is at most this."""
+        entries, begin = self._entries, self._begin
+        while begin < len(entries) and entries[begin].waiting is None:
+            begin += 1
+        self._begin = begin
+        return begin < len(entries) and entries[begin].first_id <= number
+
+    def replace_all(self, replace: Callable[[Waiting], Waiting | None]) -> None:
+        """Replace all that waits by what `replace` returns for it, without those for which it returns None."""
+        kept = []
+        for entry in self._entries:
+            if entry.waiting is not None:
+                entry.waiting = replace(entry.waiting)
+                if entry.waiting is not None:
+                    entry.first_id = _first_id(entry.waiting)
+                    kept.append(entry)
+        self._rebuild(kept)
+
+    def clear(self) -> None:
+        self._rebuild([])
+
+    def _append(self, entry: _Entry) -> None:
+        self._entries.append(entry)
+        self._first_ids.append(entry.first_id)
+        heappush(self._heap, entry)
+
+    def _rebuild(self, entries: list[_Entry]) -> None:
+        self._heap = list(entries)
+        heapify(self._heap)
+        self._entries = entries
+        self._first_ids = [each.first_id for each in entries]
+        self._begin = 0
+
+    def _entry_of(self, number: int) -> _Entry | None:
+        """Return the entry that waits with this id."""
+        place = bisect_right(self._first_ids, number) - 1
+        if place < 0:
+            return None
+        entry = self._entries[place]
+        return entry if entry.has(number) else None
+
+
+def _first_id(waiting: Waiting) -> int:
+    message = waiting[0]
+    return message.id if isinstance(message, Object) else message.ids[0]
