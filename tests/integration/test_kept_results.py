@@ -16,7 +16,7 @@ from tests.integration.executions import note, notes
 from tests.integration.test_host_results import kill, object_files, two_hosts
 from tests.waiting import wait_until
 
-from scaler_client import Client, KeptFuture
+from scaler_client import Client, KeptFuture, LocalCluster
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 
@@ -56,6 +56,18 @@ def test_results_of_a_killed_host_are_made_again(tmp_path: Path) -> None:
         del doubled
         client.submit(pow, 1, 1).result()  # the ids to forget go with the next message
         wait_until(lambda: not object_files(clusters), what="all files are removed")
+
+
+def test_the_first_results_of_a_local_cluster_stay_on_its_host(tmp_path: Path) -> None:
+    """Some workers join before the agent of their host."""
+    for number in range(4):
+        log = str(tmp_path / f"log{number}")
+        with LocalCluster(n_workers=2) as local, Client(local) as client:
+            kept = [client.options(keep=True).submit(make, log, value) for value in range(4)]
+            client.wait(kept)
+            assert [each.location == "scheduler" for each in kept] == [False] * 4
+            assert [client.submit(mean, each).result() for each in kept] == [0.0, 1.0, 2.0, 3.0]
+            assert len(notes(log, "made")) == 4
 
 
 def test_values_come_late_and_are_freed(tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ RETIRE_SECONDS = 5.0
 NO_SPACE = "no space left on the host"
 
 
+LATE_SECONDS = (0.1, 3.0, 7.0)
+"""The longest that the agent of a slow host takes to connect in addition. Its workers may join before it, and the last
+one is too late."""
+
+
 class AgentHost:
     def __init__(self, world: World, name: str, workers: int, capabilities: dict[str, int]) -> None:
         self.world = world
@@ -88,7 +93,7 @@ class AgentHost:
         self.is_gone = False
         self.latency_factor = world.latency_factor()
         """The latency of all connections of this host, relative to the network's."""
-        self.link = world.network.open(name, self._arrived, self.latency_factor)
+        self.link = world.network.open(name, self._arrived, self.latency_factor, _pause(self.incarnation))
         self.link.reconnected = self._reconnected
         # Most hosts have a data address. No random number is drawn for it.
         address = f"sim://{self.incarnation}" if self.incarnation % 4 else ""
@@ -336,8 +341,6 @@ class AgentHost:
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
         self.files.remove(remove.names)
-        if remove.with_others:
-            self.files.remove_content()
 
     def _send_objects(self, effect: SendObjects) -> None:
         for name in effect.names:
@@ -456,3 +459,11 @@ class AgentHost:
         Log: _log,
         Exit: _exit,
     }
+
+
+def _pause(incarnation: int) -> float:
+    """The pause before an agent of this incarnation connects: for a third of the hosts. No draw decides it, because a
+    draw would change all seeds."""
+    if incarnation % 3:
+        return 0.0
+    return (incarnation % 1000) / 1000 * LATE_SECONDS[incarnation // 3 % len(LATE_SECONDS)]

@@ -15,9 +15,11 @@ from typing import Any
 from scaler_client.pickling.call_rows import RowAnswer, has_row_form
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.scheduler import Scheduler
+from scaler_scheduler.core.state.functions import SMALL
 from scaler_scheduler.core.state.records import Client, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
 
+from .agent_check import AgentCheck
 from .gang_contract import GangContract
 from .held_tasks import HeldTasks, TaskId
 from .object_contract import ObjectContract, dispatched_inputs, inputs_of
@@ -52,6 +54,7 @@ class Contract:
         self._gangs = GangContract()
         self._objects = ObjectContract()
         self._returning = RestartCheck(incarnation)
+        self._awaited = AgentCheck()
         self._attempts: dict[TaskId, int] = {}
         self._numbers: dict[int, tuple[object, dict[int, int]]] = {}
         """The highest attempt of each task, by client, and the core's record of the client: a new one starts at 1."""
@@ -88,6 +91,7 @@ class Contract:
     def before(self, event: events.Event) -> None:
         """Note an event. Call it before the core handles the event."""
         self._check_losses()
+        self._take_awaited(None)
         if isinstance(event, events.Submit):
             self._submitted(event)
         elif isinstance(event, events.Function):
@@ -133,6 +137,7 @@ class Contract:
     def ticked(self) -> None:
         """Note a tick. Call it after the core's tick."""
         self._check_losses()
+        self._take_awaited(self._trace.now)
 
     def _submitted(self, event: events.Submit) -> None:
         client = self._clients.get(event.route)
@@ -181,6 +186,8 @@ class Contract:
                 if name in self._open and self._open[name][-1].calls:
                     answer = event.large.get(row) or event.payload[ends[row] - event.sizes[row] : ends[row]]
                     self._check_calls(name, outcome, answer, event.calls[row] if event.calls else 0)
+                if outcome == effects.OUTCOME_STORED and self._awaits_agent(event.route, name, attempt):
+                    continue
                 self._drop(name)
                 lead = self._gangs.lead(name)
                 if lead is not None:
@@ -199,6 +206,26 @@ class Contract:
         if outcome < effects.OUTCOME_RETRYABLE and has_row_form(answer):
             expected = RowAnswer(answer).count + (outcome != effects.OUTCOME_VALUE)
             self._expect(ended == expected, "a row is said to have ended so many calls", name, ended, expected)
+
+    def _awaits_agent(self, route: bytes, name: TaskId, attempt: int) -> bool:
+        """Whether the result that this holder of a task has stored waits for its agent."""
+        worker = self._workers[route]
+        return self._awaited.waits(worker, name, attempt, self._agents.values(), self._trace.now)
+
+    def _take_awaited(self, now: float | None) -> None:
+        """Note the stored results that have waited for their agent. `now`: see `AgentCheck.pop_due`."""
+        self._awaited.look(self._workers, self._agents.values(), self._trace.now)
+        for worker, name, attempt in self._awaited.pop_due(self._agents.values(), now):
+            if self._held.is_holder(worker.route, name, attempt):
+                self._trace.count("results that waited for their agent")
+                self._drop(name)
+                self._returned[name] = effects.OUTCOME_STORED
+                self._died.discard(name)
+                if self._awaited.is_here(worker, self._agents.values()):
+                    self._stored(name, worker.route)
+                else:  # it runs again
+                    self._trace.count("results whose agent came too late")
+                    self._taken(name)
 
     def _stored(self, name: TaskId, route: bytes) -> None:
         """Note that the holder of this task has written its result to a file."""
@@ -365,6 +392,18 @@ class Contract:
             self._objects.freed_at(name, name[0], was_sent=False)
         self._seen_answers = {batch: len(batch.ids) for batch in later}
 
+    def _check_may_stay(self, name: TaskId, flags: int, worker: Worker) -> None:
+        """Check that the large result of a dispatched task stays on its host, if an agent is there or about to join."""
+        client = self._core.tables.clients.find(name[0])
+        task = None if client is None else client.tasks.get(name[1])
+        if task is None or not self._objects.is_kept(name) or task.function.kept_size == SMALL:
+            return
+        is_expected = self._awaited.is_expected(worker, self._agents.values(), self._trace.now)
+        may_stay = bool(flags & effects.FLAG_MAY_STORE)
+        self._expect(may_stay == is_expected, "dispatched so that its result goes elsewhere", name, may_stay)
+        is_first = worker.agent not in {agent.incarnation for agent in self._agents.values()}
+        self._trace.count("results that may stay before their agent has joined", may_stay and is_first)
+
     def _retracted_from(self, effect: effects.Retract) -> None:
         """A worker that does not answer loses the tasks that it is asked not to begin."""
         worker = self._workers.get(effect.route)
@@ -430,6 +469,7 @@ class Contract:
             self._expect(name not in self._held, "dispatched while another holds it", name, self._held.holder(name))
             self._expect(attempt > self._attempts.get(name, 0), "dispatched under an old attempt", name, attempt)
             self._check_number(name, attempt)
+            self._check_may_stay(name, effect.row_options.get(row, (0, 0, 0))[0], worker)
             self._expect(function in sent, "dispatched without its function", name, function)
             self._expect(serves(worker, options.capabilities), "dispatched to a worker that lacks something", name)
             for limit in options.limits:

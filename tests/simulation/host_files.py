@@ -37,10 +37,6 @@ class HostFiles:
         for name in names:
             self._files.pop(name, None)
 
-    def remove_content(self) -> None:
-        self.changes += 1
-        self._files.clear()
-
     def remove_all(self) -> None:
         """Remove all files with the directory."""
         self._files.clear()

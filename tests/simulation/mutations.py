@@ -22,6 +22,7 @@ from scaler_client.session import (
 )
 from scaler_scheduler.core import scheduler, submissions
 from scaler_scheduler.core.completion import (
+    agent_wait,
     attempt_end,
     cancellation,
     gangs,
@@ -48,6 +49,7 @@ from scaler_scheduler.core.dispatch import (
 from scaler_scheduler.core.environments import worker_changes
 from scaler_scheduler.core.peers import leases, peer_loss, reattach, restart_hold, welcome
 from scaler_scheduler.core.state import functions, objects, records, resource_pools
+from scaler_scheduler.core.state import workers as worker_tables
 from scaler_worker.agent import environments as agent_environments
 from scaler_worker.agent import worker_table
 from scaler_worker.worker import runner
@@ -692,5 +694,27 @@ MUTATIONS = (
     Mutation(
         "give a worker no tasks after a change of its environment was given up",
         worker_changes.WorkerChanges, "_give_up", "worker.is_changing = False", "pass",
+    ),
+    Mutation(
+        "send results to the scheduler from a host whose agent has not joined",
+        worker_tables.AgentTable, "is_expected", "or now < worker.agent_until", "",
+    ),
+    Mutation(
+        "take a result at once from a host whose agent has not joined",
+        agent_wait.AgentWait, "hold", "if now >= worker.agent_until:", "if True:",
+    ),
+    Mutation(
+        "never give up a result of a host whose agent has not joined",
+        agent_wait.AgentWait, "hold", "self.deadline = min(self.deadline, worker.agent_until)", "pass",
+    ),
+    Mutation(
+        "count a failed attempt for a result of a host whose agent has not joined",
+        results.ResultHandler, "_process_special",
+        "if task.keep != KEEP_YES or task.since >= worker.agent_until:", "if True:",
+    ),
+    Mutation(
+        "remove all results of a host whose agent has not joined before",
+        host_results.HostResults, "reconcile_files",
+        "if is_new and not self._may_count(agent, incarnation, task_id):", "if is_new:",
     ),
 )  # fmt: skip

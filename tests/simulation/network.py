@@ -107,8 +107,12 @@ class Connection:
 class Link:
     """One peer's socket. It reconnects by itself."""
 
-    def __init__(self, network: Network, name: str, arrived: Callable[[Frames], None], latency: float) -> None:
+    def __init__(
+        self, network: Network, name: str, arrived: Callable[[Frames], None], latency: float, pause: float = 0.0
+    ) -> None:
+        """`pause`: seconds that pass in addition before the socket connects, also after a lost connection."""
         self.name = name
+        self.pause = pause
         self.arrived = arrived
         self.latency = latency
         self.connection: Connection | None = None
@@ -155,7 +159,7 @@ class Link:
         for frames in connection.down.cut(network.part_of(len(connection.down))):
             self.arrived(frames)
         connection.down.cut(0)
-        network.clock.after(network.chance.uniform(0.0, RECONNECT_SECONDS), self.connect)
+        network.clock.after(network.chance.uniform(0.0, RECONNECT_SECONDS) + self.pause, self.connect)
 
     def set_silent(self, is_silent: bool) -> None:
         self.is_silent = is_silent
@@ -189,12 +193,14 @@ class Network:
         self._routes: dict[bytes, Connection] = {}
         self._next_route = 1
 
-    def open(self, name: str, arrived: Callable[[Frames], None], latency_factor: float = 1.0) -> Link:
-        """Make a peer's socket, which begins to connect."""
+    def open(
+        self, name: str, arrived: Callable[[Frames], None], latency_factor: float = 1.0, pause: float = 0.0
+    ) -> Link:
+        """Make a peer's socket, which begins to connect. `pause`: see `Link`."""
         self.links = [link for link in self.links if not link.is_closed]
-        link = Link(self, name, arrived, self.link_faults.latency * latency_factor)
+        link = Link(self, name, arrived, self.link_faults.latency * latency_factor, pause)
         self.links.append(link)
-        self.clock.after(self.delay(link.latency), link.connect)
+        self.clock.after(self.delay(link.latency) + link.pause, link.connect)
         return link
 
     def send(self, route: bytes, frames: Frames) -> bool:

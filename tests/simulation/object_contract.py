@@ -87,6 +87,10 @@ class ObjectContract:
         """Note objects that a client forgets."""
         self._referred.difference_update(names)
 
+    def is_kept(self, name: TaskId) -> bool:
+        """Whether the client gets no value of this task, but the answer that its result is kept."""
+        return self._keep.get(name) == events.KEEP_YES
+
     def stored(self, name: TaskId, agent: int) -> bool:
         """Note that a worker of this agent has written the task's result to a file. Returns whether it may count."""
         if self._keep.get(name) != events.KEEP_YES:

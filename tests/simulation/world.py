@@ -233,7 +233,7 @@ class World:
         if self.plan.gang_size:
             self.add_host(self.plan.gang_size, ALL_CAPABILITIES)
         elif not any(ALL_CAPABILITIES.items() <= host.capabilities.items() for host in self.living_hosts()):
-            self.add_host(1, ALL_CAPABILITIES)
+            self.add_host(2, ALL_CAPABILITIES)  # some tasks take two slots
 
     def _leave(self) -> None:
         for client in self.living_clients():

@@ -10,6 +10,7 @@ from collections.abc import Container, Mapping
 from typing import Callable
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.completion.agent_wait import AgentWait
 from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.cancellation import Cancellation, mark_started
 from scaler_scheduler.core.completion.evacuation import Evacuation
@@ -96,6 +97,7 @@ class Scheduler:
         self._transfer_end = transfer_end = TransferEnd(core, graphs, host_results)
         self._gangs = gangs = Gangs(core, graphs)
         attempt_end = AttemptEnd(core, graphs, gangs)
+        self.agent_wait = AgentWait(tables)
         self._results_handler = ResultHandler(core, attempt_end, graphs, host_results, gangs)
         self._cancellation = cancellation = Cancellation(core, graphs, host_results, attempt_end, gangs)
         self._credits = credits = Credits(core)
@@ -140,7 +142,7 @@ class Scheduler:
         self.is_shut_down = False
         """Whether a client has asked the scheduler and all clusters to end."""
         self._handlers: list[Callable[..., None] | None] = [None] * events.KINDS
-        self._handlers[events.HELLO] = self._hellos.hello
+        self._handlers[events.HELLO] = self._hello
         self._handlers[events.GOODBYE] = self._leases.goodbye
         self._handlers[events.HEARTBEAT] = self._leases.heartbeat
         self._handlers[events.FUNCTION] = self._function
@@ -214,6 +216,8 @@ class Scheduler:
             self.dispatcher.next_limit_at = INFINITY  # the same
         if now >= self.restart_hold.deadline:
             self.restart_hold.release()
+        if now >= self.agent_wait.deadline:
+            self._take_held_results(self.agent_wait.pop_late(now), now)
         if self._lease_timer.is_due(now):
             self._leases.expire(now, self._lease_timer.stall_seconds())
             note_late_tasks(self.tables)
@@ -245,6 +249,7 @@ class Scheduler:
         return min(
             self.tables.timers.next_deadline,
             self.restart_hold.deadline,
+            self.agent_wait.deadline,
             self.outbox.next_deadline,
             self.dispatcher.near_data.next_choice_at,
             self.dispatcher.next_limit_at,
@@ -309,6 +314,14 @@ class Scheduler:
     def revoke(self, users: Container[str], now: float) -> int:
         """Remove the peers that joined with a revoked key, and send them `refused`. Returns their number."""
         return self._leases.revoke(users, now)
+
+    # ------------------------------------------------------------------------------------------------------------ peers
+
+    def _hello(self, event: events.Hello, now: float) -> None:
+        self._hellos.hello(event, now)
+        agent = self.tables.agents.by_route.get(event.route)
+        if agent is not None and len(self.agent_wait):
+            self._take_held_results(self.agent_wait.pop_joined(agent.incarnation), now)
 
     # -------------------------------------------------------------------------------------------------------- functions
 
@@ -470,6 +483,13 @@ class Scheduler:
         worker.message_count += 1
         worker.heard_at = now
         self._quotas.check_rows(len(event.ids))
+        rest: events.Results | None = event
+        if worker.agent_until:
+            rest = self.agent_wait.hold(event, worker, now)
+        if rest is not None:
+            self._take_results(rest, worker, now)
+
+    def _take_results(self, event: events.Results, worker: Worker, now: float) -> None:
         late = self.counts.late_results
         if self.holdings.held:
             clients, attempts, _ = event.short
@@ -478,6 +498,14 @@ class Scheduler:
         self.counts.wasted_us += WASTED_ROW_US * (self.counts.late_results - late)
         self._submissions.match_ready(now)
         self._add_if_ready(worker)
+
+    def _take_held_results(self, held: list[tuple[Worker, events.Results]], now: float) -> None:
+        """Take results that have waited for their host agent."""
+        for worker, event in held:
+            if self.tables.workers.find(worker.incarnation) is worker:
+                self._take_results(event, worker, now)
+            else:
+                self._results_handler.handle(event, worker)  # they are late, and their files are removed
 
     def _add_if_ready(self, worker: Worker) -> None:
         if wants_work(worker, self.limits.queue_size):

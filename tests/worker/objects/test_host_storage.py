@@ -227,7 +227,7 @@ def test_removed_values_leave_room(host: Host) -> None:
     os.unlink(left[0])
     host.check()
     assert host.usage.memory_bytes == 8 * KILO and host.usage.disk_bytes == 4 * KILO
-    for each in host.storage.remove_all():
+    for each in host.storage.remove([(CLIENT, number) for number in range(8)]):
         os.unlink(each)
     host.check()
     assert host.usage.memory_bytes == host.usage.disk_bytes == 0

@@ -111,8 +111,6 @@ class RemoveObjects:
     """Remove the files of these objects, of the agent and of workers."""
 
     names: tuple[ObjectName, ...]
-    with_others: bool = False
-    """Whether to remove all other object files as well."""
 
 
 @dataclass(frozen=True)

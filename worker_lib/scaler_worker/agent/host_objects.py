@@ -33,6 +33,9 @@ class HostObjects:
 
         A new scheduler knows no objects, and sends the objects that tasks need again. The same scheduler may have tasks
         on the workers that read these objects: it sends these objects again, right after the welcome.
+
+        Files of workers stay, because the worker may have joined the new scheduler before. The hello has named them,
+        and the scheduler names those that it does not need.
         """
         self._frame_limit = welcome.message_size_limit
         before, self._scheduler = self._scheduler, welcome.incarnation
@@ -41,7 +44,7 @@ class HostObjects:
             return []
         names = tuple(self._sizes)
         self._drop(names)
-        return [RemoveObjects(names, with_others=True)]
+        return [RemoveObjects(names)] if names else []
 
     def has(self, name: ObjectName) -> bool:
         """Whether the agent has written this object, or is writing it."""

@@ -598,8 +598,6 @@ class _Agent:
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
         self._disk.unlink(self._storage.remove(remove.names))
-        if remove.with_others:
-            self._disk.unlink(self._storage.remove_all())
 
     def _write_part(self, write: WritePart) -> None:
         try:

@@ -377,13 +377,6 @@ class HostStorage:
         """
         return self._remove([path_of(self.directory, name) for name in names])
 
-    def remove_all(self) -> list[str]:
-        """Remove all values, with unfinished ones. Returns the paths of their files on disk, which the caller has to
-        unlink."""
-        with suppress(OSError):
-            return self._remove(self._entries())
-        return []
-
     def _entries(self) -> list[str]:
         names = set(os.listdir(self.directory)).difference(STORAGE_FILES)
         return [os.path.join(self.directory, name) for name in names]

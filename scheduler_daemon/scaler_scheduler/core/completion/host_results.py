@@ -179,11 +179,36 @@ class HostResults:
         if agent is not None:
             self.discard_file_of(agent, incarnation, task_id)
 
-    def reconcile_files(self, agent: Agent, names: Iterable[TaskAttempt]) -> None:
-        """Remove files that do not count on the host of an agent that has joined again. The first request to remove
-        them may be lost."""
+    def reconcile_files(self, agent: Agent, names: Iterable[TaskAttempt], is_new: bool) -> None:
+        """Remove files that do not count on the host of an agent that has joined.
+
+        Args:
+            agent: the agent.
+            names: the files of its host that it has not written itself.
+            is_new: whether this scheduler did not know the agent. Then most files are those of an earlier scheduler,
+            and they are removed. If it knew the agent, a request to remove a file may be lost.
+        """
+        removed: list[tuple[int, int]] = []
         for incarnation, task_id, _ in names:
-            self.discard_file_of(agent, incarnation, task_id)
+            if is_new and not self._may_count(agent, incarnation, task_id):
+                removed.append((incarnation, task_id))
+            else:
+                self.discard_file_of(agent, incarnation, task_id)
+        if removed:  # at once: in a batch it would go behind objects of these names that the agent is sent now
+            clients, ids = map(list, zip(*removed))
+            self._outbox.add(effects.ForgetObjects(agent.route, clients, ids))
+
+    def _may_count(self, agent: Agent, incarnation: int, task_id: int) -> bool:
+        """Whether a file on the host of an agent that has just joined may be the result of an attempt that counts, or
+        its workers were told to read it."""
+        client = self._tables.clients.find(incarnation)
+        if client is None:
+            return False
+        stored, task = client.objects.get(task_id), client.tasks.get(task_id)
+        if stored is not None and stored.copies is not None:
+            if any(reader.agent == agent.incarnation for reader in stored.copies.file_readers):
+                return True
+        return task is not None and task.worker is not None and task.worker.agent == agent.incarnation
 
     def discard_file_of(self, agent: Agent, incarnation: int, task_id: int) -> None:
         """Have a host agent remove a file that does not count, now or with its object."""

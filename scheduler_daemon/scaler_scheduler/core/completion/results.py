@@ -18,7 +18,7 @@ from scaler_scheduler.core.effects import (
     OUTCOME_WORKER_DIED,
     Resolved,
 )
-from scaler_scheduler.core.events import Results
+from scaler_scheduler.core.events import KEEP_YES, Results
 from scaler_scheduler.core.state.functions import MOST_ROW_NS, Function
 from scaler_scheduler.core.state.records import Client, GangTask, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
@@ -218,9 +218,10 @@ class ResultHandler:
         elif outcome == OUTCOME_STORED:
             if not self._host_results.can_store(task, worker):
                 cause = "its result is out of reach on its host"
-                task.failures += 1
-                death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): {cause}"
-                task.deaths = [*(task.deaths or []), death]
+                if task.keep != KEEP_YES or task.since >= worker.agent_until:  # else its agent was expected to join
+                    task.failures += 1
+                    death = f"attempt {task.failures} on {worker.host} (pid {worker.pid}): {cause}"
+                    task.deaths = [*(task.deaths or []), death]
                 return self._retry(task, worker, OUTCOME_WORKER_DIED, cause, duration)
         elif intent == INTENT_RERUN:
             return self._retry(task, worker, outcome, error, duration)

@@ -156,7 +156,7 @@ class DispatchWriter:
         row = len(outgoing.ids)
         outgoing.clients.extend([client.incarnation] * len(tasks))
         outgoing.functions.extend([function.number] * len(tasks))
-        may_store = function.kept_size != SMALL and self._agents.find(worker.agent) is not None
+        may_store = function.kept_size != SMALL and self._agents.is_expected(worker, now)
         options = DEFAULT_OPTIONS
         run: list[int] = []
         """The ids of the last tasks with equal options and attempts."""

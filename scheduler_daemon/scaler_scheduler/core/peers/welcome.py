@@ -14,6 +14,9 @@ from scaler_scheduler.core.peers.restart_hold import RestartHold
 from scaler_scheduler.core.state.records import Agent, Client, Worker
 from scaler_scheduler.core.state.shares import Share
 
+JOIN_SECONDS = 5.0
+"""How long a host agent is expected to join after a worker. It tries to connect every 100 ms."""
+
 
 class Welcomes:
     """Welcomes clients, workers and host agents."""
@@ -137,6 +140,8 @@ class Welcomes:
         if known is not None:
             worker.usage = known.usage
         agent = self._tables.agents.find(event.agent)
+        if agent is None and event.agent:
+            worker.agent_until = now + JOIN_SECONDS
         worker.is_retiring = agent is not None and agent.is_retiring
         worker.is_changing = worker.incarnation in self._changes.pending()
         self._tables.workers.add(worker)
@@ -154,6 +159,7 @@ class Welcomes:
         self._task_limits.note_peer(event.scheduler)
         agents = self._tables.agents
         agent = agents.find(event.incarnation)
+        is_new = agent is None
         deadline = now + self._limits.worker_timeout_seconds
         if agent is None:
             agent = Agent(
@@ -185,7 +191,7 @@ class Welcomes:
         for stored in self._tables.objects.shared_files(agent, self._tables.workers):
             self._tables.objects.add_agent_copy(stored, agent)
             send_object(stored, agent.route, self._outbox)
-        self._host_results.reconcile_files(agent, event.running)
+        self._host_results.reconcile_files(agent, event.running, is_new)
         self._changes.repeat(agent)
 
     def _welcome(self, route: bytes, lease_seconds: float, credit: int = 0, result_window: int = 0) -> None:

@@ -664,6 +664,7 @@ class Worker:
 
     __slots__ = (
         "agent",
+        "agent_until",
         "started_at",
         "payload_bytes",
         "capabilities",
@@ -721,6 +722,9 @@ class Worker:
     ) -> None:
         self.incarnation = incarnation
         self.agent = agent
+        self.agent_until = 0.0
+        """Until when its host agent is expected to join, in seconds of the monotonic clock. 0: the agent has joined, or
+        it has none."""
         self.route = route
         self.name = name
         self.host = host

@@ -66,6 +66,11 @@ class AgentTable:
     def find(self, incarnation: int) -> Agent | None:
         return self._by_incarnation.get(incarnation)
 
+    def is_expected(self, worker: Worker, now: float) -> bool:
+        """Whether the agent of this worker's host has joined or is likely to join soon. `now` is in seconds of the
+        monotonic clock."""
+        return worker.agent in self._by_incarnation or now < worker.agent_until
+
     def add(self, agent: Agent) -> None:
         self.by_route[agent.route] = agent
         self._by_incarnation[agent.incarnation] = agent

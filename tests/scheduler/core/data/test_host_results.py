@@ -28,6 +28,7 @@ from tests.scheduler.core.data.test_graphs import (
 from tests.scheduler.core.harness import MILLISECOND, SECOND, results_event, submit_event
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.peers.welcome import JOIN_SECONDS
 from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 B, U = b"another agent", b"a worker of the other agent"
@@ -325,10 +326,13 @@ def test_a_result_stored_without_an_agent_is_made_again(core):
     submit(core, [(1, [], KEEP), (2, [1], NO)])
     core.take()
     core.goodbye(A)
-    core.worker(W, 21, agent=AGENT)
-    [(_, _, [(_, _, attempt, _, _)])] = only(core, "dispatch")
-    store(core, W, 1, attempt=attempt)
-    assert core.take() == [("dispatch", W, [(NAME, 1, attempt + 1, 1, b"x")])], "it is not asked to store it"
+    core.wait(1)
+    core.worker(W, 21, agent=AGENT, running=[(NAME, 1, 1)])
+    core.wait(JOIN_SECONDS)
+    store(core, W, 1)
+    assert only(core, "dispatch") == [("dispatch", W, [(NAME, 1, 2, 1, b"x")])], "it is not asked to store it"
+    store(core, W, 1, attempt=2)
+    assert core.take() == [("dispatch", W, [(NAME, 1, 3, 1, b"x")])]
 
 
 @pytest.mark.parametrize("keep", [NO, BOTH])
