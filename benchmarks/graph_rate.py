@@ -24,7 +24,7 @@ class Sizes:
     warm_up_runs: int
 
 
-FULL = Sizes(nodes=100_000, runs=4, warm_up_runs=2)
+FULL = Sizes(nodes=100_000, runs=3, warm_up_runs=2)
 QUICK = Sizes(nodes=400, runs=2, warm_up_runs=1)
 
 

@@ -126,11 +126,11 @@ class Handshakes:
     megabytes: float
     """The bar."""
 
-    def figure(self, runs: int) -> Figure:
+    def figure(self) -> Figure:
         name = f"hostile.{'keyed_' if self.has_keys else ''}handshakes_{self.count}"
         title = f"memory for {self.count} connections that send a long frame instead of a handshake"
         title += ", with keys" if self.has_keys else ""
-        return Figure(name, title, "MB", [self._growth() for _ in range(runs)], at_most(self.megabytes))
+        return Figure(name, title, "MB", [self._growth()], at_most(self.megabytes))
 
     def _growth(self) -> float:
         address = free_address()
@@ -176,7 +176,7 @@ def measure(is_quick: bool) -> list[Figure]:
     else:  # a scheduler for each flood: its leftovers must not slow the next one
         groups = [subjects, *floods]
     figures = [figure for group in groups for figure in _figures(group, sizes)]
-    return figures + [each.figure(sizes.runs) for each in (HANDSHAKES[::2] if is_quick else HANDSHAKES)]
+    return figures + [each.figure() for each in (HANDSHAKES[::2] if is_quick else HANDSHAKES)]
 
 
 def _figures(subjects: list[Subject], sizes: Sizes) -> list[Figure]:

@@ -33,7 +33,7 @@ from .processes import PATIENCE_SECONDS, ROOT, running, running_scheduler
 
 HOSTS = ("host0", "host1", "host2", "host3")
 MEGABYTE = 1_000_000
-LEASE_SECONDS = 6
+LEASE_SECONDS = 4
 """After this silence the scheduler gives up a host."""
 DASK = ROOT / ".venv-peers" / "dask" / "bin" / "python"
 """The environment of dask.distributed (packaging/setup.sh peers)."""

@@ -31,7 +31,7 @@ class Sizes:
     """PyPy compiles what makes a snapshot after some ten of them; there is one a second."""
 
 
-FULL = Sizes(workers=1000, runs=3, batches=1000, warm_up_batches=1000, warm_up_snapshots=10)
+FULL = Sizes(workers=1000, runs=2, batches=1000, warm_up_batches=1000, warm_up_snapshots=10)
 QUICK = Sizes(workers=20, runs=1, batches=40, warm_up_batches=20, warm_up_snapshots=1)
 
 

@@ -70,7 +70,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
 ON_REQUEST: dict[str, Callable[[bool], list[Figure]]] = {"large_hosts": hosts.measure_large}
 """Measures that run only if `--only` names them, because a whole run has no time for them."""
 
-QUIET_SECONDS = 1.0
+QUIET_SECONDS = 0.5
 """How long the load of the machine is watched before each measure."""
 
 BUSY_PERCENT = 10.0
