@@ -137,24 +137,55 @@ def test_a_time_limit(client: Client) -> None:
         client.options(timeout=0.3).submit_gang(time.sleep, SECONDS, size=3).result(SECONDS)
 
 
-def test_wrong_use_in_a_member(client: Client) -> None:
-    def wait_for_the_others() -> str:
+def test_wrong_use_in_a_member(client: Client, tmp_path: Path) -> None:
+    def wait_for_the_others(release: str) -> str:
         gang = current_task().gang
         if gang.rank:
+            while not os.path.exists(release):
+                time.sleep(0.01)
             return "does not come"
         with pytest.raises(TimeoutError, match=r"not all members of the gang have come within 0\.2 s"):
             gang.barrier(timeout=0.2)
         with pytest.raises(RuntimeError, match="out of step"):
             gang.barrier()
+        Path(release).touch()
         return "timed out"
 
     def give_too_much() -> None:
         current_task().gang.all_gather(bytes(1 << 20))
 
-    assert client.submit_gang(wait_for_the_others, size=2).result(SECONDS) == ["timed out", "does not come"]
+    results = client.submit_gang(wait_for_the_others, str(tmp_path / "release"), size=2).result(SECONDS)
+    assert results == ["timed out", "does not come"]
     with pytest.raises(ValueError, match="a member of this gang may give 65536"):
         client.submit_gang(give_too_much, size=2).result(SECONDS)
     assert client.submit(lambda: current_task().gang).result(SECONDS) is None
+
+
+def test_a_member_does_not_wait_for_one_that_has_ended(client: Client, tmp_path: Path) -> None:
+    def leave_first(log: str) -> str:
+        gang = current_task().gang
+        gang.barrier(SECONDS)
+        if gang.rank == 1:
+            while not notes(log):
+                time.sleep(0.01)
+            return "ends"
+        note(log, "waits")
+        text = "member 1 of the gang has ended without this call of member"
+        with pytest.raises(RuntimeError, match=text):  # it waits when member 1 ends
+            gang.barrier()
+        with pytest.raises(RuntimeError, match=text):
+            gang.all_gather(1)
+        return "is told"
+
+    future = client.submit_gang(leave_first, str(tmp_path / "log"), size=3)
+    assert future.result(SECONDS) == ["is told", "ends", "is told"]
+
+    def wait_for_rank_0() -> None:
+        if current_task().gang.rank:
+            current_task().gang.barrier()
+
+    with pytest.raises(RuntimeError, match="member 0 of the gang has ended without this call of member 1: all members"):
+        client.submit_gang(wait_for_rank_0, size=2).result(SECONDS)
 
 
 def test_a_gang_starts_again_after_a_restart_of_the_scheduler(client: Client, daemon: Restarts, tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ class Meet:
         self.value = value
         self.values: list[bytes] | None = None
         """The values of all, when they have come."""
+        self.ended: int | None = None
+        """The rank of a member that has ended without this."""
 
 
 class Die:
@@ -108,7 +110,7 @@ class Run:
         is_odd = self.rank < 0 or script.odd_rank in (-1, self.rank)
         if is_odd and oracle.killed[script.key] < script.kills:
             yield Die()
-        for number in range(script.meets if self.rank >= 0 else 0):
+        for number in range(self._meetings()):
             yield from self._meet(number)
         futures: list[Future] = []
         for child in script.children:
@@ -134,16 +136,27 @@ class Run:
                 return Outcome.STORED, len(answer).to_bytes(SIZE_BYTES, "little")
         return Outcome.VALUE, answer
 
+    def _meetings(self) -> int:
+        """How many values it exchanges."""
+        if self.rank < 0:
+            return 0
+        return self.script.meets - (self.rank == self.script.leaving_rank)
+
     def _meet(self, number: int) -> Generator[Any, None, None]:
-        """Exchange a value with the other members of the gang."""
+        """Exchange a value with the other members of the gang. If one has ended without it, go on without values."""
         meeting = Meet(number, b"%d.%d of %d in %d" % (self.name[2], number, self.rank, self.script.key))
-        while meeting.values is None:
+        while meeting.values is None and meeting.ended is None:
             try:
                 yield meeting
             except TaskStoppedError:
                 if not self.script.ignores_stop:
                     raise
                 return
+        is_last = number == self.script.meets - 1
+        if meeting.ended != (self.script.leaving_rank if is_last and self.script.leaving_rank >= 0 else None):
+            raise SimulationError(f"member {self.rank} of task {self.script.key} is told of member {meeting.ended}")
+        if meeting.ended is not None:
+            return
         size = self.script.options.gang_size
         expected = [b"%d.%d of %d in %d" % (self.name[2], number, rank, self.script.key) for rank in range(size)]
         if meeting.values != expected:

@@ -24,12 +24,23 @@ def add_gangs(plan: Plan, writer: Writer, seed: int) -> None:
     if seed < FIRST_SEED:
         return
     chance = random.Random(f"gangs {seed}")
+    leaving = random.Random(f"leaving members {seed}")
     workers = sum(count for count, _ in plan.hosts)
     plan.gang_size = max(2, min(workers, chance.choice((2, 3, 4, 6))))
     for program in plan.clients:
         for _ in range(chance.choice((1, 2, 4))):
             at = chance.choice([*[at for at, _ in plan.faults], chance.uniform(0.0, plan.load_seconds * 0.9)])
-            program.append(_work(chance, plan, writer, max(0.0, at - chance.choice((0.0, 0.05, 0.5, 2.0)))))
+            work = _work(chance, plan, writer, max(0.0, at - chance.choice((0.0, 0.05, 0.5, 2.0))))
+            work.scripts = [_with_leaving_member(script, leaving) for script in work.scripts]
+            program.append(work)
+
+
+def _with_leaving_member(script: Script, chance: random.Random) -> Script:
+    """Let a member of some gangs end without the last exchange of values."""
+    size = script.options.gang_size
+    if size < 2 or not script.meets or chance.random() < 0.6:
+        return script
+    return replace(script, leaving_rank=chance.randrange(size))
 
 
 def _work(chance: random.Random, plan: Plan, writer: Writer, at: float) -> Work:

@@ -85,6 +85,14 @@ MUTATIONS = (
         reattach.Reattach, "match_batch", "if batch.options.gang_size:", "if False:",
     ),
     Mutation(
+        "do not tell members that wait that another one has ended",
+        gangs.Gangs, "end_with_result", "if gang.values and task.rank not in gang.values:", "if False:",
+    ),
+    Mutation(
+        "do not tell a member that another one has ended before",
+        gangs.Gangs, "exchange", "elif gang.held < len(gang.members):", "elif False:",
+    ),
+    Mutation(
         "keep a reservation for a gang that waits no longer",
         gang_dispatch.GangReservation, "check", "self.cancel()", "pass",
     ),

@@ -63,6 +63,8 @@ class Script:
     """How many values the members of a gang exchange."""
     odd_rank: int = -1
     """The only member of a gang that raises, kills or ends with a retryable outcome; -1: all do."""
+    leaving_rank: int = -1
+    """The member of a gang that ends without the last exchange of values; -1: none does."""
     one_by_one: bool = False
     """Whether it waits for each child before it submits the next."""
     payload_bytes: int = 0

@@ -32,6 +32,7 @@ def test_no_seed_with_gangs_fails(first: int) -> None:
     figures, failures = run_seeds(range(first, first + CHUNK))
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["gangs begun"] > 50 and figures["values exchanged"] > 50
+    assert figures["members told that another has ended"] > 10
 
 
 @pytest.mark.parametrize("first", [load_plan.FIRST_SEED, load_plan.FIRST_GANG_SEED])

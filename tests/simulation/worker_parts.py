@@ -400,7 +400,10 @@ class SimulatedExecution:
         run.is_working = False
         run.gate = None
         answer = session.exchanged.get(run.name)
-        if answer is not None and answer.round == step.number:
+        if answer is not None and answer.round == step.number and answer.ended:
+            step.ended = answer.ended - 1
+            worker.world.trace.count("members told that another has ended")
+        elif answer is not None and answer.round == step.number:
             step.values = [bytes(each) for each in answer.values]
             worker.world.trace.count("values exchanged")
         return worker.interruption.take_due(run.name)

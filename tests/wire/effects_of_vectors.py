@@ -139,7 +139,8 @@ def effect_of(vector: Vector) -> effects.Effect:
         for size in fields["sizes"]:
             values.append(fields["payload"][begin : begin + size])
             begin += size
-        return effects.Exchange(ROUTE, **_name(fields), round_number=fields["round"], values=values)
+        ended = fields.get("ended", 0)
+        return effects.Exchange(ROUTE, **_name(fields), round_number=fields["round"], values=values, ended=ended)
     if vector.message == "fetchObjects":
         return effects.FetchObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     return _BY_MESSAGE[vector.message](fields)

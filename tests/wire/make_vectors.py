@@ -377,6 +377,9 @@ CASES: list[Any] = [
     ("exchange-to-worker", "exchange", {
         "client": CLIENT, "id": 42, "attempt": 2, "round": 3, "sizes": [5, 0, 2], "payload": b"valueab",
     }, []),
+    ("exchange-without-an-ended-member", "exchange", {
+        "client": CLIENT, "id": 42, "attempt": 2, "round": 3, "sizes": [0, 0, 1], "payload": b"-", "ended": 3,
+    }, []),
     ("transferred", "transferred", {"client": CLIENT, "id": 30, "source": AGENT}, []),
     ("transferred-not", "transferred", {
         "client": CLIENT, "id": 30, "source": AGENT, "error": "no connection within 5 s", "isUnreachable": True,

@@ -27,6 +27,7 @@ class GangMember(Protocol):
 
         Raises:
             TimeoutError: the others have not come in time.
+            RuntimeError: a member has ended without this exchange, or an earlier exchange has failed.
             ValueError: the value is too large.
             TaskStoppedError: the task was stopped.
         """
@@ -77,7 +78,7 @@ class Gang:
 
         Raises:
             TimeoutError: a member has not come in time.
-            RuntimeError: a member has called `all_gather` here.
+            RuntimeError: a member has called `all_gather` here, or has ended.
         """
         self._check_calls(self._member.exchange(b"", timeout), "barrier")
 
@@ -96,7 +97,7 @@ class Gang:
         Raises:
             TimeoutError: a member has not come in time.
             ValueError: the value is too large.
-            RuntimeError: a member has called `barrier` here.
+            RuntimeError: a member has called `barrier` here, or has ended.
         """
         values = self._member.exchange(serializer.dumps(value), timeout)
         self._check_calls(values, "all_gather")

@@ -412,7 +412,7 @@ def _decode_exchange(struct: Any, _: Sequence[Payload]) -> Exchange:
     for size in sizes:
         values.append(payload[begin : begin + size])
         begin += size
-    return Exchange(struct.client, struct.id, struct.attempt, struct.round, values)
+    return Exchange(struct.client, struct.id, struct.attempt, struct.round, values, struct.ended)
 
 
 def _decode_read_object(struct: Any, _: Sequence[Payload]) -> ReadObject:

@@ -354,6 +354,7 @@ def _encode_exchange(message: Exchange) -> Frames:
     struct.id = message.id
     struct.attempt = message.attempt
     struct.round = message.round
+    struct.ended = message.ended
     struct.sizes = list(map(len, message.values))
     struct.payload = payload
     return [root.to_bytes()]

@@ -419,6 +419,8 @@ class Exchange:
     round: int
     """Counts the exchanges of this attempt, from 0."""
     values: list[Payload]
+    ended: int = 0
+    """To a worker: 1 + the rank of a member that has ended without this exchange; 0: the values are those of all."""
 
 
 @dataclass

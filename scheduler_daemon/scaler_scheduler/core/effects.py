@@ -498,13 +498,24 @@ class GangMember(Effect):
 
 
 class Exchange(Effect):
-    """To the worker of a member of a gang: the values of all members, by rank, in this round."""
+    """To the worker of a member of a gang: the values of all members, by rank, in this round.
 
-    __slots__ = ("attempt", "client", "id", "round", "values")
+    If `ended` is not 0, it is 1 + the rank of a member that has ended without this round, and the values are none.
+    """
+
+    __slots__ = ("attempt", "client", "ended", "id", "round", "values")
     kind = EXCHANGE
 
     def __init__(
-        self, route: bytes, *, client: int, task_id: int, attempt: int, round_number: int, values: Sequence[bytes]
+        self,
+        route: bytes,
+        *,
+        client: int,
+        task_id: int,
+        attempt: int,
+        round_number: int,
+        values: Sequence[bytes],
+        ended: int = 0,
     ) -> None:
         self.route = route
         self.client = client
@@ -512,6 +523,7 @@ class Exchange(Effect):
         self.attempt = attempt
         self.round = round_number
         self.values = values
+        self.ended = ended
 
 
 class Shutdown(Effect):

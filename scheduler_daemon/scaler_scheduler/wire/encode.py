@@ -339,6 +339,7 @@ def _exchange(effect: effects.Exchange, identity: Identity) -> list[bytes]:
         round=effect.round,
         sizes=list(map(len, effect.values)),
         payload=b"".join(effect.values),
+        ended=effect.ended,
     )
     return [Message.new_exchange(struct).dumps()]
 

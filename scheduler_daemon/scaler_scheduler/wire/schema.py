@@ -5246,7 +5246,7 @@ _GangMember_list_item_type = _StructItemType(GangMember)
 @Exchange.__extend__
 class Exchange(_Struct):
     __capnpy_id__ = 0x82ac80e08947c8ce
-    __static_data_size__ = 3
+    __static_data_size__ = 4
     __static_ptrs_size__ = 2
     
     
@@ -5309,21 +5309,30 @@ class Exchange(_Struct):
         ptr = self._read_fast_ptr(8)
         return ptr != 0
     
+    @property
+    def ended(self):
+        # no union check
+        value = self._read_primitive(24, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(client=0, id=0, attempt=0, round=0, sizes=None, payload=None):
+    def __new(client=0, id=0, attempt=0, round=0, sizes=None, payload=None, ended=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(40)
+        pos = builder.allocate(48)
         builder.write_uint64(pos + 0, client)
         builder.write_uint64(pos + 8, id)
         builder.write_uint32(pos + 16, attempt)
         builder.write_uint32(pos + 20, round)
-        builder.copy_from_list(pos + 24, _PrimitiveItemType(_Types.uint32), sizes)
-        builder.alloc_data(pos + 32, payload)
+        builder.copy_from_list(pos + 32, _PrimitiveItemType(_Types.uint32), sizes)
+        builder.alloc_data(pos + 40, payload)
+        builder.write_uint32(pos + 24, ended)
         return builder.as_string()
     
-    def __init__(self, client=0, id=0, attempt=0, round=0, sizes=None, payload=None):
-        _buf = Exchange.__new(client, id, attempt, round, sizes, payload)
-        self._init_from_buffer(_buf, 0, 3, 2)
+    def __init__(self, client=0, id=0, attempt=0, round=0, sizes=None, payload=None, ended=0):
+        _buf = Exchange.__new(client, id, attempt, round, sizes, payload, ended)
+        self._init_from_buffer(_buf, 0, 4, 2)
     
     def shortrepr(self):
         parts = []
@@ -5333,6 +5342,7 @@ class Exchange(_Struct):
         parts.append("round = %s" % self.round)
         if self.has_sizes(): parts.append("sizes = %s" % self.get_sizes().shortrepr())
         if self.has_payload(): parts.append("payload = %s" % _data_repr(self.get_payload()))
+        parts.append("ended = %s" % self.ended)
         return "(%s)" % ", ".join(parts)
 
 _Exchange_list_item_type = _StructItemType(Exchange)

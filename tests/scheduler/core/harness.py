@@ -113,6 +113,9 @@ def plain(effect: Any) -> Sent:
         return ("change worker", route, effect.worker, effect.environment)
     if effect.kind == effects.GANG_MEMBER:
         return ("gang member", route, (effect.client, effect.id, effect.attempt), effect.rank, list(effect.hosts))
+    if effect.kind == effects.EXCHANGE and effect.ended:
+        name = effect.client, effect.id, effect.attempt
+        return ("ended member", route, name, effect.round, effect.ended - 1, list(effect.values))
     if effect.kind == effects.EXCHANGE:
         return ("exchange", route, (effect.client, effect.id, effect.attempt), effect.round, list(effect.values))
     if effect.kind == effects.SHUTDOWN:

@@ -65,8 +65,8 @@ class GangPlace:
         self._interruption = interruption
         self._find_address = find_address
         self._round = 0
-        self._is_out_of_step = False
-        """An exchange has timed out: the members no longer agree on the number of the next one."""
+        self._failure = ""
+        """Why no further exchange is possible; empty: it is possible."""
         self._variables: dict[str, str] = {}
         self._before: dict[str, str | None] = {}
 
@@ -128,8 +128,8 @@ class GangPlace:
         most = min(VALUE_BYTES, ROUND_BYTES // len(self.hosts))
         if len(value) > most:
             raise ValueError(f"a value of {len(value)} bytes: a member of this gang may give {most}")
-        if self._is_out_of_step:
-            raise RuntimeError("an exchange of this gang has timed out before: its members are out of step")
+        if self._failure:
+            raise RuntimeError(self._failure)
         number = self._round
         self._round += 1
         begun = time.monotonic()
@@ -151,9 +151,16 @@ class GangPlace:
                     self._connection.exchange()
                 answer = self._session.exchanged.get(self.name)
                 if answer is not None and answer.round == number:
+                    if answer.ended:
+                        self._failure = (
+                            f"member {answer.ended - 1} of the gang has ended without this call of member {self.rank}: "
+                            f"all members must make the same calls in the same order"
+                        )
+                        raise RuntimeError(self._failure)
                     return [bytes(each) for each in answer.values]
                 if timeout is not None and waited >= timeout:
-                    self._is_out_of_step = True
+                    # The members no longer agree on the number of the next exchange.
+                    self._failure = "an exchange of this gang has timed out before: its members are out of step"
                     raise TimeoutError(f"not all members of the gang have come within {timeout:g} s")
 
     def _own_address(self) -> str:

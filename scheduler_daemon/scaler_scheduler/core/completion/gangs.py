@@ -69,6 +69,9 @@ class Gangs:
         intent, task.intent = task.intent, NO_INTENT
         if outcome == effects.OUTCOME_VALUE and not gang.is_broken:
             gang.results[task.rank] = payload
+            if gang.values and task.rank not in gang.values:
+                for rank in gang.values:
+                    self._tell_of_ended(gang.members[rank], gang, task.rank)
             self._leave(task, gang, RESULT)
             return task is not gang.lead
         if outcome == effects.OUTCOME_VALUE:
@@ -125,6 +128,8 @@ class Gangs:
     def exchange(self, event: Exchange, worker: Worker) -> bool:
         """Take a member's value for the others. When all are there, each member gets all of them.
 
+        If a member has ended without this exchange, the others are told so at once: it can never be complete.
+
         Returns:
             Whether the worker holds this task. If not, the task must be stopped: it would wait for ever.
 
@@ -151,9 +156,24 @@ class Gangs:
             gang.round += 1
             for member in gang.members:
                 self._send(member, event.round, gang.values_before)
+        elif gang.held < len(gang.members):
+            for rank, result in enumerate(gang.results):
+                if result is not None and rank not in gang.values:
+                    self._tell_of_ended(task, gang, rank)
+                    break
         return True
 
-    def _send(self, member: GangTask, round_number: int, values: list[bytes]) -> None:
+    def _tell_of_ended(self, member: GangTask, gang: Gang, rank: int) -> None:
+        """Tell a member, which has given its value, that the member of this rank has ended without this exchange.
+
+        Workers that do not know `ended` read the values. They take them for those of members that have made different
+        calls: a barrier gives no bytes, and all other calls give some.
+        """
+        values = [b"-" if gang.values[member.rank] else b""] * len(gang.members)
+        values[rank] = b"" if values[rank] else b"-"
+        self._send(member, gang.round, values, 1 + rank)
+
+    def _send(self, member: GangTask, round_number: int, values: list[bytes], ended: int = 0) -> None:
         if member.worker is not None:
             self._outbox.add_last(
                 effects.Exchange(
@@ -163,6 +183,7 @@ class Gangs:
                     attempt=member.attempt,
                     round_number=round_number,
                     values=values,
+                    ended=ended,
                 )
             )
 

@@ -385,6 +385,62 @@ def test_values_go_to_all_members_when_all_are_there() -> None:
     assert core.take() == [("exchange", *members[1], 0, values)]
 
 
+def test_members_that_wait_for_an_ended_member_are_told() -> None:
+    core = cluster()
+    members = begun(core, 3)
+    core.exchange(*members[0], 0, b"zero")
+    core.exchange(*members[2], 0, b"")
+    assert core.take() == []
+    core.results(members[1][0], [members[1][1]], TIME, body=b"1")
+    zero = ("ended member", *members[0], 0, 1, [b"-", b"", b"-"])  # a worker that reads the values sees other calls
+    two = ("ended member", *members[2], 0, 1, [b"", b"-", b""])
+    assert core.take() == [zero, two]
+    core.exchange(*members[2], 0, b"")  # its worker has joined again: the answer may be lost
+    assert core.take() == [two]
+    core.results(members[0][0], [members[0][1]], TIME, body=b"0")
+    assert core.take() == []
+    core.results(members[2][0], [members[2][1]], TIME, body=b"2")
+    assert core.take() == [resolved(10, body=packed(b"0", b"1", b"2"))]
+
+
+def test_a_member_that_comes_after_another_has_ended_is_told_at_once() -> None:
+    core = cluster()
+    members = begun(core, 3)
+    for member in members:
+        core.exchange(*member, 0, b"value")
+    core.take()
+    core.results(members[2][0], [members[2][1]], TIME)
+    for rank in (1, 0):
+        assert core.take() == []
+        core.exchange(*members[rank], 1, b"")
+        assert core.take() == [("ended member", *members[rank], 1, 2, [b"", b"", b"-"])]
+
+
+def test_a_member_that_ends_after_it_has_given_its_value_ends_no_exchange() -> None:
+    core = cluster()
+    members = begun(core, 3)
+    core.exchange(*members[0], 0, b"zero")
+    core.results(members[0][0], [members[0][1]], TIME)  # it has not waited for the others
+    core.exchange(*members[1], 0, b"one")
+    assert core.take() == []
+    core.exchange(*members[2], 0, b"two")
+    assert core.take() == [("exchange", *member, 0, [b"zero", b"one", b"two"]) for member in members[1:]]
+    core.exchange(*members[1], 1, b"")
+    assert core.take() == [("ended member", *members[1], 1, 0, [b"-", b"", b""])]
+
+
+def test_members_that_are_stopped_are_told_of_no_ended_member() -> None:
+    core = cluster()
+    members = begun(core, 3)
+    core.exchange(*members[0], 0, b"zero")
+    core.results(members[1][0], [members[1][1]], TIME)
+    core.take()
+    core.results(members[2][0], [members[2][1]], TIME, EXCEPTION, b"error")
+    assert stopped(core) == dict(members[:1])
+    core.exchange(*members[0], 0, b"zero")
+    assert core.take() == []
+
+
 def test_a_new_attempt_begins_with_exchange_0() -> None:
     core = cluster()
     members = begun(core, 2)
