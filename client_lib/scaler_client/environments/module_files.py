@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import itertools
 import os
 import stat
 import time
@@ -24,6 +25,9 @@ MAX_ENTRIES = 200_000
 """The most entries of folders that are looked at."""
 
 MAX_DEPTH = 64
+
+MAX_SEARCHED = 10_000
+"""The most entries that are looked at to find packages below a folder without modules. It may hold data."""
 
 READ_ATTEMPTS = 3
 
@@ -116,6 +120,15 @@ def has_native_files(files: Iterable[ModuleFile]) -> bool:
     return any(is_native(file.path) for file in files)
 
 
+def is_uploaded(folder: str) -> bool:
+    """Whether an upload of the folder around this one takes files of it."""
+    search = _Search()
+    try:
+        return _is_package_name(folder) and any(True for _ in search.packages_of(os.path.abspath(folder)))
+    except ModulesError:
+        return False
+
+
 class _Search:
     """Finds the files of modules, within bounds."""
 
@@ -151,12 +164,53 @@ class _Search:
                 if entry.name.endswith(_MODULE_SUFFIXES) and _is_name(entry.name):
                     count += 1
                     yield entry.name, entry.path
-            elif entry.name.isidentifier() and not _is_skipped(entry) and self._has_modules(entry.path):
-                for each in self._tree(entry.path, entry.name, (_identity(place),)):
-                    count += 1
-                    yield each
+            elif _is_package_name(entry.path):
+                for package in self.packages_of(entry.path):
+                    path = entry.name + package[len(entry.path) :].replace(os.sep, "/")
+                    for each in self._tree(package, path, (_identity(place),)):
+                        count += 1
+                        yield each
         if not count:
             raise ModulesError(f"modules: the folder {given} has no modules and no packages")
+
+    def packages_of(self, place: str) -> list[str]:
+        """Return the packages of a folder: the folder itself, or the first ones below it.
+
+        The folder is a package if it has modules, or packages with an `__init__.py`. Else each folder below it that has
+        modules is a package of this namespace. None: it has no modules, or more than MAX_SEARCHED entries below it.
+        """
+        if self._has_modules(place):
+            return [place]
+        packages = []
+        left = MAX_SEARCHED
+        folders = [place]
+        seen = {_identity(os.path.dirname(place))}
+        for _ in range(MAX_DEPTH):
+            below = []
+            for folder in folders:
+                if (here := _identity(folder)) in seen:
+                    continue
+                seen.add(here)
+                entries = self._some(folder, left)
+                left -= len(entries)
+                if left <= 0:
+                    return []
+                entries = list(filter(_is_file_or_folder, entries))
+                if any(self._is_file(entry) and entry.name.endswith(_MODULE_SUFFIXES) for entry in entries):
+                    packages.append(folder)
+                else:
+                    below += [entry.path for entry in entries if entry.is_dir() and _is_package_name(entry.path)]
+            folders = sorted(below)
+        return sorted(packages)
+
+    @staticmethod
+    def _some(place: str, most: int) -> list[os.DirEntry[str]]:
+        """Return at most so many entries of a folder. None: it cannot be read, and no module of it is imported."""
+        try:
+            with os.scandir(place) as scanned:
+                return list(itertools.islice(scanned, most))
+        except OSError:
+            return []
 
     def _tree(self, place: str, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, str]]:
         """Yield all files of a package: packages read data files, too."""
@@ -169,7 +223,7 @@ class _Search:
             if self._is_file(entry):
                 if not entry.name.startswith(".") and not entry.name.endswith(_SKIPPED_SUFFIXES):
                     yield f"{path}/{entry.name}", entry.path
-            elif not _is_skipped(entry):
+            elif not _is_skipped(entry.path):
                 yield from self._tree(entry.path, f"{path}/{entry.name}", (*above, here))
 
     def _has_modules(self, place: str) -> bool:
@@ -179,7 +233,7 @@ class _Search:
             if self._is_file(entry):
                 if entry.name.endswith(_MODULE_SUFFIXES):
                     return True
-            elif entry.name.isidentifier() and not _is_skipped(entry):
+            elif _is_package_name(entry.path):
                 folders.append(entry.path)
         return any(os.path.isfile(os.path.join(folder, "__init__.py")) for folder in folders)
 
@@ -218,12 +272,17 @@ def _is_file_or_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_skipped(folder: os.DirEntry[str]) -> bool:
+def _is_package_name(folder: str) -> bool:
+    """Whether a folder may be a package: it can be imported by its name, and is none of those that are left out."""
+    return os.path.basename(folder).isidentifier() and not _is_skipped(folder)
+
+
+def _is_skipped(folder: str) -> bool:
     """Whether a folder is hidden, made by tools, or a virtual environment."""
-    name = folder.name
+    name = os.path.basename(folder)
     if name.startswith(".") or name in _SKIPPED_FOLDERS:
         return True
-    return os.path.isfile(os.path.join(folder.path, "pyvenv.cfg"))
+    return os.path.isfile(os.path.join(folder, "pyvenv.cfg"))
 
 
 def _identity(folder: str) -> tuple[int, int]:

@@ -67,6 +67,53 @@ def test_a_folder_of_modules(folder: Path) -> None:
     ]  # fmt: skip
 
 
+def test_namespaces_whose_modules_are_deep(folder: Path) -> None:
+    files = {
+        "deep/a/b/module.py": "M = 1",
+        "deep/a/b/table.json": "[]",
+        "deep/a/b/sub/other.py": "",
+        "deep/c/package/__init__.py": "",
+        "deep/a/rows.csv": "beside a package, and no part of it",
+        "deep/.git/hooks/x.py": "",
+        "deep/d/.venv/lib/x.py": "",
+        "deep/d/env/pyvenv.cfg": "",
+        "deep/d/env/lib/x.py": "",
+        "deep/d/my-tools/x.py": "",
+        "deep/d/__pycache__/x.py": "",
+        "deep/d/node_modules/lib/x.py": "",
+        "deep/d/pictures/cat.png": "",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (folder / "deep" / "d" / "loop").symlink_to(folder / "deep")
+    (folder / "deep" / "d" / "self").symlink_to("self")
+    deep = [
+        "deep/a/b/module.py", "deep/a/b/sub/other.py", "deep/a/b/table.json", "deep/c/package/__init__.py",
+    ]  # fmt: skip
+    assert [path for path in sorted(read(folder)) if path.startswith("deep/")] == deep
+    assert sorted(read(folder / "deep")) == [path.removeprefix("deep/") for path in deep]
+    assert module_files.is_uploaded(str(folder / "deep")) and module_files.is_uploaded(str(folder / "pkg"))
+    for left_out in ("data", "env", ".git", "no-name", "missing"):
+        assert not module_files.is_uploaded(str(folder / left_out)), left_out
+
+
+def test_the_search_for_deep_modules_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = read(folder)
+    package = folder / "data" / "old" / "package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    assert set(read(folder)) - set(before) == {"data/old/package/__init__.py"}
+    monkeypatch.setattr(module_files, "MAX_SEARCHED", 10)
+    for number in range(10):
+        (folder / "data" / "old" / f"picture{number}.png").touch()
+    assert read(folder) == before, "it may be a folder of data"
+    monkeypatch.setattr(module_files, "MAX_SEARCHED", 100)
+    monkeypatch.setattr(module_files, "MAX_DEPTH", 2)
+    assert read(folder) == before
+
+
 def test_a_package_and_a_file(folder: Path) -> None:
     found = read(folder / "pkg", folder / "helpers.py")
     assert found["helpers.py"] == b"HELP = 1" and found["pkg/inner.py"] == b"X = 1"

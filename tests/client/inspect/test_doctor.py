@@ -23,6 +23,7 @@ from zmq.utils import z85
 from scaler_client import __version__
 from scaler_client.commands.addresses import Address, parse_connect_address
 from scaler_client.commands.options import OptionError
+from scaler_client.environments import module_files
 from scaler_client.errors import SchedulerLostError
 from scaler_client.inspect import cli
 from scaler_client.inspect.doctor import examination, machine, probes
@@ -434,13 +435,14 @@ def test_imports_of_a_script(tmp_path: Path) -> None:
 
 def test_modules_that_a_script_uploads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "project" / "inner").mkdir(parents=True)
-    (tmp_path / "package").mkdir()
+    for folder in ("package", "project/inner/deep", "project/empty"):
+        (tmp_path / folder).mkdir(parents=True)
     for file in ("single.py", "other.py", "package/__init__.py", "package/deep.py", "project/loose.py", "missing.txt"):
         (tmp_path / file).touch()
+    (tmp_path / "project/inner/deep/module.py").touch()
     path = tmp_path / "script.py"
     path.write_text(
-        "import single, other, package, deep, loose, inner, missing\n"
+        "import single, other, package, deep, loose, inner, empty, missing\n"
         "where = 'other.py'\n"
         "with Client('tcp://x:1', modules=['single.py', 'package', where, 'nowhere', 5]) as client:\n"
         "    client.upload_modules('project', where)\n"
@@ -453,6 +455,7 @@ def test_modules_that_a_script_uploads(tmp_path: Path, monkeypatch: pytest.Monke
     texts = [check.text for check in check_script(imports, {"a": probe})]
     assert texts == [
         "deep is missing here",
+        "empty is missing here",
         "inner is missing here",  # the script itself cannot import what its folder has
         "loose is missing here",
         "missing is missing here",
@@ -468,6 +471,24 @@ def test_modules_that_a_script_uploads(tmp_path: Path, monkeypatch: pytest.Monke
     path.write_text("import single\nClient(modules=('.',))\n")
     (check,) = check_script(read_imports(str(path)), {"a": probe})
     assert check == ok("script", "1 module that script.py imports: all are here and on 1 host, or uploaded by it")
+
+
+def test_a_folder_that_an_upload_leaves_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "names" / "inner").mkdir(parents=True)
+    (tmp_path / "names" / "inner" / "deep.py").touch()
+    path = tmp_path / "script.py"
+    path.write_text("import names\n")
+    probe = Probe("a", HostFacts(1024, 1 << 30, 1 << 30), {"names": ""})
+    (check,) = check_script(read_imports(str(path)), {"a": probe})
+    assert check.text == "names, a module of your own, is not installed on a"
+    assert check.advice.startswith(f"the script must have Client(modules=[{str(tmp_path)!r}]) or ")
+    path.write_text(f"import names\nClient(modules=[{str(tmp_path)!r}])\n")
+    (check,) = check_script(read_imports(str(path)), {"a": probe})
+    assert check == ok("script", "1 module that script.py imports: all are here and on 1 host, or uploaded by it")
+    monkeypatch.setattr(module_files, "MAX_SEARCHED", 1)
+    (check,) = check_script(read_imports(str(path)), {"a": probe})
+    left_out = f"an upload leaves out {tmp_path}/names: put an __init__.py into it, or copy the module to the hosts"
+    assert (check.status, check.advice) == (Status.WARNING, left_out)
 
 
 def test_packages_of_a_scripts_environment_need_not_be_on_hosts(tmp_path: Path) -> None:

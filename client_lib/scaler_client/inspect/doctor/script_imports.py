@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.machinery import all_suffixes
 
 from ...commands.options import OptionError
+from ...environments.module_files import is_uploaded
 from ...pickling.pickled_packages import is_package_name
 
 MAX_SCRIPT_BYTES = 16 << 20
@@ -152,7 +153,7 @@ def _module_path(path: str, name: str) -> str:
     if os.path.isfile(os.path.join(path, "__init__.py")):
         return path if os.path.basename(path) == name else ""
     inside = os.path.join(path, name)
-    if os.path.isdir(inside):
+    if os.path.isdir(inside) and is_uploaded(inside):
         return inside
     return next((inside + suffix for suffix in all_suffixes() if os.path.isfile(inside + suffix)), "")
 
