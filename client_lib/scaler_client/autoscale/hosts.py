@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .demand import AgentLoad
@@ -66,6 +66,8 @@ class Host:
     """When it was asked to end last."""
     missing: int = 0
     """How many lists in a row lack it."""
+    last_lines: str = ""
+    """The end of its log, if it has ended and its provider knows it."""
     load: AgentLoad | None = None
     """Its agent in the newest snapshot; None: its agent is not connected."""
 
@@ -117,9 +119,15 @@ class HostTable:
         host = self.by_name[name] = Host(pool, name, number, HostState.BOOTING, now)
         return host
 
-    def listed(self, pool: Pool, names: Iterable[str], begun_at: float, now: float) -> list[tuple[Host, Change]]:
-        """Apply a provider's list of its hosts. Returns hosts that are gone."""
+    def listed(
+        self, pool: Pool, names: Iterable[str], begun_at: float, now: float, last_lines: Mapping[str, str]
+    ) -> list[tuple[Host, Change]]:
+        """Apply a provider's list of its hosts, and the ends of the logs of hosts that have ended. Returns hosts that
+        are gone."""
         there = set(names)
+        for name, lines in last_lines.items():
+            if name in self.by_name:
+                self.by_name[name].last_lines = lines
         self._listed.add(pool.name)
         for name in there:
             if name not in self.by_name:

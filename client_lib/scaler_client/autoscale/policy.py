@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from .backoff import Backoff
@@ -170,7 +170,9 @@ class AutoscalePolicy:
                 self.hosts.note_failure(host)
                 state.backoff.failed(now)
 
-    def listed(self, pool: str, names: Iterable[str], begun_at: float, now: float) -> list[str]:
+    def listed(
+        self, pool: str, names: Iterable[str], begun_at: float, now: float, last_lines: Mapping[str, str] | None = None
+    ) -> list[str]:
         """Apply a provider's list.
 
         Args:
@@ -178,11 +180,12 @@ class AutoscalePolicy:
             names: the hosts that exist, booting hosts included.
             begun_at: when the provider began to list.
             now: the time.
+            last_lines: by the names of hosts that have ended, the ends of their logs. None: they are not known.
 
         Returns:
             The changes, as lines for a log.
         """
-        changes = self.hosts.listed(self._states[pool].pool, names, begun_at, now)
+        changes = self.hosts.listed(self._states[pool].pool, names, begun_at, now, last_lines or {})
         return [line for host, change in changes if (line := self._count(host, change, now))]
 
     # ------------------------------------------------------------------------------------------------------- decisions
@@ -259,7 +262,8 @@ class AutoscalePolicy:
         if change in _FAILURES:
             self.hosts.note_failure(host)
             state.backoff.failed(now)
-        return "" if change is Change.ENDED else f"host {host.name} {change.value}, {age}"
+        said = f"; the end of its log: {host.last_lines}" if host.last_lines else ""
+        return "" if change is Change.ENDED else f"host {host.name} {change.value}, {age}{said}"
 
     def _end_failed(self, now: float) -> list[Decision]:
         """End hosts by force that failed, or that did not drain in time."""

@@ -220,6 +220,19 @@ def test_number_that_fails_goes_last() -> None:
     assert driven.count().failed == 2
 
 
+def test_the_log_of_a_host_that_failed_is_in_its_line() -> None:
+    driven = Driven(Pool("a", most=3))
+    (start,) = driven.decide(Need(2, unknown=2))
+    first, second = start.names
+    driven.hosts["a"].clear()
+    driven.list()
+    driven.lines += driven.policy.listed("a", [], driven.now, driven.now, {first: "no such file", "a-9-xyz789": "old"})
+    assert driven.lines == [
+        f"host {first} died at boot, 0 s after its request; the end of its log: no such file",
+        f"host {second} died at boot, 0 s after its request",
+    ]
+
+
 def test_dry_run_decides_the_same_again() -> None:
     driven = Driven(Pool("a", most=5))
     decisions = driven.decide(Need(3, unknown=3))

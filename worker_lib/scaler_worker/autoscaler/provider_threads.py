@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .providers import Provider, ProviderError
+from .providers import LogReader, Provider, ProviderError
 
 LIST_SECONDS = 5.0
 """From the end of a list to the next one."""
@@ -35,7 +35,7 @@ class Outcome:
     begun_at: float
     """Seconds of the monotonic clock."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Why single hosts could not be started."""
+    """Why single hosts could not be started; of LIST: the ends of the logs of hosts that have ended."""
     error: str = ""
     """Why the call failed; empty: it did not."""
 
@@ -102,6 +102,8 @@ class ProviderThread:
                 self.provider.kill(names)
             else:
                 names = tuple(self.provider.host_names())
+                if isinstance(self.provider, LogReader):
+                    failed = self.provider.last_lines()
         except ProviderError as error:
             return Outcome(self.pool, action, names, begun_at, error=" ".join(str(error).split()))
         except Exception as error:  # a fault of a provider must not end its thread

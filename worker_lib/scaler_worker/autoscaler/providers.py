@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from scaler_client.autoscale import Pool
 
@@ -52,6 +52,14 @@ class Provider(Protocol):
 
     def host_names(self) -> set[str]:
         """Return the names of all hosts of the pool that exist, those that boot included. Raises ProviderError."""
+
+
+@runtime_checkable
+class LogReader(Protocol):
+    """A provider that reads the logs of its hosts."""
+
+    def last_lines(self) -> dict[str, str]:
+        """Return the ends of the logs of hosts that have ended since the last call, by name. Each is one line."""
 
 
 def resources_argument(resources: Mapping[str, float]) -> str:

@@ -200,7 +200,7 @@ class Autoscaler:
         pool, policy = outcome.pool, self._policy
         self._log_problem(outcome)
         if outcome.action is Action.LIST and not outcome.error:
-            for line in policy.listed(pool, outcome.names, outcome.begun_at, now):
+            for line in policy.listed(pool, outcome.names, outcome.begun_at, now, outcome.failed):
                 _log.warning(line)
         elif outcome.action is Action.START and outcome.error:
             policy.start_failed(pool, outcome.names, outcome.error, now)

@@ -1,7 +1,8 @@
 """The provider `ssh`: a list of hosts, each with at most one agent, by OpenSSH's client.
 
 The number in a host's name says which host of the list it is. On it, a file in ~/.cache/scaler-autoscaler has the
-agent's process id; the agent's log lies beside it.
+agent's process id; the agent's log lies beside it. The next list removes both when the agent has ended, and brings the
+end of the log.
 """
 
 from __future__ import annotations
@@ -15,10 +16,23 @@ from .providers import HostCommand, ProviderError, for_each, raise_first, run_pr
 
 CONNECT_SECONDS = 10
 
+LOG_LINES = 5
+"""So many lines of the log of an ended agent are kept."""
+
+LOG_CHARACTERS = 500
+"""At most so many characters of them, the last ones."""
+
+_LINE_END = "\x1f"
+"""Ends a line of a log within a line of a list."""
+
 _FOLDER = 'd="$HOME/.cache/scaler-autoscaler"; '
 
 _START = (
-    _FOLDER + 'umask 077; mkdir -p "$d" && cd "$d" || exit 1; '
+    '(cd "$HOME"; command -v {program} >/dev/null) || '
+    # The end of a long text is kept.
+    '{{ echo "PATH is $PATH:" {program} is not found on this host >&2; exit 127; }}; '
+    + _FOLDER
+    + 'umask 077; mkdir -p "$d" && cd "$d" || exit 1; '
     'nohup $(command -v setsid) sh -c \'echo $$ >{name}.pid; cd "$HOME"; exec "$@"\' {name} {command} '
     ">{name}.log 2>&1 </dev/null & "
     # It is there when its file has an id, which takes milliseconds.
@@ -26,13 +40,18 @@ _START = (
 )
 
 # Whether the process of a file still is the agent of this name: ids are used again.
-_IS_AGENT = 'p=$(cat "$f" 2>/dev/null) && [ -n "$p" ] && ps -o args= -p "$p" | grep -qF -e "--agent-name ${{f%.pid}} "'
+_IS_AGENT = (
+    'p=$(cat "$f" 2>/dev/null) && [ -n "$p" ] && '
+    'ps -ww -o args= -p "$p" | grep -qF -e "--agent-name ${{f%.pid}} "'  # without -ww it may cut the arguments
+)
 
 _LIST = (
     _FOLDER
     + 'cd "$d" 2>/dev/null || exit 0; for f in {pool}-*-*.pid; do [ -e "$f" ] || continue; '
     + _IS_AGENT
-    + '; if [ $? -eq 0 ]; then echo "${{f%.pid}}"; else rm -f "$f" "${{f%.pid}}.log"; fi; done'
+    + '; if [ $? -eq 0 ]; then echo "${{f%.pid}}"; else printf "%s " "-${{f%.pid}}"; '
+    f'tail -c 4000 "${{{{f%.pid}}}}.log" 2>/dev/null | tail -n {LOG_LINES} | tr "\\n" "\\037"; echo; '
+    'rm -f "$f" "${{f%.pid}}.log"; fi; done'
 )
 
 _SIGNAL = _FOLDER + 'cd "$d" 2>/dev/null || exit 0; f={name}.pid; if ' + _IS_AGENT + "; then {signal}; fi"
@@ -52,11 +71,13 @@ class SshProvider:
         self._seconds = seconds
         self._listed: dict[str, set[str]] = {}
         """The agents of each host by its last answer. A host that does not answer keeps them."""
+        self._last_lines: dict[str, str] = {}
 
     def start(self, names: Sequence[str]) -> dict[str, str]:
         def start_one(name: str) -> None:
-            command = shlex.join(self._command.arguments(name))
-            self._run(self._host(name), _START.format(name=name, command=command))
+            arguments = self._command.arguments(name)
+            program, command = shlex.quote(arguments[0]), shlex.join(arguments)
+            self._run(self._host(name), _START.format(name=name, program=program, command=command))
 
         failed = for_each(names, start_one)
         if len(failed) == len(names):
@@ -76,13 +97,23 @@ class SshProvider:
         script = _LIST.format(pool=self._command.pool.name)
 
         def list_one(host: str) -> None:
-            names = self._run(host, script).split()
-            self._listed[host] = {name for name in names if parse_host_name(name) is not None}
+            names = set()
+            for line in self._run(host, script).split("\n"):
+                name, _, said = line.strip().partition(" ")
+                if parse_host_name(name) is not None:
+                    names.add(name)
+                elif name.startswith("-") and parse_host_name(name[1:]) is not None:
+                    self._last_lines[name[1:]] = _one_line(said)
+            self._listed[host] = names
 
         errors = for_each(self._hosts, list_one)
         if len(errors) == len(self._hosts):
             raise_first(errors)
         return {name for names in self._listed.values() for name in names}
+
+    def last_lines(self) -> dict[str, str]:
+        found, self._last_lines = self._last_lines, {}
+        return found
 
     def _host(self, name: str) -> str:
         parsed = parse_host_name(name)
@@ -99,3 +130,10 @@ class SshProvider:
     def _run(self, host: str, script: str) -> str:
         options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}", *self._command.settings.options]
         return run_program(["ssh", *options, "--", host, script], seconds=self._seconds)
+
+
+def _one_line(said: str) -> str:
+    """Return the lines of a log as one, without control characters."""
+    lines = [" ".join(line.split()) for line in said.split(_LINE_END)]
+    text = " | ".join(filter(None, lines))[-LOG_CHARACTERS:]
+    return "".join(character if character.isprintable() else "?" for character in text)
