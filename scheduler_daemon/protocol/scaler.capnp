@@ -187,6 +187,8 @@ struct PoolState {                  # the hosts of one pool of an autoscaler
   late @6 :UInt64;                  # likewise: hosts that came late
   left @7 :UInt64;                  # likewise: hosts that left at their time limit
   isResting @8 :Bool;               # no host is requested for now, because too many failed
+  problem @9 :Text;                 # why calls of the pool's provider, or its hosts, fail; empty: they do not
+  problemSeconds @10 :UInt32;       # for how long they have failed
 }
 
 struct WorkerHeartbeat {

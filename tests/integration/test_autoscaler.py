@@ -191,6 +191,12 @@ def test_provider_that_hangs_stops_no_other(tmp_path: Path) -> None:
             futures = [client.submit(time.sleep, 0.1) for _ in range(8)]
             assert [future.result(SECONDS) for future in futures] == [None] * 8
             command.logged(r"(hosts of pool bad could not be started: sleep did not end within 3 s)")
+            text = "hosts could not be started: sleep did not end within 3 s"
+            wait_for_snapshot(
+                there.monitor_address,
+                lambda each: [(pool.name, pool.problem) for pool in each.pools] == [("bad", text), ("here", "")],
+                "the problem of a pool",
+            )
 
 
 def test_commands_of_the_operator(tmp_path: Path) -> None:

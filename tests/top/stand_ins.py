@@ -126,7 +126,10 @@ def snapshot(workers_: int, second: int, incarnation: int = 7) -> Snapshot:
         )),
         shares=SHARES,
         limits=[TaskLimit("api", 0, 0.5, 1, 70), TaskLimit("db", 10, 0.0, 10, 5000)],
-        pools=[PoolState("big", 3, 1, 2, 0), PoolState("spot", 9, 0, 0, 4, failed=12, late=1, is_resting=True)],
+        pools=[
+            PoolState("big", 3, 1, 2, 0, problem="no route", problem_seconds=90),
+            PoolState("spot", 9, 0, 0, 4, failed=12, late=1, is_resting=True),
+        ],
         object_columns=completed(ObjectColumns([500, 500], [1, 2], ["numbers", ""], [8 << 20, 300], [1000, 0], [1, 9])),
     )  # fmt: skip
 

@@ -201,6 +201,7 @@ def test_details_of_a_worker_are_updated() -> None:
         (["tab", "tab", "s", "s", "enter"], ["Limit db", "most  10", "running  10", "waiting  5,000"]),
         (["tab", "tab", "s", "s", "s", "enter"], ["Pool spot", "wanted  9 hosts", "failed  12 hosts",
                                                   "rests  too many hosts failed"]),
+        (["tab", "tab", "s", "s", "s", "down", "enter"], ["Pool big", "fails for  1:30", "problem  no route"]),
         (
             ["tab", "o", "enter"],
             ["Object numbers", "client  report.py[77]@desk (1f4)", "tasks  1,000 open ones read it"],
@@ -228,7 +229,7 @@ def test_shares_limits_and_pools_have_tables() -> None:
     text = "\n".join(pressed(state, ["s"], 120, 40))
     assert "Total 2 limit(s)" in text and "0.5/s" in text
     text = "\n".join(pressed(state, ["s"], 120, 40))
-    assert "Total 2 pool(s)" in text and "spot (rests)" in text
+    assert "Total 2 pool(s)" in text and "spot (rests)" in text and "big (fails)" in text
     assert "Total 3 client(s)" in "\n".join(pressed(state, ["s"], 120, 40))
 
 

@@ -48,6 +48,8 @@ POOLS = [
         "late": 2,
         "left": 1,
         "isResting": True,
+        "problem": "hosts could not be started: no route to host",
+        "problemSeconds": 90,
     },
     {
         "name": "local",
@@ -59,6 +61,8 @@ POOLS = [
         "late": 0,
         "left": 0,
         "isResting": False,
+        "problem": "",
+        "problemSeconds": 0,
     },
 ]
 OPTIONS = {

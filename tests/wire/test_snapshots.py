@@ -188,12 +188,12 @@ def test_need_has_mean_run_times(core: Core) -> None:
 
 def test_pools_of_an_autoscaler(core: Core) -> None:
     joined(core)
-    pool = events.PoolState("large", 12, 3, 8, 1, 5, 2, 1, True)
+    pool = events.PoolState("large", 12, 3, 8, 1, 5, 2, 1, True, "no route", 90)
     core.agent(b"autoscaler", 77)
     core.feed(events.Heartbeat(b"autoscaler", 1, [], pools=[pool]))
     core.take()
     snapshot = taken(core)
-    assert snapshot.pools == [PoolState("large", 12, 3, 8, 1, 5, 2, 1, True)]
+    assert snapshot.pools == [PoolState("large", 12, 3, 8, 1, 5, 2, 1, True, "no route", 90)]
     assert snapshot.agents == len(snapshot.agent_columns.names) == 1  # an autoscaler is no host
     core.agent(b"another run of it", 78)
     core.feed(events.Heartbeat(b"another run of it", 1, [], pools=[pool._replace(there=9)]))

@@ -26,6 +26,9 @@ SAFE_DRAIN_SHARE = 0.25
 SPARE_FACTOR = 1.25
 """While tasks of a steady load wait, its number of workers is multiplied by this factor, to work off the backlog."""
 
+_START, _HOSTS = "start", "hosts"
+"""What may fail in a pool, beside other calls of its provider."""
+
 _FAILURES = (Change.NEVER_CAME, Change.DIED_AT_BOOT, Change.LOST)
 
 
@@ -77,6 +80,11 @@ class PoolCounts:
     """Hosts that left at their time limit."""
     rests: bool
     """Whether the pool requests no hosts now, because too many hosts failed."""
+    problem: str = ""
+    """Why calls of the provider, or hosts of the pool, fail: the error that has lasted for longest, in its newest
+    words. Empty: they do not fail."""
+    problem_seconds: float = 0.0
+    """For how long they have failed."""
 
 
 @dataclass
@@ -90,10 +98,17 @@ class _PoolState:
     left: int = 0
     rests: bool = False
     kind: str = ""
-    problem: str = ""
-    """Why its provider failed last."""
+    problems: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """What fails, by the call of its provider, or `_HOSTS`: the newest error, and when the first one came."""
     window: deque[tuple[float, int]] = field(default_factory=deque)
     """Times and numbers of wanted hosts, in descending order of the numbers: the first is the most of the window."""
+
+    def note(self, call: str, error: str, now: float) -> None:
+        """Note that this fails, or that it works: the error is empty then."""
+        if error:
+            self.problems[call] = error, self.problems.get(call, ("", now))[1]
+        else:
+            self.problems.pop(call, None)
 
     def kept(self, now: float, wanted: int, idle_seconds: float) -> int:
         """Add a number of wanted hosts. Returns the largest one of the last `idle_seconds`."""
@@ -153,7 +168,7 @@ class AutoscalePolicy:
 
     def started(self, pool: str, names: Iterable[str], now: float) -> None:
         """Note that the provider has accepted the request for these hosts."""
-        self._states[pool].problem = ""
+        self._states[pool].note(_START, "", now)
         for name in names:
             host = self.hosts.by_name.get(name)
             if host is not None and host.started_at is None:
@@ -162,13 +177,24 @@ class AutoscalePolicy:
     def start_failed(self, pool: str, names: Iterable[str], reason: str, now: float) -> None:
         """Note that the provider could not start these hosts, and why."""
         state = self._states[pool]
-        state.problem = reason
+        state.note(_START, f"hosts could not be started: {reason}", now)
         for name in names:
             host = self.hosts.by_name.get(name)
             if host is not None and host.state is HostState.BOOTING:
                 self.hosts.remove(host)
                 self.hosts.note_failure(host)
                 state.backoff.failed(now)
+
+    def note_call(self, pool: str, call: str, error: str, now: float) -> None:
+        """Note the outcome of a call of the provider that is no start, for `counts`.
+
+        Args:
+            pool: the pool's name.
+            call: any name of the call, such as "list".
+            error: what failed, and why; empty: it worked.
+            now: the time.
+        """
+        self._states[pool].note(call, error, now)
 
     def listed(
         self, pool: str, names: Iterable[str], begun_at: float, now: float, last_lines: Mapping[str, str] | None = None
@@ -225,13 +251,14 @@ class AutoscalePolicy:
                 elif host is not None:
                     host.state = HostState.BOOTING if host.load is None else HostState.THERE
 
-    def counts(self) -> list[PoolCounts]:
-        """The hosts of each pool now."""
+    def counts(self, now: float | None = None) -> list[PoolCounts]:
+        """The hosts of each pool now. Without the time, it is not known for how long problems last."""
         found = []
         for name, state in self._states.items():
             by_state = dict.fromkeys(HostState, 0)
             for host in self.hosts.of_pool(state.pool):
                 by_state[host.state] += 1
+            problem, since = min(state.problems.values(), key=lambda each: each[1], default=("", now or 0.0))
             found.append(
                 PoolCounts(
                     pool=name,
@@ -243,6 +270,8 @@ class AutoscalePolicy:
                     late=state.late,
                     left=state.left,
                     rests=state.rests,
+                    problem=problem,
+                    problem_seconds=0.0 if now is None else now - since,
                 )
             )
         return found
@@ -253,17 +282,20 @@ class AutoscalePolicy:
         age = f"{now - host.asked_at:.0f} s after its request"
         if change in (Change.CAME, Change.CAME_LATE):
             state.backoff.came(now)
+            state.note(_HOSTS, "", now)
             if change is Change.CAME:
                 return ""
             state.late += 1
             return f"host {host.name} came late, {age}: {host.pool.boot_seconds:.0f} s are usual"
         if change is Change.LEFT:
             state.left += 1
+        said = f"; the end of its log: {host.last_lines}" if host.last_lines else ""
+        line = "" if change is Change.ENDED else f"host {host.name} {change.value}, {age}{said}"
         if change in _FAILURES:
             self.hosts.note_failure(host)
             state.backoff.failed(now)
-        said = f"; the end of its log: {host.last_lines}" if host.last_lines else ""
-        return "" if change is Change.ENDED else f"host {host.name} {change.value}, {age}{said}"
+            state.note(_HOSTS, line, now)
+        return line
 
     def _end_failed(self, now: float) -> list[Decision]:
         """End hosts by force that failed, or that did not drain in time."""

@@ -148,7 +148,8 @@ def _pools(pools: list[PoolState]) -> list[tuple[str, str]]:
 def _pool(pool: PoolState) -> str:
     hosts = f"{count(pool.there)} hosts there, {count(pool.wanted)} wanted, {count(pool.booting)} booting"
     failed = f", {count(pool.failed)} failed" if pool.failed else ""
-    return f"{clean(pool.name)}: {hosts}, {count(pool.draining)} draining{failed}{', resting' * pool.is_resting}"
+    state = ", resting" if pool.is_resting else ", failing" if pool.problem else ""
+    return f"{clean(pool.name)}: {hosts}, {count(pool.draining)} draining{failed}{state}"
 
 
 def _limit(limit: TaskLimit) -> str:

@@ -267,6 +267,9 @@ def _pools(snapshot: Snapshot) -> Iterator[Metric]:
     yield _counters("scaler_pool_left_hosts", "Hosts that left at their time limit.", "pool", left)
     resting = {pool.name: float(pool.is_resting) for pool in snapshot.pools}
     yield _gauges("scaler_pool_resting", "1: no host is requested, because too many failed.", "pool", resting)
+    failing = {pool.name: float(pool.problem_seconds if pool.problem else 0) for pool in snapshot.pools}
+    text = "For how long the provider of the pool, or its hosts, have failed; 0: they work."
+    yield _gauges("scaler_pool_problem_seconds", text, "pool", failing)
 
 
 def _worker_state(state: WorkerState) -> str:

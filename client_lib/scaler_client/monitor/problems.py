@@ -58,9 +58,12 @@ def _worker_problems(view: SnapshotView) -> Iterator[str]:
 
 def _host_problems(view: SnapshotView) -> Iterator[str]:
     for pool in view.snapshot.pools:
+        name, problem = clean(pool.name), f"for {duration(pool.problem_seconds)}: {clean(pool.problem)}"
         if pool.is_resting:
-            failed = plural(pool.failed, "host has", "hosts have")
-            yield f"pool {clean(pool.name)} starts no hosts for now: {failed} failed, scaler_autoscaler's log says why"
+            why = f"; {problem}" if pool.problem else ", scaler_autoscaler's log says why"
+            yield f"pool {name} starts no hosts for now: {plural(pool.failed, 'host has', 'hosts have')} failed{why}"
+        elif pool.problem:
+            yield f"pool {name} fails {problem}"
     silent = [row for row in view.agents if row.silent_seconds >= SILENT_AGENT_SECONDS]
     if silent:
         longest = max(row.silent_seconds for row in silent)

@@ -163,7 +163,8 @@ def _encode_goodbye(message: Goodbye) -> Frames:
 
 
 def _encode_heartbeat(message: Heartbeat) -> Frames:
-    root = _new(64 + 4 * len(message.workers) + 12 * len(message.pools))
+    texts = sum(len(pool.problem) for pool in message.pools)
+    root = _new(64 + 4 * len(message.workers) + 16 * len(message.pools) + texts)
     heartbeat = root.init("heartbeat")
     heartbeat.sequence = message.sequence
     heartbeat.residentBytes = message.resident_bytes
@@ -191,6 +192,8 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
             pool_entry.late = pool.late
             pool_entry.left = pool.left
             pool_entry.isResting = pool.is_resting
+            pool_entry.problem = escaped(pool.problem)
+            pool_entry.problemSeconds = pool.problem_seconds
     return [root.to_bytes()]
 
 

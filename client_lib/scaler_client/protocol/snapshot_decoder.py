@@ -170,6 +170,8 @@ def read_snapshot(snapshot: Any) -> Snapshot:
                 row.late,
                 row.left,
                 row.isResting,
+                row.problem,
+                row.problemSeconds,
             )
             for row in snapshot.pools
         ],

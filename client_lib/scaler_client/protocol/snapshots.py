@@ -274,6 +274,10 @@ class PoolState:
     left: int = 0
     is_resting: bool = False
     """Whether no host is requested for now, because too many failed."""
+    problem: str = ""
+    """Why calls of the pool's provider, or its hosts, fail; empty: they do not."""
+    problem_seconds: int = 0
+    """For how long they have failed."""
 
 
 @dataclass

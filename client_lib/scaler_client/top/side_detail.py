@@ -140,8 +140,10 @@ def _pool(_: SnapshotView, row: PoolState) -> Entries:
         "late": row.late,
         "left": row.left,
     }
-    rests = [("rests", "too many hosts failed")] if row.is_resting else []
-    return [(f"Pool {row.name}", [*((name, f"{count(number)} hosts") for name, number in hosts.items()), *rests])]
+    states = [("rests", "too many hosts failed")] if row.is_resting else []
+    if row.problem:
+        states += [("fails for", duration(row.problem_seconds)), ("problem", row.problem)]
+    return [(f"Pool {row.name}", [*((name, f"{count(number)} hosts") for name, number in hosts.items()), *states])]
 
 
 def _running(view: SnapshotView, belongs: Callable[[RunningTask], bool]) -> list[tuple[str, str]]:

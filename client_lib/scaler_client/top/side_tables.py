@@ -49,7 +49,8 @@ def limit_text(limit: TaskLimit) -> str:
 
 
 def pool_name(pool: PoolState) -> str:
-    return f"{pool.name} (rests)" if pool.is_resting else pool.name
+    state = "rests" if pool.is_resting else "fails" if pool.problem else ""
+    return f"{pool.name} ({state})" if state else pool.name
 
 
 def _tasks(row: Share | TaskLimit) -> int:

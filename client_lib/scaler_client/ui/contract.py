@@ -42,7 +42,8 @@ First `hello`, `presence` and `snapshot` (if there is one), in this order. Then 
         (from other hosts and clients), `coming` (on their way now);
     `deaths`: of workers since the start, [[cause, total], ...]; `retries`: tasks dispatched again since the start;
     `dispatch_latencies`: like `loop_durations`, for the time that tasks waited for a worker once they were ready;
-    `pools`: of autoscalers, [[name, wanted, booting, there, draining, failed, is_resting], ...]: numbers of hosts;
+    `pools`: of autoscalers, [[name, wanted, booting, there, draining, failed, is_resting, problem,
+        problem_seconds], ...]: numbers of hosts; why hosts or calls of the pool fail, and for how long;
     `shares`: [[name, weight, running, waiting, used_seconds, max_running], ...], those with the most open tasks;
     `limits`: of tasks, [[name, most, per_second, running, waiting], ...]; in both 0 is no limit;
     `problems`: one line for each thing that looks wrong, the worst first, as in `scaler_client status`;

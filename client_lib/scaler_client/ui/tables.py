@@ -76,7 +76,17 @@ def snapshot_message(view: SnapshotView) -> Message:
         "dispatch_latencies": snapshot.dispatch_latencies,
         "problems": problems(view),
         "pools": [
-            [pool.name, pool.wanted, pool.booting, pool.there, pool.draining, pool.failed, pool.is_resting]
+            [
+                pool.name,
+                pool.wanted,
+                pool.booting,
+                pool.there,
+                pool.draining,
+                pool.failed,
+                pool.is_resting,
+                pool.problem,
+                pool.problem_seconds,
+            ]
             for pool in snapshot.pools
         ],
         "shares": [

@@ -293,6 +293,8 @@ class PoolState(NamedTuple):
     late: int
     left: int
     is_resting: bool
+    problem: str = ""
+    problem_seconds: int = 0
 
 
 class Heartbeat(Event):

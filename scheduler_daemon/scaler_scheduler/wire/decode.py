@@ -359,6 +359,8 @@ def _pool_states(pools: Any, frames: list[bytes]) -> list[events.PoolState]:
             pool.late,
             pool.left,
             pool.is_resting,
+            _text(pool.problem),
+            pool.problem_seconds,
         )
         for pool in pools
     ]

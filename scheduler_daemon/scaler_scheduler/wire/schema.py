@@ -7427,7 +7427,7 @@ _WorkerHeartbeat_list_item_type = _StructItemType(WorkerHeartbeat)
 class PoolState(_Struct):
     __capnpy_id__ = 0xb5b47eecc83f3c4d
     __static_data_size__ = 6
-    __static_ptrs_size__ = 1
+    __static_ptrs_size__ = 2
     
     
     @property
@@ -7506,10 +7506,30 @@ class PoolState(_Struct):
             value = value ^ False
         return value
     
+    @property
+    def problem(self):
+        # no union check
+        return self._read_text_unicode(8)
+    
+    def get_problem(self):
+        return self._read_text_unicode(8, default_=b"")
+    
+    def has_problem(self):
+        ptr = self._read_fast_ptr(8)
+        return ptr != 0
+    
+    @property
+    def problem_seconds(self):
+        # no union check
+        value = self._read_primitive(44, ord(b'I'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(name=None, wanted=0, booting=0, there=0, draining=0, failed=0, late=0, left=0, is_resting=False):
+    def __new(name=None, wanted=0, booting=0, there=0, draining=0, failed=0, late=0, left=0, is_resting=False, problem=None, problem_seconds=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(56)
+        pos = builder.allocate(64)
         builder.alloc_text(pos + 48, _encode_maybe(name))
         builder.write_uint32(pos + 0, wanted)
         builder.write_uint32(pos + 4, booting)
@@ -7519,11 +7539,13 @@ class PoolState(_Struct):
         builder.write_uint64(pos + 24, late)
         builder.write_uint64(pos + 32, left)
         builder.write_bool(40, 0, is_resting)
+        builder.alloc_text(pos + 56, _encode_maybe(problem))
+        builder.write_uint32(pos + 44, problem_seconds)
         return builder.as_string()
     
-    def __init__(self, name=None, wanted=0, booting=0, there=0, draining=0, failed=0, late=0, left=0, is_resting=False):
-        _buf = PoolState.__new(name, wanted, booting, there, draining, failed, late, left, is_resting)
-        self._init_from_buffer(_buf, 0, 6, 1)
+    def __init__(self, name=None, wanted=0, booting=0, there=0, draining=0, failed=0, late=0, left=0, is_resting=False, problem=None, problem_seconds=0):
+        _buf = PoolState.__new(name, wanted, booting, there, draining, failed, late, left, is_resting, problem, problem_seconds)
+        self._init_from_buffer(_buf, 0, 6, 2)
     
     def shortrepr(self):
         parts = []
@@ -7536,6 +7558,8 @@ class PoolState(_Struct):
         parts.append("late = %s" % self.late)
         parts.append("left = %s" % self.left)
         parts.append("isResting = %s" % str(self.is_resting).lower())
+        if self.has_problem(): parts.append("problem = %s" % _text_unicode_repr(self.get_problem()))
+        parts.append("problemSeconds = %s" % self.problem_seconds)
         return "(%s)" % ", ".join(parts)
 
 _PoolState_list_item_type = _StructItemType(PoolState)

@@ -233,6 +233,39 @@ def test_the_log_of_a_host_that_failed_is_in_its_line() -> None:
     ]
 
 
+def test_the_problem_of_a_pool_and_for_how_long_it_lasts() -> None:
+    driven = Driven(Pool("a", most=9), Pool("b", most=9))
+    policy, now = driven.policy, driven.now
+
+    def problem(after: float) -> tuple[str, float]:
+        counts = policy.counts(now + after)
+        assert (counts[1].problem, counts[1].problem_seconds) == ("", 0.0)
+        return counts[0].problem, counts[0].problem_seconds
+
+    assert problem(0.0) == ("", 0.0)
+    policy.start_failed("a", [], "no route to host", now + 1.0)
+    policy.start_failed("a", [], "connection refused", now + 5.0)
+    policy.note_call("a", "list", "hosts could not be listed: timeout", now + 6.0)
+    assert problem(11.0) == ("hosts could not be started: connection refused", 10.0)
+    policy.started("a", [], now + 12.0)
+    assert problem(12.0) == ("hosts could not be listed: timeout", 6.0)
+    policy.note_call("a", "list", "", now + 13.0)
+    assert problem(13.0) == ("", 0.0) and policy.counts()[0].problem_seconds == 0.0
+
+
+def test_hosts_that_die_are_a_problem_until_one_comes() -> None:
+    driven = Driven(Pool("a", most=3))
+    (start,) = driven.decide(Need(1, unknown=1))
+    driven.hosts["a"].clear()
+    driven.list()
+    driven.list()
+    (again,) = driven.decide(Need(1, unknown=1))
+    (count,) = driven.policy.counts(driven.now)
+    assert (count.problem, count.problem_seconds) == (f"host {start.names[0]} died at boot, 0 s after its request", 1.0)
+    driven.decide(Need(1, unknown=1), agents=idle(again.names))
+    assert driven.count().problem == ""
+
+
 def test_dry_run_decides_the_same_again() -> None:
     driven = Driven(Pool("a", most=5))
     decisions = driven.decide(Need(3, unknown=3))

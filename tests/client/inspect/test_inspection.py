@@ -100,7 +100,13 @@ def test_status_has_the_pools_of_an_autoscaler() -> None:
     lines = status_text(OutputFormat(100), build_view(busy(pools=POOLS)), MONITOR)
     assert "pools      large: 8 hosts there, 12 wanted, 3 booting, 1 draining, 5 failed, resting" in lines
     assert "           here: 1 hosts there, 1 wanted, 0 booting, 0 draining" in lines
-    assert any("pool large starts no hosts for now: 5 hosts have failed" in line for line in lines)
+    text = " ".join(" ".join(lines).split())
+    resting = "pool large starts no hosts for now: 5 hosts have failed; for 1 min 30 s: hosts could not be started: no"
+    assert resting in text
+    view = build_view(busy(pools=[{**POOLS[0], "isResting": False}, POOLS[1]]))
+    lines = status_text(OutputFormat(100), view, MONITOR)
+    assert "pools      large: 8 hosts there, 12 wanted, 3 booting, 1 draining, 5 failed, failing" in lines
+    assert "pool large fails for 1 min 30 s: hosts could not be started: no route" in " ".join(" ".join(lines).split())
 
 
 def test_waiting_tasks_wait_for_hosts_that_boot() -> None:

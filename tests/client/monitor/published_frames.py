@@ -71,7 +71,7 @@ def history_frame(first: int, rows: list[dict[str, Any]], incarnation: int = INC
 
 POOLS = [
     {"name": "large", "wanted": 12, "booting": 3, "there": 8, "draining": 1, "failed": 5, "late": 2, "left": 1,
-     "isResting": True},
+     "isResting": True, "problem": "hosts could not be started: no route", "problemSeconds": 90},
     {"name": "here", "wanted": 1, "there": 1},
 ]  # fmt: skip
 """Pools of an autoscaler, for the field `pools`."""

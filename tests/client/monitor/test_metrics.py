@@ -121,6 +121,7 @@ def test_pools_of_an_autoscaler(reader: MonitorReader) -> None:
     totals = [found[f'scaler_pool_{name}_hosts_total{{pool="large"}}'] for name in ("failed", "late", "left")]
     assert totals == [5, 2, 1]
     assert (found['scaler_pool_resting{pool="large"}'], found['scaler_pool_resting{pool="here"}']) == (1, 0)
+    assert [found[f'scaler_pool_problem_seconds{{pool="{name}"}}'] for name in ("large", "here")] == [90, 0]
 
 
 def test_histograms_are_cumulative_and_in_seconds(reader: MonitorReader) -> None:

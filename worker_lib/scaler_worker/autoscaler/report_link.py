@@ -32,6 +32,9 @@ QUEUE = 16
 
 MAX_NUMBER = (1 << 32) - 1
 
+MAX_PROBLEM_CHARACTERS = 256
+"""Of a pool's problem, so much is published: the scheduler takes no longer names."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -118,4 +121,14 @@ def _pool_state(counts: PoolCounts) -> PoolState:
         counts.late,
         counts.left,
         counts.rests,
+        _shortened(counts.problem),
+        min(int(counts.problem_seconds), MAX_NUMBER),
     )
+
+
+def _shortened(text: str) -> str:
+    """Return a text, or the beginning and the end of a long one: the end of a log says most."""
+    if len(text) <= MAX_PROBLEM_CHARACTERS:
+        return text
+    begin = MAX_PROBLEM_CHARACTERS // 3
+    return f"{text[:begin]} ... {text[begin + 5 - MAX_PROBLEM_CHARACTERS :]}"

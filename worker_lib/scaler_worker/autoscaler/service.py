@@ -177,7 +177,7 @@ class Autoscaler:
                 if presence is Presence.UP:
                     self._decide()
                 if self._link is not None:
-                    self._link.tick(self._policy.counts(), time.monotonic())
+                    self._link.tick(self._policy.counts(time.monotonic()), time.monotonic())
                 self._notifier.watchdog()
                 self._notifier.status(self._status())
         finally:
@@ -199,6 +199,9 @@ class Autoscaler:
     def _apply(self, outcome: Outcome, now: float) -> None:
         pool, policy = outcome.pool, self._policy
         self._log_problem(outcome)
+        if outcome.action is not Action.START:  # of starts, the policy is told more
+            what = f"hosts could not be {_PAST[outcome.action]}: {outcome.error}" if outcome.error else ""
+            policy.note_call(pool, outcome.action.value, what, now)
         if outcome.action is Action.LIST and not outcome.error:
             for line in policy.listed(pool, outcome.names, outcome.begun_at, now, outcome.failed):
                 _log.warning(line)

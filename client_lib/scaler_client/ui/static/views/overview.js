@@ -140,10 +140,11 @@ function loadFacts(snapshot) {
   ];
 }
 
-function poolFact([name, wanted, booting, there, draining, failed, isResting]) {
+function poolFact([name, wanted, booting, there, draining, failed, isResting, problem]) {
   const parts = [`${count(there)} there`, `${count(wanted)} wanted`, `${count(booting)} booting`, `${count(draining)} draining`];
   if (failed) parts.push(`${count(failed)} failed`);
   if (isResting) parts.push("resting");
+  else if (problem) parts.push("failing");
   return [visible(name), parts.join(", ")];
 }
 
