@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Union
 
+from .record import Record
 from .snapshots import Graphs, History, PoolState, Snapshot
 
 PROTOCOL_VERSION = 1
@@ -78,8 +79,8 @@ class HostResource(NamedTuple):
     """Whether the units have ids."""
 
 
-@dataclass
-class Hello:
+@dataclass(eq=False, repr=False)
+class Hello(Record):
     role: Role
     incarnation: int
     language_version: str
@@ -108,8 +109,8 @@ class Hello:
     platform: str = ""
 
 
-@dataclass
-class Welcome:
+@dataclass(eq=False, repr=False)
+class Welcome(Record):
     protocol_version: int
     version: str
     incarnation: int
@@ -128,33 +129,33 @@ NOT_AUTHORIZED = "notAuthorized"
 """The reason of a Refused if the peer's key is not authorized."""
 
 
-@dataclass
-class Refused:
+@dataclass(eq=False, repr=False)
+class Refused(Record):
     reason: str
     text: str
     protocol_version: int
     version: str
 
 
-@dataclass
-class HelloWanted:
+@dataclass(eq=False, repr=False)
+class HelloWanted(Record):
     pass
 
 
-@dataclass
-class Goodbye:
+@dataclass(eq=False, repr=False)
+class Goodbye(Record):
     reason: str = ""
 
 
-@dataclass
-class WorkerHeartbeat:
+@dataclass(eq=False, repr=False)
+class WorkerHeartbeat(Record):
     incarnation: int
     resident_bytes: int
     cpu_milliseconds: int
 
 
-@dataclass
-class Heartbeat:
+@dataclass(eq=False, repr=False)
+class Heartbeat(Record):
     sequence: int
     resident_bytes: int = 0
     cpu_milliseconds: int = 0
@@ -170,8 +171,8 @@ class Heartbeat:
     """Those of an autoscaler."""
 
 
-@dataclass
-class Host:
+@dataclass(eq=False, repr=False)
+class Host(Record):
     """What a client is told about the host of an agent."""
 
     name: str
@@ -184,8 +185,8 @@ class Host:
     """The time of its clock when the echo was made; 0: not known."""
 
 
-@dataclass
-class HeartbeatEcho:
+@dataclass(eq=False, repr=False)
+class HeartbeatEcho(Record):
     sequence: int
     is_drained: bool = False
     workers: int = 0
@@ -196,8 +197,8 @@ class HeartbeatEcho:
     """With `hosts`: the time of the scheduler's clock; 0: not known."""
 
 
-@dataclass
-class Function:
+@dataclass(eq=False, repr=False)
+class Function(Record):
     number: int
     name: str
     kind: str
@@ -205,8 +206,8 @@ class Function:
     environment: str = ""
 
 
-@dataclass
-class ForgetFunctions:
+@dataclass(eq=False, repr=False)
+class ForgetFunctions(Record):
     numbers: list[int]
 
 
@@ -238,8 +239,8 @@ class Options:
     """Each row stands for a gang of so many tasks. 0: it is no gang."""
 
 
-@dataclass
-class Submit:
+@dataclass(eq=False, repr=False)
+class Submit(Record):
     ids: Sequence[int]
     functions: Sequence[int]
     payloads: Sequence[Payload]
@@ -254,8 +255,8 @@ class Submit:
     """The ids of tasks submitted earlier whose results are kept from now on, as with `Keep.BOTH`."""
 
 
-@dataclass
-class Dispatch:
+@dataclass(eq=False, repr=False)
+class Dispatch(Record):
     clients: list[int]
     ids: list[int]
     attempts: list[int]
@@ -296,8 +297,8 @@ INPUT_OF_ROW_BEFORE = 3
 """In Dispatch.input_sources: the result of a row before this row in the same Dispatch."""
 
 
-@dataclass
-class Results:
+@dataclass(eq=False, repr=False)
+class Results(Record):
     clients: list[int]
     ids: list[int]
     attempts: list[int]
@@ -314,8 +315,8 @@ class Results:
     """The number of calls that have ended, of rows that stand for several; 0: all. Empty: all 0."""
 
 
-@dataclass
-class Resolved:
+@dataclass(eq=False, repr=False)
+class Resolved(Record):
     ids: list[int]
     outcomes: list[int]
     payloads: list[Payload]
@@ -325,8 +326,8 @@ class Resolved:
     peaks: list[int] = field(default_factory=list)
 
 
-@dataclass
-class Started:
+@dataclass(eq=False, repr=False)
+class Started(Record):
     ids: list[int]
     clients: list[int] = field(default_factory=list)
     attempts: list[int] = field(default_factory=list)
@@ -336,8 +337,8 @@ OBJECT_FRAMES = 64
 """The most frames of an object. It has at least one."""
 
 
-@dataclass
-class Object:
+@dataclass(eq=False, repr=False)
+class Object(Record):
     id: int
     frames: Sequence[Payload]
     client: int = 0
@@ -350,28 +351,28 @@ class Object:
     """Not sent: whether the scheduler has asked for the bytes of a file of the client."""
 
 
-@dataclass
-class Objects:
+@dataclass(eq=False, repr=False)
+class Objects(Record):
     """Several objects, each in one frame."""
 
     ids: list[int]
     payloads: Sequence[Payload]
 
 
-@dataclass
-class ForgetObjects:
+@dataclass(eq=False, repr=False)
+class ForgetObjects(Record):
     ids: list[int]
     clients: list[int] = field(default_factory=list)
 
 
-@dataclass
-class FetchObjects:
+@dataclass(eq=False, repr=False)
+class FetchObjects(Record):
     ids: list[int]
     clients: list[int] = field(default_factory=list)
 
 
-@dataclass
-class TransferObject:
+@dataclass(eq=False, repr=False)
+class TransferObject(Record):
     """The scheduler asks an agent to get an object file from another agent."""
 
     client: int
@@ -384,8 +385,8 @@ class TransferObject:
     """The data address of the other agent."""
 
 
-@dataclass
-class Transferred:
+@dataclass(eq=False, repr=False)
+class Transferred(Record):
     """The answer to TransferObject."""
 
     client: int
@@ -397,8 +398,8 @@ class Transferred:
     """Whether there was no connection to the source."""
 
 
-@dataclass
-class GangMember:
+@dataclass(eq=False, repr=False)
+class GangMember(Record):
     """The scheduler tells a worker, before it sends a task, that the task is a member of a gang."""
 
     client: int
@@ -409,8 +410,8 @@ class GangMember:
     """The host of each member, by rank."""
 
 
-@dataclass
-class Exchange:
+@dataclass(eq=False, repr=False)
+class Exchange(Record):
     """From a worker: the value of a member of a gang for the others. To a worker: the values of all, by rank."""
 
     client: int
@@ -423,8 +424,8 @@ class Exchange:
     """To a worker: 1 + the rank of a member that has ended without this exchange; 0: the values are those of all."""
 
 
-@dataclass
-class ReadObject:
+@dataclass(eq=False, repr=False)
+class ReadObject(Record):
     """An agent asks another one for a part of an object file."""
 
     ticket: str = field(repr=False)
@@ -434,8 +435,8 @@ class ReadObject:
     bytes: int
 
 
-@dataclass
-class ObjectChunk:
+@dataclass(eq=False, repr=False)
+class ObjectChunk(Record):
     """A part of an object file. It answers ReadObject."""
 
     client: int
@@ -446,8 +447,8 @@ class ObjectChunk:
     payload: Payload
 
 
-@dataclass
-class NoObject:
+@dataclass(eq=False, repr=False)
+class NoObject(Record):
     """There is no such object file. It answers ReadObject."""
 
     client: int
@@ -461,8 +462,8 @@ LEVEL_ANY = 3
 """What an environment asks of a host: modules; packages that run no code when they are installed; any packages."""
 
 
-@dataclass
-class Environment:
+@dataclass(eq=False, repr=False)
+class Environment(Record):
     """An environment: a client names it, and the scheduler has a host agent prepare it."""
 
     name: str
@@ -478,23 +479,23 @@ class Environment:
     manifest: Payload = field(repr=False)
 
 
-@dataclass
-class ContentsWanted:
+@dataclass(eq=False, repr=False)
+class ContentsWanted(Record):
     """Asks for contents of environments."""
 
     names: list[str]
     """Their SHA-256, in hex digits."""
 
 
-@dataclass
-class Contents:
+@dataclass(eq=False, repr=False)
+class Contents(Record):
     """Contents of environments. Their names are the SHA-256 of their bytes."""
 
     payloads: Sequence[Payload] = field(repr=False)
 
 
-@dataclass
-class EnvironmentReady:
+@dataclass(eq=False, repr=False)
+class EnvironmentReady(Record):
     """A host agent can start workers of an environment, or cannot."""
 
     name: str
@@ -502,8 +503,8 @@ class EnvironmentReady:
     """Why it cannot; empty: it can."""
 
 
-@dataclass
-class ChangeWorker:
+@dataclass(eq=False, repr=False)
+class ChangeWorker(Record):
     """The scheduler has an agent replace a worker that holds no task by one of an environment."""
 
     worker: int
@@ -511,8 +512,8 @@ class ChangeWorker:
     """Empty: by a worker without an environment."""
 
 
-@dataclass
-class Output:
+@dataclass(eq=False, repr=False)
+class Output(Record):
     """What tasks have printed. The lines of a row have no newline at the end."""
 
     ids: list[int]
@@ -541,68 +542,68 @@ STANDARD_OUTPUT = 0
 STANDARD_ERROR = 1
 
 
-@dataclass
-class Shutdown:
+@dataclass(eq=False, repr=False)
+class Shutdown(Record):
     pass
 
 
-@dataclass
-class Retract:
+@dataclass(eq=False, repr=False)
+class Retract(Record):
     tasks: list[TaskAttempt]
 
 
-@dataclass
-class Retracted:
+@dataclass(eq=False, repr=False)
+class Retracted(Record):
     tasks: list[TaskAttempt]
     returned: list[int]
     """1: the task is returned; 0: the worker keeps it."""
 
 
-@dataclass
-class Stop:
+@dataclass(eq=False, repr=False)
+class Stop(Record):
     tasks: list[TaskAttempt]
 
 
-@dataclass
-class Suspended:
+@dataclass(eq=False, repr=False)
+class Suspended(Record):
     tasks: list[TaskAttempt]
 
 
-@dataclass
-class Resumed:
+@dataclass(eq=False, repr=False)
+class Resumed(Record):
     tasks: list[TaskAttempt]
 
 
-@dataclass
-class EndWorker:
+@dataclass(eq=False, repr=False)
+class EndWorker(Record):
     incarnation: int
     task: TaskAttempt
     reason: str
 
 
-@dataclass
-class Credit:
+@dataclass(eq=False, repr=False)
+class Credit(Record):
     bytes: int
 
 
-@dataclass
-class Received:
+@dataclass(eq=False, repr=False)
+class Received(Record):
     bytes: int
 
 
-@dataclass
-class Cancel:
+@dataclass(eq=False, repr=False)
+class Cancel(Record):
     ids: list[int]
     force: bool = False
 
 
-@dataclass
-class CancelRefused:
+@dataclass(eq=False, repr=False)
+class CancelRefused(Record):
     ids: list[int]
 
 
-@dataclass
-class WorkerDied:
+@dataclass(eq=False, repr=False)
+class WorkerDied(Record):
     incarnation: int
     pid: int
     cause: str
@@ -612,13 +613,13 @@ class WorkerDied:
     attempt: int = 0
 
 
-@dataclass
-class Notice:
+@dataclass(eq=False, repr=False)
+class Notice(Record):
     text: str
 
 
-@dataclass
-class Error:
+@dataclass(eq=False, repr=False)
+class Error(Record):
     text: str
     tasks: list[int] = field(default_factory=list)
     """The ids of the rejected tasks."""

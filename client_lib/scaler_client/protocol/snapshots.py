@@ -9,6 +9,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from .record import Record
+
 
 class WorkerState(enum.IntFlag):
     """The bits of a worker's state."""
@@ -39,8 +41,8 @@ class HistoryKind(enum.IntEnum):
     REATTACHED = 5
 
 
-@dataclass
-class History:
+@dataclass(eq=False, repr=False)
+class History(Record):
     """What happened to tasks, in columns of full length.
 
     `first` is the number of the first row since the scheduler's start. `times` are microseconds of the scheduler's
@@ -77,8 +79,8 @@ class GraphState(enum.IntEnum):
     FAILED = 4
 
 
-@dataclass
-class Graphs:
+@dataclass(eq=False, repr=False)
+class Graphs(Record):
     """Nodes of graphs that are open or have ended lately, in columns of equal length.
 
     `inputs[i]` are the ids that row i reads: nodes, or objects that the same client has sent. `graphs` are the client's
@@ -99,8 +101,8 @@ class Graphs:
     submit_milliseconds: list[int]
 
 
-@dataclass
-class SchedulerProcess:
+@dataclass(eq=False, repr=False)
+class SchedulerProcess(Record):
     """The scheduler's process. `loop_durations[k]` turns of its loop took less than 2^k microseconds and at least
     2^(k - 1).
     """
@@ -116,8 +118,8 @@ class SchedulerProcess:
     monitor_microseconds: int = 0
 
 
-@dataclass
-class WorkerColumns:
+@dataclass(eq=False, repr=False)
+class WorkerColumns(Record):
     """The workers. `clients`, `ids`, `attempts` and `tasks` (names) are the task that each is known to run.
 
     Attempt 0: it is not known to run a task.
@@ -149,8 +151,8 @@ class WorkerColumns:
     environments: list[str] = field(default_factory=list)
 
 
-@dataclass
-class AgentColumns:
+@dataclass(eq=False, repr=False)
+class AgentColumns(Record):
     """The host agents."""
 
     incarnations: list[int] = field(default_factory=list)
@@ -171,8 +173,8 @@ class AgentColumns:
     coming_bytes: list[int] = field(default_factory=list)
 
 
-@dataclass
-class ClientColumns:
+@dataclass(eq=False, repr=False)
+class ClientColumns(Record):
     """The clients."""
 
     incarnations: list[int] = field(default_factory=list)
@@ -186,8 +188,8 @@ class ClientColumns:
     shares: list[str] = field(default_factory=list)
 
 
-@dataclass
-class FunctionColumns:
+@dataclass(eq=False, repr=False)
+class FunctionColumns(Record):
     """The functions."""
 
     numbers: list[int] = field(default_factory=list)
@@ -201,8 +203,8 @@ class FunctionColumns:
     task_names: list[str] = field(default_factory=list)
 
 
-@dataclass
-class ObjectColumns:
+@dataclass(eq=False, repr=False)
+class ObjectColumns(Record):
     """The objects."""
 
     clients: list[int] = field(default_factory=list)
@@ -213,8 +215,8 @@ class ObjectColumns:
     states: list[int] = field(default_factory=list)
 
 
-@dataclass
-class Share:
+@dataclass(eq=False, repr=False)
+class Share(Record):
     """The clients of one key, or without keys of one user and host, which share the workers as one."""
 
     name: str
@@ -232,8 +234,8 @@ class Share:
     max_waiting: int
 
 
-@dataclass
-class TaskLimit:
+@dataclass(eq=False, repr=False)
+class TaskLimit(Record):
     """A limit of the scheduler's configuration, and the tasks that need it."""
 
     name: str
@@ -245,8 +247,8 @@ class TaskLimit:
     waiting: int
 
 
-@dataclass
-class HostPool:
+@dataclass(eq=False, repr=False)
+class HostPool(Record):
     """A counted resource of a host, in thousandths of a unit. `cpus` are its workers."""
 
     host: str
@@ -260,8 +262,8 @@ class HostPool:
     """The incarnation of the host's agent: several may run on one host."""
 
 
-@dataclass
-class PoolState:
+@dataclass(eq=False, repr=False)
+class PoolState(Record):
     """The hosts of one pool of an autoscaler. `failed`, `late` and `left` count hosts since its start."""
 
     name: str
@@ -280,8 +282,8 @@ class PoolState:
     """For how long they have failed."""
 
 
-@dataclass
-class Need:
+@dataclass(eq=False, repr=False)
+class Need(Record):
     """Tasks with the same requirements that more workers could begin."""
 
     capabilities: str
@@ -302,8 +304,8 @@ class Need:
     """Of `waiting`: tasks beyond the `max_running` of their shares."""
 
 
-@dataclass
-class Snapshot:
+@dataclass(eq=False, repr=False)
+class Snapshot(Record):
     """The state of a scheduler at one time.
 
     `deaths` counts dead workers by cause ("signal 9", "exit 1", "memory limit", "lease"). `death_times` and

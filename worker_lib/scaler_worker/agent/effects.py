@@ -18,17 +18,18 @@ from scaler_client.protocol.messages import (
     Transferred,
     WorkerDied,
 )
+from scaler_client.protocol.record import Record
 
 
-@dataclass(frozen=True)
-class Send:
+@dataclass(frozen=True, eq=False, repr=False)
+class Send(Record):
     """Send a message to the scheduler."""
 
     message: ContentsWanted | EnvironmentReady | Hello | Goodbye | Started | Transferred | WorkerDied
 
 
-@dataclass(frozen=True)
-class SendHeartbeat:
+@dataclass(frozen=True, eq=False, repr=False)
+class SendHeartbeat(Record):
     """Measure the agent and these workers, and send a Heartbeat with the figures."""
 
     sequence: int
@@ -40,16 +41,16 @@ class SendHeartbeat:
     """Whether the agent retires: its workers get no new tasks."""
 
 
-@dataclass(frozen=True)
-class MeasureMemory:
+@dataclass(frozen=True, eq=False, repr=False)
+class MeasureMemory(Record):
     """Measure the resident sizes of these workers, and pass the sizes to `AgentSession.measured`."""
 
     workers: tuple[tuple[int, int], ...]
     """Incarnation and pid of each."""
 
 
-@dataclass(frozen=True)
-class StartWorker:
+@dataclass(frozen=True, eq=False, repr=False)
+class StartWorker(Record):
     """Start a worker process in this slot."""
 
     slot: int
@@ -59,30 +60,30 @@ class StartWorker:
     """The name of its environment; empty: none."""
 
 
-@dataclass(frozen=True)
-class StoreContents:
+@dataclass(frozen=True, eq=False, repr=False)
+class StoreContents(Record):
     """Write contents to the cache, and pass their names to `AgentSession.contents_stored`."""
 
     payloads: tuple[Payload, ...]
 
 
-@dataclass(frozen=True)
-class PrepareEnvironment:
+@dataclass(frozen=True, eq=False, repr=False)
+class PrepareEnvironment(Record):
     """Prepare an environment from the cache, and pass the outcome to `AgentSession.environment_prepared`."""
 
     name: str
     manifest: bytes
 
 
-@dataclass(frozen=True)
-class RemoveEnvironment:
+@dataclass(frozen=True, eq=False, repr=False)
+class RemoveEnvironment(Record):
     """Remove what was prepared. No worker has this environment."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class SignalWorker:
+@dataclass(frozen=True, eq=False, repr=False)
+class SignalWorker(Record):
     """Send a signal to a worker's process, if it still lives."""
 
     incarnation: int
@@ -90,31 +91,31 @@ class SignalWorker:
     """Whether to send SIGKILL instead of SIGTERM."""
 
 
-@dataclass(frozen=True)
-class WriteObject:
+@dataclass(frozen=True, eq=False, repr=False)
+class WriteObject(Record):
     """Write the object's file, and pass the outcome to `AgentSession.object_written`."""
 
     name: ObjectName
     frames: Sequence[Payload]
 
 
-@dataclass(frozen=True)
-class MarkObjectLost:
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkObjectLost(Record):
     """Put the reason in the place of the object's file, for workers that wait for the file."""
 
     name: ObjectName
     reason: str
 
 
-@dataclass(frozen=True)
-class RemoveObjects:
+@dataclass(frozen=True, eq=False, repr=False)
+class RemoveObjects(Record):
     """Remove the files of these objects, of the agent and of workers."""
 
     names: tuple[ObjectName, ...]
 
 
-@dataclass(frozen=True)
-class SendObjects:
+@dataclass(frozen=True, eq=False, repr=False)
+class SendObjects(Record):
     """Send the contents of these objects' files to the scheduler, or a ForgetObjects for a missing file."""
 
     names: tuple[ObjectName, ...]
@@ -122,23 +123,23 @@ class SendObjects:
     """The largest frame that the scheduler takes, in bytes: a larger object counts as missing. 0: no limit."""
 
 
-@dataclass(frozen=True)
-class AskSource:
+@dataclass(frozen=True, eq=False, repr=False)
+class AskSource(Record):
     """Ask another agent for a chunk of an object file. Its answers go to `AgentSession.data_received`."""
 
     source: DataAddress
     message: ReadObject
 
 
-@dataclass(frozen=True)
-class CloseSource:
+@dataclass(frozen=True, eq=False, repr=False)
+class CloseSource(Record):
     """Close the connection to another agent's data address."""
 
     source: DataAddress
 
 
-@dataclass(frozen=True)
-class WritePart:
+@dataclass(frozen=True, eq=False, repr=False)
+class WritePart(Record):
     """Write a part of an object file that is being fetched. Pass a failure to `AgentSession.part_failed`."""
 
     name: ObjectName
@@ -148,23 +149,23 @@ class WritePart:
     """The size of the whole file."""
 
 
-@dataclass(frozen=True)
-class FinishFile:
+@dataclass(frozen=True, eq=False, repr=False)
+class FinishFile(Record):
     """Check a fetched file, give it its name, and send the answer. If this fails, the answer says why."""
 
     name: ObjectName
     answer: Transferred
 
 
-@dataclass(frozen=True)
-class DropPart:
+@dataclass(frozen=True, eq=False, repr=False)
+class DropPart(Record):
     """Remove an object file that is being fetched, if there is one."""
 
     name: ObjectName
 
 
-@dataclass(frozen=True)
-class Log:
+@dataclass(frozen=True, eq=False, repr=False)
+class Log(Record):
     """Write a line to the log."""
 
     level: int
@@ -172,8 +173,8 @@ class Log:
     text: str
 
 
-@dataclass(frozen=True)
-class Exit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Exit(Record):
     """End the agent's process with this status."""
 
     status: int
