@@ -16,7 +16,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 DISTRIBUTION = "scaler-client"
 FOLDERS = {"scaler-scheduler": "scheduler_daemon", "scaler-worker": "worker_lib"}
@@ -38,6 +37,8 @@ def packages_hint(names: Sequence[str]) -> str:
     Args:
         names: keys of FOLDERS.
     """
+    from urllib.request import url2pathname  # not at the top: it imports HTTP and TLS, and few starts need it
+
     url, is_editable = _origin()
     path = url2pathname(urlsplit(url).path) if urlsplit(url).scheme == "file" else ""
     beside = os.path.dirname(path.rstrip(os.sep))

@@ -13,7 +13,6 @@ import os
 import sys
 import weakref
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from .object_files import file_bytes, file_parts, write_frames
@@ -151,7 +150,8 @@ def _advise(address: int, size: int, advice: int) -> int:
 def _huge_page_bytes() -> int:
     """The size of a huge page; 0: there are none."""
     try:
-        return int(Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").read_text())
+        with open("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size") as file:
+            return int(file.read())
     except (OSError, ValueError):
         return 0
 

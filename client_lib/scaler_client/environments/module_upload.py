@@ -10,7 +10,6 @@ from typing import Any
 
 from ..errors import PackagesError
 from ..packages.package_set import PackageSet
-from ..packages.sources import TAKEN, read_packages
 from ..protocol.messages import LEVEL_ANY, LEVEL_LOCKED, LEVEL_MODULES, Payload
 from .environment import Environment
 from .manifest import Manifest, digest_of, this_platform
@@ -47,6 +46,8 @@ def checked_environment(environment: Any) -> str:
     if environment is None:
         return ""
     if not isinstance(environment, (str, os.PathLike)) or not os.fspath(environment):
+        from ..packages.sources import TAKEN
+
         raise TypeError(f"environment must be the path of {TAKEN}, not {environment!r}")
     return os.path.abspath(os.fsdecode(environment))
 
@@ -101,6 +102,8 @@ class ModuleUpload:
 
 
 def _read_packages(path: str) -> _Packages:
+    from ..packages.sources import read_packages  # not at the top: it imports the readers of all kinds of files
+
     source = read_packages(path)
     size = sum(file.size for file in source.packages.files)
     if size > MAX_PACKAGE_BYTES:

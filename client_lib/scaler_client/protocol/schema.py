@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import Any
 
 SCHEMA: Any
@@ -17,7 +17,7 @@ except ModuleNotFoundError:  # PyPy: it can only read
     SCHEMA, MALFORMED = capnpy_compat.SCHEMA, capnpy_compat.MALFORMED
 else:
     capnp.remove_import_hook()
-    SCHEMA = capnp.load(str(Path(__file__).with_name("scaler.capnp")))
+    SCHEMA = capnp.load(os.path.join(os.path.dirname(__file__), "scaler.capnp"))
     MALFORMED = (capnp.KjException, ValueError)
 
 FORGET_FUNCTIONS, SUBMIT, DISPATCH, RESULTS, RESOLVED, STARTED, CANCEL, CANCEL_REFUSED = range(8, 16)

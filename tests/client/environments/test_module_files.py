@@ -17,6 +17,7 @@ from scaler_client.environments import module_files, module_upload
 from scaler_client.environments.manifest import digest_of, this_platform
 from scaler_client.environments.module_files import ModuleReader
 from scaler_client.environments.module_upload import ModuleUpload, checked_modules
+from scaler_client.packages import sources
 from scaler_client.packages.sources import PackageSource, read_packages
 
 
@@ -304,7 +305,7 @@ def test_a_wheel_that_changes_while_it_is_read(wheel: Path, monkeypatch: pytest.
         wheel.write_bytes(wheel.read_bytes() + b"more")
         return source
 
-    monkeypatch.setattr(module_upload, "read_packages", changes)
+    monkeypatch.setattr(sources, "read_packages", changes)
     with pytest.raises(PackagesError, match=r"alpha-1\.0-py3-none-any\.whl changes while it is read: try again when"):
         ModuleUpload(str(wheel.parent)).read([])
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import os
 from dataclasses import dataclass
-
-import psutil
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,19 @@ class ProcessUsage:
 
 
 def process_usage(pid: int) -> ProcessUsage:
-    """The memory and CPU time of a process; zeros if it has ended, or may not be read."""
+    """The memory and CPU time of a process; zeros if it has ended, or may not be read. Fast on Linux."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()  # what is before: the pid, and a name with any characters
+            ticks = int(fields[11]) + int(fields[12])
+        return ProcessUsage(resident_bytes(pid), round(ticks * 1000 / os.sysconf("SC_CLK_TCK")))
+    except OSError:
+        return _usage_elsewhere(pid)
+
+
+def _usage_elsewhere(pid: int) -> ProcessUsage:
+    import psutil  # not at the top: the import takes some 10 ms, and Linux does without
+
     try:
         process = psutil.Process(pid)
         with process.oneshot():
@@ -39,4 +50,4 @@ def resident_bytes(pid: int, without: int = 0) -> int:
             _, resident, shared, *_ = map(int, file.read().split())
             return resident * mmap.PAGESIZE - min(shared * mmap.PAGESIZE, without)
     except OSError:
-        return process_usage(pid).resident_bytes
+        return _usage_elsewhere(pid).resident_bytes

@@ -9,7 +9,6 @@ has. For another version of Python the installer fills it.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -64,12 +63,16 @@ def make_links(folder: str, links: dict[str, str]) -> None:
 
 def runtime_key(python: str) -> str:
     """The name in the cache of the runtime for another version of Python."""
+    import importlib.metadata  # not at the top: the import takes some 20 ms, and few hosts need it
+
     versions = [importlib.metadata.version(name) for name in ("scaler-worker", "scaler-client")]
     return "scaler-" + _key([FORMAT, python, versions, requirements()])
 
 
 def requirements() -> list[str]:
     """What scaler_worker and scaler_client require, as lines for an installer; markers are for its Python."""
+    import importlib.metadata  # as above
+
     lines = []
     for name in ("scaler-worker", "scaler-client"):
         for line in importlib.metadata.requires(name) or []:
@@ -88,6 +91,8 @@ def own_package_links() -> Iterator[tuple[str, str]]:
 
 def _distribution_links() -> Iterator[tuple[str, str]]:
     """The top level entries of the packages that we require: modules, shared libraries, metadata."""
+    import importlib.metadata  # as above
+
     for distribution in _DISTRIBUTIONS:
         try:
             found = importlib.metadata.distribution(distribution)
