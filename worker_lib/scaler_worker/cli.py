@@ -8,7 +8,12 @@ import sys
 from collections.abc import Sequence
 
 from scaler_client.commands import logs, module_folders
-from scaler_client.commands.command_line import ignored_variables, parse_arguments, run_common_option
+from scaler_client.commands.command_line import (
+    ignored_variables,
+    leave_out_last_collections,
+    parse_arguments,
+    run_common_option,
+)
 from scaler_client.commands.options import OptionError
 
 from . import __version__
@@ -17,6 +22,7 @@ from .config import COMMAND, fail, load, program_name
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
+    leave_out_last_collections()
     module_folders.restore(os.environ)
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)

@@ -15,7 +15,13 @@ from typing import Any, Protocol
 from .. import __version__
 from ..commands import logs, options
 from ..commands.addresses import MAX_PORT
-from ..commands.command_line import Arguments, ignored_variables, parse_arguments, run_common_option
+from ..commands.command_line import (
+    Arguments,
+    ignored_variables,
+    leave_out_last_collections,
+    parse_arguments,
+    run_common_option,
+)
 from ..commands.install_hints import install_hint
 from ..commands.options import Command, Kind, Option, OptionError, fail, interpreter
 
@@ -82,6 +88,7 @@ class HttpCommand:
         Returns:
             The exit status.
         """
+        leave_out_last_collections()
         try:
             arguments = parse_arguments(self.command, sys.argv[1:] if argv is None else argv)
             status = run_common_option(self.command, self.program, self._versions, arguments)

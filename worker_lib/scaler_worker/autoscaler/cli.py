@@ -8,7 +8,12 @@ import sys
 from collections.abc import Sequence
 
 from scaler_client.commands import logs
-from scaler_client.commands.command_line import ignored_variables, parse_arguments, run_common_option
+from scaler_client.commands.command_line import (
+    ignored_variables,
+    leave_out_last_collections,
+    parse_arguments,
+    run_common_option,
+)
 from scaler_client.commands.options import OptionError, fail
 
 from .. import __version__
@@ -24,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
+    leave_out_last_collections()
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
         status = run_common_option(COMMAND, PROGRAM, _versions, arguments)
