@@ -4,6 +4,6 @@ set -euo pipefail
 here=$(dirname "$0")
 tree=$BUILD/one_file
 GLIBC=$("$here/collect_pypy.sh" "$PYPY" "$BUILD/wheels" "$tree")
-read -r NURSERY GROWTH < <("$PYPY" -c 'from scaler_scheduler.daemon.collector import *; print(NURSERY, GROWTH)')
+read -r NURSERY GROWTH < <("$PYPY" -c 'from scaler_scheduler.daemon.pypy import *; print(NURSERY, GROWTH)')
 export GLIBC GROWTH NURSERY
 "$here/pack.sh" "$tree" scaler_scheduler "$VERSION" "$DIST/scaler_scheduler"

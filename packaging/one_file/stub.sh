@@ -163,7 +163,7 @@ try() {
         return
     }
     { printf '' >"$root/.used"; } 2>/dev/null
-    # As scaler_scheduler.daemon.collector does. If they are set here, PyPy is not started twice.
+    # As scaler_scheduler.daemon.pypy does. If they are set here, PyPy is not started twice.
     : "${PYPY_GC_NURSERY:=@NURSERY@}" "${PYPY_GC_MAJOR_COLLECT:=@GROWTH@}"
     export PYPY_GC_NURSERY PYPY_GC_MAJOR_COLLECT
     has_proc || say "$mount_proc; without it the scheduler does not see a container's memory limit"

@@ -12,12 +12,17 @@ from . import __version__
 from .auth.key_commands import is_key_command, mistyped_command
 from .auth.key_commands import run as run_key_command
 from .commands import logs
-from .commands.command_line import ignored_variables, parse_arguments, run_common_option
+from .commands.command_line import (
+    ignored_variables,
+    leave_out_last_collections,
+    parse_arguments,
+    run_common_option,
+)
 from .commands.options import OptionError, interpreter
 from .config.config import COMMAND, PROGRAM, fail, load
 from .config.pending_config import PendingConfig
-from .daemon.collector import restart_with_collector_parameters
-from .daemon.startup import compile_early, start_errors
+from .daemon.pypy import compile_early, restart_with_collector_parameters
+from .daemon.startup import start_errors
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the command line without the program's name; None: that of the process.
     """
+    leave_out_last_collections()
     given = sys.argv[1:] if argv is None else argv
     if is_key_command(given):
         return run_key_command(given)
@@ -44,11 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return fail(str(error))
     if argv is None:
         restart_with_collector_parameters(given)
-        compile_early()
     for warning in ignored_variables(COMMAND, os.environ):
         logging.getLogger(__name__).warning(warning)
     from .daemon.loop import run  # not at the top: -h and wrong options are answered without sockets
 
+    if argv is None:
+        compile_early()  # behind the imports: none of their loops is worth a compilation
     return run(config, pending)
 
 

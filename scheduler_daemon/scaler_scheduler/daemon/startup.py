@@ -1,27 +1,13 @@
-"""Before the loop starts: when PyPy compiles, and the checks that span several options."""
+"""Before the loop starts: the checks that span several options."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 
 from ..auth.bind_policy import insecure_address_error, insecure_monitor_error, is_local
 from ..commands.key_files import KeyAccessError, KeyFileError
 from ..commands.options import GivenValue
 from ..config.config import COMMAND
-
-JIT_PARAMETERS = "threshold=200,function_threshold=300,trace_eagerness=20"
-"""When PyPy's JIT compiles: after so many turns of a loop, calls of a function, and failures of a guard. With the
-defaults (1039, 1619, 200), a program that submits one task at a time gets fast after 3,500 tasks; so after 500 to 1,000
-(decision 61)."""
-
-
-def compile_early() -> None:
-    """Under PyPy, have the JIT compile a loop or function after a fifth of the usual repetitions."""
-    if sys.implementation.name == "pypy":
-        import pypyjit  # type: ignore[import-not-found]
-
-        pypyjit.set_param(JIT_PARAMETERS)
 
 
 def start_errors(found: Mapping[str, GivenValue]) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Frames to events. Decoding raises only WireError, for any bytes."""
 
-import hashlib
 import re
 import sys
+from _blake2 import blake2b  # not from hashlib, which imports TLS: 30 ms of PyPy's start
 from array import array
 from itertools import accumulate
 from struct import error as StructError
@@ -374,7 +374,7 @@ def _function(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     kind = _kind(function.kind)
     if not kind:
         raise WireError("a function without a kind")
-    digest = hashlib.blake2b(kind.encode(errors="replace"), digest_size=16)
+    digest = blake2b(kind.encode(errors="replace"), digest_size=16)
     digest.update(payload)
     environment = _environment_name(function.environment)
     if environment:
@@ -635,11 +635,17 @@ def _content_names(entries: Any, frame: bytes) -> list[str]:
     return names
 
 
+def _sha256(content: bytes) -> str:
+    import hashlib  # not at the top: see blake2b
+
+    return hashlib.sha256(content).hexdigest()
+
+
 def _environment(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     environment = _required(message.environment)
     check_frames(frames, 1)
     name, manifest = _environment_name(environment.name), frames[1]
-    if hashlib.sha256(manifest).hexdigest() != name:
+    if _sha256(manifest) != name:
         raise WireError("the name of an environment is not the SHA-256 of its manifest")
     level = environment.level
     if not 0 < level <= LEVEL_LIMIT:
@@ -658,7 +664,7 @@ def _contents_wanted(route: bytes, message: Any, frames: list[bytes]) -> events.
 def _contents(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     check_frames(frames, _required(message.contents).count)
     # The scheduler identifies a content by its bytes, as it does a function.
-    return events.Contents(route, {hashlib.sha256(frame).hexdigest(): frame for frame in frames[1:]})
+    return events.Contents(route, {_sha256(frame): frame for frame in frames[1:]})
 
 
 def _environment_ready(route: bytes, message: Any, frames: list[bytes]) -> events.Event:

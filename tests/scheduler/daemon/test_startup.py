@@ -7,12 +7,17 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from scaler_scheduler.daemon import collector
-from scaler_scheduler.daemon.collector import restart_with_collector_parameters
-from scaler_scheduler.daemon.startup import JIT_PARAMETERS, compile_early
+from scaler_scheduler.daemon import pypy
+from scaler_scheduler.daemon.pypy import (
+    JIT_PARAMETERS,
+    compile_early,
+    compile_nothing,
+    restart_with_collector_parameters,
+)
 
 
 def test_the_interpreter_takes_the_parameters_of_the_jit() -> None:
+    compile_nothing()
     compile_early()
     if sys.implementation.name == "pypy":
         import pypyjit
@@ -26,11 +31,14 @@ def test_only_pypy_has_a_jit(monkeypatch: pytest.MonkeyPatch) -> None:
     module.set_param = given.append  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pypyjit", module)
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(name="cpython"))
+    compile_nothing()
     compile_early()
     assert given == []
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(name="pypy"))
+    compile_nothing()
+    assert given == ["off"]
     compile_early()
-    assert given == [JIT_PARAMETERS]
+    assert given == ["off", "default", JIT_PARAMETERS]
 
 
 @pytest.mark.parametrize("given, used", [({}, "1.4"), ({"PYPY_GC_MAJOR_COLLECT": "2"}, "2")])
@@ -40,7 +48,7 @@ def test_pypy_gets_the_parameters_of_its_collector(
     environment = dict(given)
     commands: list[list[str]] = []
     system = SimpleNamespace(environ=environment, execv=lambda _path, command: commands.append(command))
-    monkeypatch.setattr(collector, "os", system)
+    monkeypatch.setattr(pypy, "os", system)
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(name="pypy"))
     restart_with_collector_parameters(["--address", "ipc:///tmp/address"])
     assert commands == [[sys.executable, "-m", "scaler_scheduler", "--address", "ipc:///tmp/address"]]

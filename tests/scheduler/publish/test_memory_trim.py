@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from scaler_scheduler.daemon.collector import NURSERY, NURSERY_VARIABLE
+from scaler_scheduler.daemon.pypy import NURSERY, NURSERY_VARIABLE
 from scaler_scheduler.publish.memory_trim import (
     IDLE_CHECKS,
     MIN_GROWTH_BYTES,
