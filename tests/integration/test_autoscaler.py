@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.integration.commands import Command, SchedulerCommand, key_command, monitor, run_once, scheduler
+from tests.integration.commands import Command, SchedulerCommand, is_alive, key_command, monitor, run_once, scheduler
 from tests.integration.ssh_server import needs_sshd, ssh_hosts
 from tests.waiting import wait_until
 
@@ -297,6 +297,9 @@ def test_hosts_end_with_the_application(tmp_path: Path) -> None:
         command.process.kill()
         command.process.wait()
         wait_until(lambda: not any(process.is_running() for process in hosts.values()), 20.0, "the hosts' end")
+        wait_until(lambda: not any(map(is_alive, command.seen.values())), 20.0, "the end of the others")
+        path = Path(address.removeprefix("ipc://"))
+        assert not [found for found in path.parent.iterdir() if found.name.startswith(path.name)]
     finally:
         command.end()
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
+import re
 import secrets
 import socket
+import stat
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +17,11 @@ from ..commands.addresses import Address, AddressError, default_monitor_address,
 
 SOCKET_DIRECTORY = "/tmp"
 """The folder of socket files. A name in it is short enough for a socket, unlike many a name below TMPDIR."""
+LEFT_SECONDS = 60.0
+"""Younger socket files are not taken for left ones: a scheduler that starts has its file before it listens."""
+
+_NAME = re.compile(r"scaler_(\d{1,9})_[0-9a-f]{8}(_monitor)?")
+"""The names of socket files, with the process that runs the cluster."""
 
 
 def checked_bind_address(address: Any) -> Address:
@@ -27,8 +36,34 @@ def _default_address() -> Address:
     A round trip through a file is a tenth faster than through tcp (decision 60), and only this user can connect.
     """
     if os.name == "posix" and os.access(SOCKET_DIRECTORY, os.W_OK):
+        _remove_left_files(SOCKET_DIRECTORY)
         return Address("ipc", "", 0, f"{SOCKET_DIRECTORY}/scaler_{os.getpid()}_{secrets.token_hex(4)}")
     return Address("tcp", "127.0.0.1", free_port(), "")
+
+
+def _remove_left_files(folder: str) -> None:
+    """Remove the socket files of local clusters whose program and scheduler were both killed."""
+    names: list[str] = []
+    with suppress(OSError):  # the folder may be unreadable
+        names = os.listdir(folder)
+    for name in names:
+        match = _NAME.fullmatch(name)
+        if match:
+            with suppress(OSError):  # for example the file of another user
+                _remove_if_left(os.path.join(folder, name), int(match[1]))
+
+
+def _remove_if_left(path: str, pid: int) -> None:
+    status = os.lstat(path)
+    if not stat.S_ISSOCK(status.st_mode) or time.time() < status.st_mtime + LEFT_SECONDS:
+        return
+    with suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:  # the program may be in another container
+        probe.setblocking(False)
+        if probe.connect_ex(path) == errno.ECONNREFUSED:
+            os.unlink(path)
 
 
 def remove_socket_files(bound: Address) -> None:

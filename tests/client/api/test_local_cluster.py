@@ -6,8 +6,10 @@ import importlib.util
 import logging
 import os
 import re
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +117,34 @@ def test_left_socket_files_are_removed(tmp_path: Path) -> None:
     local_address.remove_socket_files(address)
     local_address.remove_socket_files(parse_bind_address("tcp://127.0.0.1:2345"))
     assert os.listdir(tmp_path) == ["other"]
+
+
+def test_files_of_killed_clusters_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-S", "-c", ""])
+    ended.wait()
+    kept = {
+        f"scaler_{os.getpid()}_00000001": "its program lives",
+        f"scaler_{ended.pid}_00000002": "its scheduler lives",
+        f"scaler_{ended.pid}_00000003": "it is new",
+        f"scaler_{ended.pid}_00000004": "it is not a socket",
+        f"scaler_{ended.pid}_other": "it has another name",
+    }
+    left = [f"scaler_{ended.pid}_00000005", f"scaler_{ended.pid}_00000005_monitor"]
+    with ExitStack() as stack:
+        for name in [*kept, *left]:
+            path = tmp_path / name
+            if kept.get(name) == "it is not a socket":
+                path.touch()
+            else:
+                listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+                listener.bind(str(path))
+                if kept.get(name) == "its scheduler lives":
+                    listener.listen()
+            if kept.get(name) != "it is new":
+                os.utime(path, (0, 0))
+        monkeypatch.setattr(local_address, "SOCKET_DIRECTORY", str(tmp_path))
+        local_address.checked_bind_address(None)
+        assert sorted(os.listdir(tmp_path)) == sorted(kept)
 
 
 # --------------------------------------------------------------------------------------------------------- a client's
