@@ -20,6 +20,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
@@ -45,6 +46,7 @@ CLOSE_SECONDS = 5.0
 """How long a system may take to end after its figures are there."""
 QUICK_SECONDS = 30.0
 GRACE_SECONDS = 2.0
+"""How long the processes of a system may take to end after its program, and again after SIGTERM."""
 END_SECONDS = 10.0
 INTERRUPTED = 130
 
@@ -221,24 +223,36 @@ def _await_result(process: subprocess.Popen[bytes], written: Path, limit: float)
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:
     """End the process and all others with its mark, each by its id; return when none is left.
 
-    The others first have time to end by themselves: some remove semaphores and shared memory when the process is gone.
+    The others first have time to end by themselves, then a SIGTERM. Trackers of resources ignore it. They remove the
+    semaphores and the shared memory of the rest when all of it is gone.
     """
     process.kill()
     process.wait()
-    grace = time.monotonic() + GRACE_SECONDS
-    deadline = grace + END_SECONDS
-    while found := _marked(mark):
-        if time.monotonic() < grace:
-            time.sleep(0.05)
-            continue
-        for each in found:
-            try:
-                each.send_signal(signal.SIGKILL)
-            except psutil.NoSuchProcess:
-                continue
+    if not _have_ended(mark, GRACE_SECONDS):
+        _signal(mark, signal.SIGTERM)
+    seconds = GRACE_SECONDS
+    deadline = time.monotonic() + GRACE_SECONDS + END_SECONDS
+    while not _have_ended(mark, seconds):
         if time.monotonic() > deadline:
-            raise RuntimeError(f"these processes do not end: {found}")
-        psutil.wait_procs(found, timeout=0.5)
+            raise RuntimeError(f"these processes do not end: {_marked(mark)}")
+        _signal(mark, signal.SIGKILL)
+        seconds = 0.5
+
+
+def _have_ended(mark: str, seconds: float) -> bool:
+    """Whether all processes with the mark end in this time."""
+    deadline = time.monotonic() + seconds
+    while _marked(mark):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _signal(mark: str, number: signal.Signals) -> None:
+    for process in _marked(mark):
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def _marked(mark: str) -> list[psutil.Process]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -67,6 +68,32 @@ def test_a_failure_is_named_at_the_end_and_loses_nothing_else(
     assert errors.splitlines()[-1].startswith("[peers] start of loky: status 1: ModuleNotFoundError")
     result = json.loads(next((tmp_path / "results").iterdir()).read_text())
     assert result["rows"]["start"]["executor"]["figures"]["start"]["median"] > 0
+
+
+HOLDER = """if True:
+    import multiprocessing, sys, time
+    from multiprocessing import resource_tracker
+    context = multiprocessing.get_context("spawn")
+    lock = context.Lock()
+    worker = context.Process(target=time.sleep, args=(1000,))  # it keeps the pipe to the tracker open
+    worker.start()
+    print(lock._semlock.name, flush=True)
+    time.sleep(1000)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="it finds semaphores in /dev/shm")
+def test_a_killed_system_leaves_no_semaphore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "GRACE_SECONDS", 5.0)
+    environment = {**os.environ, run.MARK: "of this test"}
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        semaphore = Path("/dev/shm") / ("sem." + process.stdout.readline().strip().lstrip("/"))
+        assert semaphore.exists()
+        run._end(process, "of this test")
+    assert not semaphore.exists()
 
 
 def test_every_system_has_a_module_and_every_row_a_measure() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
+from typing import Any
 
 from loky import get_reusable_executor
 
@@ -12,9 +12,9 @@ from .pools import FuturesExecutor
 class Loky(FuturesExecutor):
     """`loky.get_reusable_executor`, which its documents recommend. An array is pickled once a task."""
 
-    def _make(self, workers: int) -> Executor:
-        executor: Executor = get_reusable_executor(max_workers=workers, timeout=None)
-        return executor
+    def _make(self, workers: int) -> Any:
+        return get_reusable_executor(max_workers=workers, timeout=None)
 
     def close(self) -> None:
-        self._executor.shutdown(wait=True)
+        executor: Any = self._executor
+        executor.shutdown(wait=True, kill_workers=True)  # else it first runs all waiting tasks
