@@ -345,7 +345,7 @@ struct Exchange {
   sizes @4 :List(UInt32);           # to a worker: bytes of the value of each rank; from a worker not read
   payload @5 :Data;                 # the values, concatenated
   ended @6 :UInt32;                 # to a worker: 1 + the rank of a member that has ended without giving a value of this round, which can
-                                    # never be complete; the values are stand-ins then. 0: the values are those of all members
+                                    # never be complete; there are no values then. 0: the values are those of all members
 }
 
 struct Dispatch {

@@ -382,7 +382,7 @@ CASES: list[Any] = [
         "client": CLIENT, "id": 42, "attempt": 2, "round": 3, "sizes": [5, 0, 2], "payload": b"valueab",
     }, []),
     ("exchange-without-an-ended-member", "exchange", {
-        "client": CLIENT, "id": 42, "attempt": 2, "round": 3, "sizes": [0, 0, 1], "payload": b"-", "ended": 3,
+        "client": CLIENT, "id": 42, "attempt": 2, "round": 3, "sizes": [], "payload": b"", "ended": 3,
     }, []),
     ("transferred", "transferred", {"client": CLIENT, "id": 30, "source": AGENT}, []),
     ("transferred-not", "transferred", {

@@ -500,7 +500,7 @@ class GangMember(Effect):
 class Exchange(Effect):
     """To the worker of a member of a gang: the values of all members, by rank, in this round.
 
-    If `ended` is not 0, it is 1 + the rank of a member that has ended without this round, and the values are none.
+    If `ended` is not 0, it is 1 + the rank of a member that has ended without this exchange, and there are no values.
     """
 
     __slots__ = ("attempt", "client", "ended", "id", "round", "values")

@@ -164,14 +164,8 @@ class Gangs:
         return True
 
     def _tell_of_ended(self, member: GangTask, gang: Gang, rank: int) -> None:
-        """Tell a member, which has given its value, that the member of this rank has ended without this exchange.
-
-        Workers that do not know `ended` read the values. They take them for those of members that have made different
-        calls: a barrier gives no bytes, and all other calls give some.
-        """
-        values = [b"-" if gang.values[member.rank] else b""] * len(gang.members)
-        values[rank] = b"" if values[rank] else b"-"
-        self._send(member, gang.round, values, 1 + rank)
+        """Tell a member, which has given its value, that the member of this rank has ended without this exchange."""
+        self._send(member, gang.round, [], 1 + rank)
 
     def _send(self, member: GangTask, round_number: int, values: list[bytes], ended: int = 0) -> None:
         if member.worker is not None:
