@@ -61,6 +61,10 @@ MUTATIONS = (
         submit_queue.SubmitQueue, "add", "entry.priority < priority", "False",
     ),
     Mutation(
+        "let a batch that waits say which results of sent tasks are kept",
+        backlog.Backlog, "add", "if batch.keep_earlier:", "if False:",
+    ),
+    Mutation(
         "take tasks that wait for credit for sent ones",
         backlog.Backlog, "has_sent", "and not self._waiting.has(task_id)", "",
     ),
@@ -617,7 +621,7 @@ MUTATIONS = (
     ),
     Mutation(
         "keep no result for a batch whose readers were cancelled",
-        backlog.Backlog, "keep_with_next", "self._keep_earlier.update(dict.fromkeys(ids))", "pass",
+        backlog.Backlog, "keep_with_next", "if not self._waiting.keep(each)", "if False",
     ),
     Mutation(
         "forget a result before the rows that say that it is kept",

@@ -67,6 +67,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "were a new object, which stayed until the client left",
     ),
     (3000231, "as seed 1237: the check took it for an object that the client refers to"),
+    (7785, "a reader of a high priority went before the batch that says that the result is kept, and failed"),
     (8039, "contents of an environment were lost with a connection, and its agent did not ask for them again"),
     (
         7100,

@@ -5,7 +5,7 @@ After a join, tasks are sent in the order of their ids. But while tasks wait, th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from ..protocol.messages import Message, Object, Options, Payload, Submit
@@ -43,7 +43,7 @@ class Backlog:
         self._dropped: set[int] = set()
         """Waiting tasks that must not be sent. Their rows are removed when their batch is used next."""
         self._keep_earlier: dict[int, None] = {}
-        """What batches without a row left were to keep: the next batch says it."""
+        """Sent tasks whose results are kept: the next batch says it."""
 
     @property
     def is_open(self) -> bool:
@@ -110,6 +110,9 @@ class Backlog:
         if not self._waiting and len(parts) == 1 and self._used + parts[0][1] <= self._credit:
             self._send(*parts[0], outgoing)  # the usual case, without a queue
             return
+        if batch.keep_earlier:  # rows that are sent before this batch may read these results
+            self.keep_with_next(batch.keep_earlier)
+            parts[0][0].keep_earlier = ()
         self._rows += len(batch.ids)
         self._waiting.add(parts, _priority(batch.options), batch.inputs)
         self._send_allowed(outgoing)
@@ -161,9 +164,9 @@ class Backlog:
         self._credit = max(self._credit, credit)
         self._send_allowed(outgoing)
 
-    def keep_with_next(self, ids: Sequence[int]) -> None:
-        """Have the results of these tasks kept by the next batch: their own batch has no row left."""
-        self._keep_earlier.update(dict.fromkeys(ids))
+    def keep_with_next(self, ids: Iterable[int]) -> None:
+        """Have the results of these tasks kept: by their own rows if they wait, else by the next batch."""
+        self._keep_earlier.update((each, None) for each in ids if not self._waiting.keep(each))
 
     def drop_keep(self, task_id: int) -> None:
         """Do not have this result kept: nobody reads it any more."""
@@ -203,8 +206,6 @@ class Backlog:
                 self._rows += len(rest[0].ids)
             if batch.ids:
                 self._send(batch, weight, outgoing)
-            else:
-                self.keep_with_next(batch.keep_earlier)
 
     def _send(self, batch: Submit, weight: int, outgoing: list[Message]) -> None:
         self._used += weight
@@ -220,7 +221,6 @@ class Backlog:
             return entry
         batch, weight = self._without_dropped_rows(entry[0])
         if not batch.ids:
-            self.keep_with_next(batch.keep_earlier)
             return None
         self._rows += len(batch.ids)
         return batch, weight

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 
-from ..protocol.messages import Object, Submit
+from ..protocol.messages import Keep, Object, Submit
 
 Waiting = tuple[Submit | Object, int]
 """A batch or an object, with the bytes that it counts."""
@@ -100,6 +100,23 @@ class SubmitQueue:
     def has(self, number: int) -> bool:
         """Whether the object or task of this id waits."""
         return self._entry_of(number) is not None
+
+    def keep(self, task_id: int) -> bool:
+        """Have the result of a task kept by its row, if it waits.
+
+        Returns:
+            Whether it waits.
+        """
+        entry = self._entry_of(task_id)
+        if entry is None or entry.waiting is None:
+            return False
+        batch = entry.waiting[0]
+        if isinstance(batch, Submit):
+            row = bisect_left(batch.ids, task_id)
+            keep = list(batch.keep) or [Keep.NO] * len(batch.ids)
+            keep[row] = keep[row] or Keep.BOTH
+            batch.keep = keep
+        return True
 
     def has_up_to(self, number: int) -> bool:
         """Whether an object or a task waits whose id is at most this."""

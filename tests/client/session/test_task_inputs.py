@@ -76,6 +76,24 @@ def test_a_reader_in_the_same_batch() -> None:
     assert rows(sent_without_functions(session)) == [([0, 1], [0], [Keep.BOTH, 0], [])]
 
 
+def test_a_result_is_kept_before_its_reader_passes_other_tasks() -> None:
+    """The row that says so must not wait behind the reader."""
+    session = joined_session(credit=1)
+    low, urgent = messages.Options(priority=-1), messages.Options(priority=7)
+    first = submitted(session)
+    assert rows(sent_without_functions(session)) == [([0], [], [], [])]
+    waiting = submitted(session, options=low)  # the batch in which the next row's input is noted
+    submitted(session, first, options=urgent)
+    submitted(session, waiting, options=messages.Options(priority=-2))
+    assert sent_without_functions(session) == []
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    assert rows(sent_without_functions(session)) == [
+        ([2], [0], [], [0]),
+        ([1], [], [Keep.BOTH], []),
+        ([3], [1], [], []),
+    ]
+
+
 def test_a_reader_in_a_later_batch() -> None:
     session = joined_session()
     first = submitted(session)
