@@ -73,8 +73,8 @@ NO_SPACE = "no space left on the host"
 
 
 LATE_SECONDS = (0.1, 3.0, 7.0)
-"""The longest that the agent of a slow host takes to connect in addition. Its workers may join before it, and the last
-one is too late."""
+"""The longest that a late agent takes to connect in addition. Its workers may join before it, and the last one is too
+late."""
 
 
 class AgentHost:
@@ -93,7 +93,8 @@ class AgentHost:
         self.is_gone = False
         self.latency_factor = world.latency_factor()
         """The latency of all connections of this host, relative to the network's."""
-        self.link = world.network.open(name, self._arrived, self.latency_factor, _pause(self.incarnation))
+        pause = _pause(self.incarnation) if world.plan.has_late_agents else 0.0
+        self.link = world.network.open(name, self._arrived, self.latency_factor, pause)
         self.link.reconnected = self._reconnected
         # Most hosts have a data address. No random number is drawn for it.
         address = f"sim://{self.incarnation}" if self.incarnation % 4 else ""

@@ -250,7 +250,7 @@ MUTATIONS = (
     ),
     Mutation(
         "keep the tokens of limits when tasks have ended",
-        scheduler.Scheduler, "_results", "if self.holdings.held:", "if False:",
+        scheduler.Scheduler, "_take_results", "if self.holdings.held:", "if False:",
     ),
     Mutation(
         "give a unit of a resource to two tasks",

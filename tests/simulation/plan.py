@@ -143,6 +143,11 @@ class Plan:
     """After so many seconds the task of this key must have begun."""
 
     @property
+    def has_late_agents(self) -> bool:
+        """Whether some agents connect later than their workers."""
+        return self.seed % 4 == 3
+
+    @property
     def keeps_results(self) -> bool:
         """Whether some results may stay on their host."""
         return self.kept_bytes < 1 << 40
