@@ -246,6 +246,7 @@ class RowBuilder:
         kind = type(value)
         if position < 0 and kind in _CONTAINERS:
             if kind is dict and not self._nodes.are_literals(value.values()):
+                _check_keys(value)
                 parts, key = self._parts(value.values(), arguments)
                 return DictPart(tuple(value), parts), ("dict", tuple(value), key)
             if kind is not dict and not self._nodes.are_literals(value):
@@ -316,6 +317,30 @@ class _RowNames:
             rows = zip(self._locations, self._keys, self._shapes)
             self._found = {location: key for location, key, shape in rows if shape != ALIAS}
         return f"node {self._found[row]!r} of the graph"
+
+
+def _check_keys(value: dict[Any, Any]) -> None:
+    """Check the keys of a dict that becomes part of an expression, whose keys are not replaced.
+
+    Raises:
+        TypeError: a key is, or contains, a future or a reference.
+    """
+    for key in value:
+        reference = _reference_in(key)
+        if reference is not None:
+            raise TypeError(
+                f"{reference!r} can't be a key of a dict beside nested calls or keys of nodes: build this dict in a "
+                "function, and pass it the future or the reference as an argument"
+            )
+
+
+def _reference_in(key: Any) -> Any:
+    """Return a future or a reference that a key of a dict is, or contains; None: there is none."""
+    if type(key) in REFERENCES:
+        return key
+    if isinstance(key, (tuple, frozenset)):
+        return next((found for found in map(_reference_in, key) if found is not None), None)
+    return None
 
 
 def _may_be_large(value: Any) -> bool:

@@ -281,6 +281,24 @@ def _nested(depth: int) -> Any:
     return node
 
 
+@pytest.mark.parametrize("has_own_serializer", [False, True])
+@pytest.mark.parametrize("kind", ["future", "object"])
+def test_references_in_keys_of_dicts_beside_calls(kind: str, has_own_serializer: bool) -> None:
+    client = SessionClient(serializer=PickledObject if has_own_serializer else None)
+    reference: Any = client.send_object("large", 1)
+    if kind == "future":
+        (reference,) = client.submit_graph({"b": (inc, 1)}, ["b"])
+    name = "TaskFuture" if kind == "future" else "ObjectRef"
+    text = rf"node 'a' of the graph: <{name}.* can't be a key of a dict beside nested calls or keys of nodes: build"
+    for key in (reference, (reference, 1), (0, frozenset({reference}))):
+        for node in ((pack, {key: (inc, 1)}), {key: (inc, "b")}, (pack, [(inc, 1), {"x": {key: "b"}}])):
+            with pytest.raises(TypeError, match=text):
+                client.submit_graph({"a": node, "b": 7}, ["a"])
+    client.submit_graph({"a": (pack, [(inc, 1), {"b": (inc, "b")}]), "b": 7}, ["a"])
+    if not has_own_serializer:
+        client.submit_graph({"a": (pack, {reference: 1}, {(reference, 1): "b"}), "b": 7}, ["a"])
+
+
 @pytest.mark.parametrize(
     ("graph", "keys", "error", "text"),
     [
