@@ -51,9 +51,10 @@ tests_in() {
 # Tests that start processes and mostly wait for them: four at a time keep two cores busy. Files start in this order.
 # Those that take longest are first, or one process would be left with one of them at the end.
 #
-# These are about clients, hosts and programs that watch. Their scheduler runs under the main CPython: under PyPy, it
-# takes twice the processor time for a test of a few tasks.
-ABOUT_PEERS=(tests/documents/test_examples.py tests/integration/test_{autoscaler,objects,modules,client_files}.py
+# These are about clients, hosts, programs that watch, and benchmarks. Their scheduler runs under the main CPython: under
+# PyPy, it takes twice the processor time for a test of a few tasks.
+ABOUT_PEERS=(tests/integration/test_bench_smoke.py tests/documents/test_examples.py
+    tests/integration/test_{autoscaler,objects,modules,client_files,compared_smoke}.py tests/interop
     tests/ui/test_page_{looks,fed}.py tests/ui tests/integration/test_{host_results,inspection_command}.py
     tests/integration/test_{doctor,local_cluster,exporter,environments,graphs_while_hosts_end,nested,balance}.py
     tests/integration/test_{odd_hosts,cluster_command,example,object_files,kept_maps,kept_results,bad_kept_results}.py
@@ -62,9 +63,9 @@ ABOUT_PEERS=(tests/documents/test_examples.py tests/integration/test_{autoscaler
     tests/integration/test_{host_transfers,worker_death}.py tests/adapters tests/worker/fork_server
     tests/worker/worker/test_worker_{conversation,objects,process}.py tests/documents)
 # The others are about the scheduler. It runs under PyPy, for which it is made.
-ABOUT_SCHEDULER=(tests/integration/test_bench_smoke.py tests/conformance
+ABOUT_SCHEDULER=(tests/conformance
     tests/integration/test_{keys,commands,hostile,chaos,keys_of_watchers,connections,graph_losses,garbage,monitor}.py
-    tests/integration/test_{compared_smoke,client_gone,attack}.py tests/interop tests/integration tests/installation)
+    tests/integration/test_{client_gone,attack}.py tests/integration tests/installation)
 WAITING=("${ABOUT_PEERS[@]}" "${ABOUT_SCHEDULER[@]}")
 
 # files_of PATH...: the test files there, each once and in this order; pytest sorts what a folder and a file name both

@@ -22,7 +22,10 @@ from benchmarks.namespaces import reason_against
 from tests.integration.marked_process import marked_process
 from tests.waiting import wait_until
 
+from scaler_client.api.scheduler_commands import SCHEDULER_PYTHON_VARIABLE
+
 ROOT = Path(__file__).resolve().parents[2]
+PYPY = ROOT / ".venv-pypy" / "bin" / "python"
 PATIENCE_SECONDS = 280
 
 FIGURES = {
@@ -180,7 +183,9 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_measure_gives_figures(tmp_path: Path, name: str) -> None:
+def test_a_measure_gives_figures(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "scheduler" and PYPY.exists():  # it compares PyPy with this CPython
+        monkeypatch.setenv(SCHEDULER_PYTHON_VARIABLE, str(PYPY))
     with marked_process("benchmarks.run", "--quick", "--only", name, "--results", str(tmp_path)) as run:
         output, errors = run.process.communicate(timeout=PATIENCE_SECONDS)
         assert run.process.returncode == 0, errors
