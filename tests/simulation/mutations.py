@@ -97,6 +97,10 @@ MUTATIONS = (
         gangs.Gangs, "exchange", "elif gang.held < len(gang.members):", "elif False:",
     ),
     Mutation(
+        "leave tasks parked when a host with their resources joins",
+        dispatcher.Dispatcher, "run", "self.queues.unpark()", "pass",
+    ),
+    Mutation(
         "keep a reservation for a gang that waits no longer",
         gang_dispatch.GangReservation, "check", "self.cancel()", "pass",
     ),

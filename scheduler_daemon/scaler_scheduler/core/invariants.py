@@ -103,6 +103,9 @@ def _check_queue(scheduler: Scheduler) -> None:
                     raise InvariantError(f"a lane of client {lane.client.incarnation} stands in the wrong queue")
                 if lane.waiting and lane.client.lanes.get(lane.key) is not lane:
                     raise InvariantError(f"a lane of client {lane.client.incarnation} has been forgotten")
+    for lane in dispatcher.queues.parked:
+        if not (lane.is_queued and lane.waiting) or lane.client.lanes.get(lane.key) is not lane:
+            raise InvariantError(f"a lane of client {lane.client.incarnation} is parked, and should not")
     known = set(scheduler.tables.workers)
     for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.long_running]:
         if worker not in known:
@@ -129,6 +132,11 @@ def check_collected(scheduler: Scheduler) -> None:
         InvariantError: such a task waits.
     """
     dispatcher, transfers = scheduler.dispatcher, scheduler.transfers
+    for lane in dispatcher.queues.parked:
+        if not dispatcher.host_choice.is_hopeless(lane):
+            raise InvariantError(
+                f"a lane of client {lane.client.incarnation} is parked, and a host has {lane.resources}"
+            )
     near_data, now = dispatcher.near_data, scheduler.tables.clock.now
     limits = scheduler.task_limits
     if dispatcher.idle:

@@ -220,6 +220,8 @@ class Bookings:
         """The hosts that have something, free or not, by the resource's name."""
         self._totals: dict[str, int] = {}
         """What all hosts have, by the resource's name."""
+        self.changes = 0
+        """How often hosts were added, or what a host has, free or not, has changed."""
         self.open: dict[Resources, dict[Worker, Booking]] = {}
         """Bookings that rows may join, by what they have and by worker. The one that got rows last is the last one."""
         self.open_of: dict[Worker, Booking] = {}
@@ -278,6 +280,8 @@ class Bookings:
             self._settle_pools(host, host.pools)
 
     def _add_total(self, name: str, amount: int) -> None:
+        if amount:
+            self.changes += 1
         total = self._totals.get(name, 0) + amount
         if total:
             self._totals[name] = total
@@ -294,6 +298,7 @@ class Bookings:
         host = self.hosts.get(agent)
         if host is None:
             host = self.hosts[agent] = Host(agent)
+            self.changes += 1
         return host
 
     def _settle_pools(self, host: Host, names: Iterable[str]) -> None:

@@ -92,6 +92,8 @@ class Dispatcher:
         self.host_choice = HostChoice(tables, bookings, task_limits, self.idle)
         self.next_limit_at = INFINITY
         """When the first of the tasks that wait for a limit may begin, in seconds of the monotonic clock."""
+        self._parked_at = 0
+        """The changes of what hosts have, when lanes were parked."""
         self._transfers = transfers
         self._clock = tables.clock
         self._queue_size = queue_size
@@ -225,6 +227,9 @@ class Dispatcher:
 
     def run(self) -> None:
         """Dispatch waiting tasks to the workers that have room."""
+        if self._parked_at != self._bookings.changes:
+            self._parked_at = self._bookings.changes
+            self.queues.unpark()
         runs = 0
         while True:
             self._bookings.has_cancelled = self.gangs.is_given_up = False
@@ -340,6 +345,10 @@ class Dispatcher:
                 worker = self._booked_worker(lane, function, cost)
             else:
                 worker = self._worker_with_inputs(lane) or self._next_worker(lane, function, cost)
+            if worker is None and lane.ticket and self.host_choice.is_hopeless(lane):
+                lanes.popleft()
+                self.queues.parked[lane] = None
+                continue
             if worker is None:
                 # No free worker can run this lane's tasks. The lanes behind it do not wait.
                 skipped += 1

@@ -192,6 +192,13 @@ class HostChoice:
         hosts = islice(self._bookings.with_any(lane.resources), MAX_HOSTS)
         return islice((host for host in hosts if self._is_able(host, lane)), most)
 
+    def is_hopeless(self, lane: Lane) -> bool:
+        """Whether the lane finds no host until what some host has changes: no host has so much, free or not."""
+        bookings, resources = self._bookings, lane.resources
+        if resources in bookings.open or lane in bookings.reservations:  # its host has less than before
+            return False
+        return not any(host.could_have(resources) for host in bookings.with_any(resources))
+
     def _is_able(self, host: Host, lane: Lane) -> bool:
         agent = self._tables.agents.find(host.agent)
         if agent is None or agent.is_retiring or not host.could_have(lane.resources):

@@ -42,15 +42,19 @@ class ShareQueues:
 
     def __init__(self) -> None:
         self.by_share: dict[Share, RankedLanes] = {}
+        self.parked: dict[Lane, None] = {}
+        """Queued lanes that no run looks at, because no host has the resources that they ask for, free or not. They are
+        in no share's queue, so that no run of the dispatcher pays for them."""
         self.virtual_ns = 0.0
         """The virtual time of the share that was served last while others waited too, or that waited last. A share that
         begins to wait has at least this."""
 
     def __bool__(self) -> bool:
-        return bool(self.by_share)
+        return bool(self.by_share or self.parked)
 
     def lanes(self) -> Iterator[Lane]:
         """All queued lanes."""
+        yield from self.parked
         for queue in self.by_share.values():
             for lanes in queue.by_rank.values():
                 yield from lanes
@@ -68,11 +72,20 @@ class ShareQueues:
 
     def remove(self, lane: Lane) -> None:
         """Take a lane out."""
+        if lane in self.parked:
+            del self.parked[lane]
+            return
         share = lane.client.share
         queue = self.by_share[share]
         queue.by_rank[lane.rank].remove(lane)
         queue.drop_if_empty(lane.rank)
         self.drop_if_empty(share)
+
+    def unpark(self) -> None:
+        """Queue all parked lanes again."""
+        parked, self.parked = self.parked, {}
+        for lane in parked:
+            self.append(lane)
 
     def drop_if_empty(self, share: Share) -> None:
         """Forget a share without queued lanes."""

@@ -8,11 +8,14 @@ import pytest
 from tests.scheduler.core.harness import EPOCH, SECOND, A, C, Core, Row, warnings_of
 
 from scaler_scheduler.core import events, submissions
+from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS
 from scaler_scheduler.core.dispatch.task_limits import HOLD_SECONDS
 from scaler_scheduler.core.limits import LimitSettings
 from scaler_scheduler.core.report.resource_wait import resource_waits
 from scaler_scheduler.core.report.unschedulable import MAX_REPORTS
+from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.records import Lane, Worker
 from scaler_scheduler.core.state.resource_pools import ResourcePool
 
 GPUS = (("gpu", 2000, True), ("memory", 64_000, False))
@@ -377,6 +380,73 @@ def test_a_task_that_waits_for_its_limit_reserves_nothing() -> None:
     assert not given(core) and len(core.scheduler.bookings.reservations) == 1
     core.results(*next(iter(others.items())), SECOND)
     assert ids_of(given(core)) == [2]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[events.Resources]:
+    """The resources for which the dispatcher has looked for a worker."""
+    found: list[events.Resources] = []
+    look = Dispatcher._booked_worker
+
+    def noted(dispatcher: Dispatcher, lane: Lane, function: Function, cost: int) -> Worker | None:
+        found.append(lane.resources)
+        return look(dispatcher, lane, function, cost)
+
+    monkeypatch.setattr(Dispatcher, "_booked_worker", noted)
+    return found
+
+
+def looks_of(core: Core, looks: list[events.Resources]) -> int:
+    """How often the dispatcher looks for a worker in a step in which nothing has changed."""
+    looks.clear()
+    core.scheduler.dispatcher.run()
+    return len(looks)
+
+
+def test_tasks_that_no_host_could_run_cost_nothing(looks: list[events.Resources]) -> None:
+    core = cluster()
+    for number in range(30):
+        core.submit(C, [number], resources=(("gpu", 3000 + number),))
+    core.submit(C, [100], resources=(("gpu", 2000),))
+    ((worker, rows),) = given(core).items()
+    assert looks_of(core, looks) == 0
+    core.submit(C, [101, 102], resources=(("gpu", 1000),))
+    core.submit(C, [103], body=b"plain")
+    assert ids_of(given(core)) == [103]
+    assert looks_of(core, looks) == 1, "the lane of 101 alone: a host may have room for it soon"
+    looks.clear()
+    core.results(worker, rows, SECOND)
+    assert ids_of(given(core)) == [101, 102] and not any(dict(each)["gpu"] >= 3000 for each in looks)
+    host(core, 1, 2, (("gpu", 4000, True),))
+    assert used(core, number=1) == 3029, "the largest task that it has room for runs there"
+    core.feed(events.Goodbye(b"agent 1", "SIGTERM"))
+    core.take()
+    core.cancel(C, *range(30))
+    assert not core.scheduler.dispatcher.queues.parked and looks_of(core, looks) == 0
+
+
+def test_tasks_that_no_host_could_run_begin_when_a_host_has_more(looks: list[events.Resources]) -> None:
+    core = cluster()
+    core.submit(C, [1, 2], resources=(("gpu", 3000),))
+    core.submit(C, [3], resources=(("license", 1000),))
+    core.submit(C, [4], resources=(("none", 1000),))
+    assert not given(core) and looks_of(core, looks) == 0
+    core.agent(A, 50, resources=(("gpu", 3000, True), ("license", 1000, False)), slots=4, host="node-0")
+    assert ids_of(given(core)) == [1, 3]
+    assert looks_of(core, looks) == 1, "the lane of 2"
+    assert [lane.resources for lane in core.scheduler.dispatcher.queues.parked] == [(("none", 1000),)]
+
+
+def test_tasks_that_ask_for_cpus_begin_on_the_first_host() -> None:
+    core = Core()
+    core.client(C, 11)
+    core.function(C, 1, b"f")
+    core.worker(b"without a host", 99)
+    core.submit(C, [1], resources=(("cpus", 1000),))
+    assert not given(core)
+    core.agent(b"agent", 50)  # it does not say how many workers it has
+    core.worker(route(0), 100, agent=50)
+    assert ids_of(given(core)) == [1]
 
 
 def test_many_kinds_of_resources_of_one_client_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
