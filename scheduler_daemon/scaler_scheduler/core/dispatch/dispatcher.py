@@ -583,7 +583,7 @@ class Dispatcher:
         task = lane.first_requeued
         away = self._away(task, worker)
         if near is not None and self._is_full(away, worker):
-            other = None if lane.resources else self._idle_elsewhere(lane, task)
+            other = self._idle_elsewhere(lane, task)
             if other is not None:
                 self.add_worker(worker)
                 self._take(other)
@@ -610,6 +610,8 @@ class Dispatcher:
     def _idle_elsewhere(self, lane: Lane, task: Task) -> Worker | None:
         """Return an idle worker of a host where not enough tasks wait for the task's inputs yet."""
         for agent in islice(self.idle.agents(), MAX_PASSED):  # some of which may not have joined
+            if lane.resources and not self.host_choice.has_room(lane, agent):
+                continue
             worker = self.idle.newest_of_agent(agent, lane.capabilities, lane.kind)
             if worker is not None and not self._is_full(self._away(task, worker), worker):
                 return worker
