@@ -97,6 +97,8 @@ class Subject:
             before = [_seconds(client, sizes.batches) for _ in range(sizes.pairs)] if is_quiet else []
             with running_module("hostile_peer", *arguments) as peer:
                 assert peer.stdout is not None
+                while not select.select([peer.stdout], [], [], 0.5)[0]:
+                    client.run(1, WINDOW)  # after a long silence, a replayed hello would take its place
                 if peer.stdout.readline() != "ready\n":
                     raise RuntimeError(f"the hostile peer did not start: {self.behaviour}")
                 time.sleep(sizes.settle_seconds)
