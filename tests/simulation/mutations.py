@@ -105,6 +105,10 @@ MUTATIONS = (
         gang_dispatch.GangReservation, "check", "self.cancel()", "pass",
     ),
     Mutation(
+        "give what was kept for a task to those of lower ranks first",
+        dispatcher.Dispatcher, "_goes_on", "self._bookings.has_cancelled and not self._is_last_run", "False",
+    ),
+    Mutation(
         "reserve no host for a task that wants much",
         host_choice.HostChoice, "reserve", "if best is None:", "if True:",
     ),

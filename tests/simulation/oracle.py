@@ -170,6 +170,8 @@ class Oracle:
         """Whether messages may arrive twice in this run."""
         self.has_slow_peers = False
         """Whether a message may take as long as a short time limit."""
+        self.has_late_agents = False
+        """Whether some agents connect late. Until then nobody renews the lease of a worker whose task hogs it."""
         self.begin_by: dict[int, float] = {}
         """When tasks must have begun at the latest, by the script's key."""
         self.executions: Counter[int] = Counter()
@@ -291,7 +293,10 @@ class Oracle:
         return script.raises and error == script.error()
 
     def _worker_died(self, future: Future) -> None:
-        has_died = any(self.killed[script.key] + self.retried[script.key] for script in future.script.needed)
+        has_died = any(
+            self.killed[script.key] + self.retried[script.key] or (self.has_late_agents and script.hogs)
+            for script in future.script.needed
+        )
         self._wrong_if(self.is_calm and not has_died, future)
         self._wrong_if(b"the worker died in " not in future.answer, future)
 

@@ -68,6 +68,11 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "were a new object, which stayed until the client left",
     ),
     (3000231, "as seed 1237: the check took it for an object that the client refers to"),
+    (
+        7839,
+        "workers that were kept for a task with resources got tasks of a lower rank when it had begun, as those of a "
+        "higher rank had been looked at before",
+    ),
     (7785, "a reader of a high priority went before the batch that says that the result is kept, and failed"),
     (8039, "contents of an environment were lost with a connection, and its agent did not ask for them again"),
     (

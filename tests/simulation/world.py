@@ -62,6 +62,7 @@ class World:
         self.oracle.is_calm = self.plan.is_calm
         self.oracle.has_duplicates = self.plan.link_faults.duplicated_share > 0
         self.oracle.has_slow_peers = self.plan.slow_share > 0
+        self.oracle.has_late_agents = self.plan.has_late_agents
         self.scheduler = SchedulerHost(
             self.clock,
             self.network,

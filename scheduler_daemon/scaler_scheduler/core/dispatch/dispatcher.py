@@ -92,6 +92,8 @@ class Dispatcher:
         self.host_choice = HostChoice(tables, bookings, task_limits, self.idle)
         self.next_limit_at = INFINITY
         """When the first of the tasks that wait for a limit may begin, in seconds of the monotonic clock."""
+        self._is_last_run = False
+        """Whether no further run follows if a reservation ends in this one."""
         self._parked_at = 0
         """The changes of what hosts have, when lanes were parked."""
         self._transfers = transfers
@@ -233,10 +235,11 @@ class Dispatcher:
         runs = 0
         while True:
             self._bookings.has_cancelled = self.gangs.is_given_up = False
-            self._run_once()
             runs += 1
+            self._is_last_run = runs >= MAX_RUNS
+            self._run_once()
             # What was passed over for the sake of a gang or of a reservation may find room now.
-            if not self.gangs.is_given_up and (not self._bookings.has_cancelled or runs >= MAX_RUNS):
+            if not self.gangs.is_given_up and (not self._bookings.has_cancelled or self._is_last_run):
                 break
 
     def _run_once(self) -> None:
@@ -480,9 +483,12 @@ class Dispatcher:
             self.add_worker(worker)
 
     def _goes_on(self) -> bool:
-        """Whether the present run may find workers for more tasks. It ends when a gang has given up its reservation."""
+        """Whether the present run may find workers for more tasks. It ends when a gang has given up its reservation, or
+        a task has got or lost its own: tasks of higher ranks come first to what was kept for it."""
         gangs = self.gangs
-        return bool(self.idle or self.partial or gangs.held_back) and not gangs.is_given_up
+        if gangs.is_given_up or (self._bookings.has_cancelled and not self._is_last_run):
+            return False
+        return bool(self.idle or self.partial or gangs.held_back)
 
     def _end_turn(self, lanes: deque[Lane]) -> None:
         """Move the first lane of a rank behind the others, or take it out if nothing waits in it any more."""
