@@ -12,6 +12,7 @@ from scaler_client.futures import open_graphs
 from scaler_client.pickling import call_rows
 from scaler_client.session import (
     backlog,
+    cancels,
     graph_recovery,
     held_objects,
     kept_values,
@@ -107,6 +108,10 @@ MUTATIONS = (
     Mutation(
         "give what was kept for a task to those of lower ranks first",
         dispatcher.Dispatcher, "_goes_on", "self._bookings.has_cancelled and not self._is_last_run", "False",
+    ),
+    Mutation(
+        "leave the inputs of a cancelled task that waits at the scheduler",
+        cancels.Cancels, "_request", "self._unsent[force].append(each)", "pass",
     ),
     Mutation(
         "reserve no host for a task that wants much",

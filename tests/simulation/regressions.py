@@ -60,6 +60,10 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "ended with the answer of that cancel (old dice)",
     ),
     (5539, "a task waited beside an idle worker, as enough others waited for its input on another host"),
+    (
+        41000,
+        "a target was cancelled whose row waited for credit: its inputs were sent before, and stayed at the scheduler",
+    ),
     (20083, "as seed 5539, for a task that asks for resources"),
     (6000011, "a task waited for GPUs, and the only worker that could run it changed to another environment meanwhile"),
     (

@@ -88,7 +88,9 @@ class Cancels:
                 self._unsent[force].append(task_id)
                 continue
             for each in self._tasks.cancel_node(task_id):
-                if not self._backlog.has_sent(each):
+                if self._backlog.has_sent(each):
+                    self._unsent[force].append(each)  # an input that no other task needs
+                else:
                     self._cancel_locally(each, force)
 
     def _cancel_locally(self, task_id: int, force: bool) -> None:

@@ -287,6 +287,23 @@ def test_an_unsent_target_is_cancelled_with_the_nodes_that_only_it_needs(
     assert rows(client.session, first) == left
 
 
+def test_a_target_that_waits_for_credit_is_cancelled_with_its_inputs_that_were_sent() -> None:
+    session = joined_session(credit=TASK_OVERHEAD + 100)
+    client = SessionClient(session)
+    (e,) = client.submit_graph(GRAPH, ["e"])
+    first = graph_tasks(client).first
+    [batch] = submits(session)
+    assert list(batch.ids) == [first, first + 1]
+    answered = cancel(client, e)
+    cancels = [message for message in session.pop_outgoing() if isinstance(message, messages.Cancel)]
+    assert cancels == [messages.Cancel([first, first + 1], False)]
+    session.handle(messages.Resolved([first, first + 1], [Outcome.CANCELLED] * 2, [b"", b""]), 1.0)
+    session.handle(messages.Credit(UNLIMITED), 1.0)
+    outgoing = session.pop_outgoing()
+    assert outgoing == [messages.ForgetObjects([first, first + 1, first + 2])]
+    assert answered.times == 1 and e.cancelled()
+
+
 def test_cancelling_target_after_target(client: SessionClient) -> None:
     client = without_credit()
     e, d, f = client.submit_graph(GRAPH, ["e", "d", "f"])
