@@ -27,7 +27,10 @@ use at most 570 MB; with windows of twice the size they use 780 MB.
 _MIN_WINDOW_BYTES = 64 * 1024
 
 _STEPS_PER_WINDOW = 4
-"""New credit is sent when it has grown by a window divided by this number."""
+_MAX_STEP_BYTES = 128 * 1024
+"""New credit is sent when it has grown by a window divided by this number, or by so many bytes. So an urgent task of a
+client that waits for credit is sent when some hundred small tasks have ended.
+"""
 
 UNLIMITED = 1 << 62
 """The credit of nested clients: unlimited, because only the end of a waiting child may free memory."""
@@ -118,6 +121,7 @@ class Credits:
             if client.is_gone:
                 continue
             step = min(window, self._part_of_share(client) * TASK_OVERHEAD) // _STEPS_PER_WINDOW
+            step = min(step, _MAX_STEP_BYTES)
             more_tasks = self._task_limit - client.waiting - len(client.tasks)
             more_tasks = min(more_tasks, self._more_of_share(client.share))
             reach = client.returned_bytes + window + _unreturnable_bytes(client, window)

@@ -109,8 +109,8 @@ def test_credit_is_granted_in_steps_as_tasks_end(core):
         core.feed(events.Heartbeat(C, 1, []))
         core._sent[:0] = [one for one in sent if one[0] == "dispatch"]
     core.take()
-    # After every quarter of the window, as far as tasks have ended.
-    assert granted == [(ended, WINDOW + ended * WINDOW // 16) for ended in (4, 8, 12, 16)]
+    # After every 128 KiB, as far as tasks have ended: a quarter of this window is more.
+    assert granted == [(ended, WINDOW + ended * WINDOW // 16) for ended in range(2, 17, 2)]
 
 
 def test_every_end_of_a_task_returns_its_credit(core):

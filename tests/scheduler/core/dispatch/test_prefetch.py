@@ -97,7 +97,8 @@ def test_large_payloads_do_not_pile_up_at_a_worker(core, large):
     held = core.take_dispatched(W)
     assert len(held) == 4
     core.results(W, held)
-    assert {sent[0]: len(sent[2]) for sent in core.take()} == {"dispatch": 4, "resolved": 4}
+    sizes = {sent[0]: len(sent[2]) for sent in core.take() if sent[0] != "credit"}
+    assert sizes == {"dispatch": 4, "resolved": 4}
 
 
 def test_a_worker_without_room_for_one_function_serves_others(core):
