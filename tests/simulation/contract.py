@@ -364,9 +364,10 @@ class Contract:
             elif isinstance(effect, effects.Object):
                 self._expect_peer(effect.route, {**self._workers, **self._agents}, "an object goes to no peer")
                 self._objects.sent(effect)
-            elif isinstance(effect, effects.ForgetObjects) and effect.route not in self._clients:
-                agent = self._agents.get(effect.route)
-                self._objects.forgotten_at(effect, 0 if agent is None else agent.incarnation)
+            elif isinstance(effect, effects.ForgetObjects) and effect.route in self._agents:
+                self._objects.forgotten_at(effect, self._agents[effect.route].incarnation)
+            elif isinstance(effect, effects.ForgetObjects) and effect.route in self._workers:
+                self._objects.forgotten_at(effect, 0)  # other peers have joined and left in this step
             elif isinstance(effect, effects.ForgetFunctions):
                 self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
             elif isinstance(effect, (effects.Retract, effects.Stop)):

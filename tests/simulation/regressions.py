@@ -60,6 +60,7 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "ended with the answer of that cancel (old dice)",
     ),
     (5539, "a task waited beside an idle worker, as enough others waited for its input on another host"),
+    (43072, "an agent that had joined and left in one step was taken for a worker by the check of removed files"),
     (
         41000,
         "a target was cancelled whose row waited for credit: its inputs were sent before, and stayed at the scheduler",
