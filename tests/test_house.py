@@ -75,7 +75,8 @@ LAYERS: dict[str, list[set[str]]] = {
     "scaler_client": [
         {"errors", "commands"},
         {"protocol", "packages"},
-        {"pickling", "net", "environments"},
+        {"net", "environments"},
+        {"pickling"},
         {"nested", "monitor"},
         {"autoscale", "futures"},
         {"session"},

@@ -120,6 +120,26 @@ def has_native_files(files: Iterable[ModuleFile]) -> bool:
     return any(is_native(file.path) for file in files)
 
 
+def upload_path(module: str) -> str:
+    """Return the path that `Client(modules=[...])` must have to give a top-level module to the workers.
+
+    Args:
+        module: the module's file, or the folder of its package. A folder without `__init__.py` is a namespace package:
+            an upload takes it with the folder around it.
+
+    Returns:
+        The path of a file or folder; empty: an upload leaves out this namespace package.
+    """
+    if not os.path.isdir(module) or os.path.isfile(os.path.join(module, "__init__.py")):
+        return module
+    return os.path.dirname(module) if is_uploaded(module) else ""
+
+
+def left_out_text(folder: str) -> str:
+    """Say what to do about a namespace package for which `upload_path` has no path."""
+    return f"an upload leaves out {folder}: put an __init__.py into it, or copy the module to the hosts"
+
+
 def is_uploaded(folder: str) -> bool:
     """Whether an upload of the folder around this one takes files of it."""
     search = _Search()

@@ -94,6 +94,8 @@ def _host_names(names: Sequence[str]) -> str:
 
 
 def _worker_advice(here: Versions, there: Versions) -> list[str]:
+    from ..environments.module_files import left_out_text, upload_path  # not at the top: only errors need it
+
     lines, wanted = [], []
     for name, version in here.items():
         found = there.get(name, UNKNOWN)
@@ -105,14 +107,16 @@ def _worker_advice(here: Versions, there: Versions) -> list[str]:
                 )
             continue
         if is_own_module(version):
-            path = _path_of(name, version)
+            path = upload_path(_path_of_module(version))
             if is_own_module(found):
                 start = f"to mend it: if the {name} of the worker is not the one that this client has uploaded"
             else:
                 start = f"to mend it: {name} is a module of your own"
             lines.append(
-                f"{start}: Client(modules=[{path!r}]) gives it to the workers, or "
+                f"{start}: Client(modules=[{_shortest(path)!r}]) gives it to the workers, or "
                 f"cloudpickle.register_pickle_by_value({name}) sends it with each function"
+                if path
+                else f"{start}: {left_out_text(version)}"
             )
         elif version == MISSING:
             lines.append(f"to mend it: {name} is missing here, and the worker has another one")
@@ -166,10 +170,14 @@ def _requirement(name: str, version: str) -> str:
     return f"{distribution}=={version}" if version[:1].isdigit() else distribution
 
 
-def _path_of(name: str, version: str) -> str:
-    """Return the path of a module of the user's own, as short as it can be written."""
+def _path_of_module(version: str) -> str:
+    """Return the file or folder of a module of the user's own."""
     folder, last = os.path.split(version)
-    path = folder if last == "__init__.py" else version
+    return folder if last == "__init__.py" else version
+
+
+def _shortest(path: str) -> str:
+    """Return a path as short as it can be written."""
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative
 

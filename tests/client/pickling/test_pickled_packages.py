@@ -13,6 +13,7 @@ import cloudpickle
 import pytest
 
 from scaler_client import __version__
+from scaler_client.environments import module_files
 from scaler_client.errors import ArgumentLoadError, FunctionLoadError, ResultPickleError
 from scaler_client.pickling import package_versions, pickled_packages, serializer, version_differences
 from scaler_client.pickling.functions import Function
@@ -171,6 +172,18 @@ def test_a_function_whose_module_of_the_users_own_is_missing(folder: Path) -> No
         "to mend it: curves is a module of your own: Client(modules=['curves.py']) gives it to the workers, or "
         "cloudpickle.register_pickle_by_value(curves) sends it with each function",
     ]
+
+
+def test_a_missing_package_without_init_py(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "spline" / "b" / "c").mkdir(parents=True)
+    (folder / "spline" / "b" / "c" / "deep.py").touch()
+    hint = missing_module_hint("spline.b")
+    assert hint.startswith("to mend it: spline is a module of your own: Client(modules=['.']) gives it to the workers")
+    assert [file.path for file in module_files.ModuleReader().read(["."])[0]] == ["spline/b/c/deep.py"]
+    monkeypatch.setattr(module_files, "MAX_SEARCHED", 1)
+    hint = missing_module_hint("spline.b")
+    text = f"an upload leaves out {folder}/spline: put an __init__.py into it, or copy the module to the hosts"
+    assert hint == f"to mend it: spline is a module of your own: {text}"
 
 
 def test_arguments_of_another_version(folder: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...api.client import Client
-from ...environments.module_files import is_uploaded
+from ...environments.module_files import left_out_text, upload_path
 from ...errors import ScalerError
 from ...monitor.text_layout import duration, plural
 from ...pickling.package_versions import MISSING, is_own_module, local_versions
@@ -215,15 +215,13 @@ def _module_checks(name: str, version: str, probes: dict[str, Probe], is_optiona
     missing = [host for host, probe in probes.items() if probe.versions.get(name, MISSING) == MISSING]
     if missing and is_own_module(version):
         # No error: the script may give it to its tasks by one of these ways, and reading it cannot tell.
-        path = version
-        if os.path.isdir(version) and not os.path.isfile(os.path.join(version, "__init__.py")):
-            path = os.path.dirname(version)
+        path = upload_path(version)
         advice = (
             f"the script must have Client(modules=[{path!r}]) or "
             f"cloudpickle.register_pickle_by_value({name}), or copy the module to the hosts"
         )
-        if path != version and not is_uploaded(version):
-            advice = f"an upload leaves out {version}: put an __init__.py into it, or copy the module to the hosts"
+        if not path:
+            advice = left_out_text(version)
         yield warning("script", f"{name}, a module of your own, is not installed on {listed(missing)}", advice)
     elif missing:
         advice = f"Client(environment=...) gives the workers {name} {version}, or install it on the hosts"
