@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.command_settings import clean_settings, complaint_of, toml_writer
 
+from scaler_client.api import local_options
 from scaler_client.commands import (
     addresses,
     command_line,
@@ -302,6 +303,18 @@ def test_wrong_files(toml):
     assert complaint(ADDRESS, "--config", path) == wanted
     assert complaint(ADDRESS, "--config", toml("colour = 3")).endswith(":1: colour: unknown key")
     assert ":1: preload: 'x' is not module:function" in complaint(ADDRESS, "--config", toml("preload = 'x'"))
+
+
+def test_options_that_take_an_empty_text(toml):
+    path = toml("spill_directory = ''\ndata_address = ''\npreload = ''\nretire_seconds = ''\n")
+    for loaded in (
+        load(ADDRESS, "--spill-directory", "", "--data-address="),
+        load(ADDRESS, "--config", path, SCALER_CLUSTER_SPILL_DIRECTORY="", SCALER_CLUSTER_DATA_ADDRESS=""),
+    ):
+        assert (loaded.spill_directory, loaded.data_address) == ("", "")
+        assert loaded.retire_seconds == load(ADDRESS).retire_seconds
+    assert load(ADDRESS, SCALER_CLUSTER_SPILL_DIRECTORY="").spill_directory == "/var/tmp"
+    assert {option.key for option in config.COMMAND.options if option.takes_empty} == local_options.TAKE_EMPTY
 
 
 def test_check_config(toml, capsys):

@@ -304,6 +304,7 @@ COMMAND = Command(
             "/var/tmp",
             "a folder on a local disk, for values beyond --object-memory. The agent makes a folder of its own in it. "
             "Empty: values are not written to disk, and a result that finds no room in memory fails its task",
+            takes_empty=True,
         ),
         Option(
             "spill-limit",
@@ -339,6 +340,7 @@ COMMAND = Command(
             "reach needs --keys if the scheduler runs on this machine",
             default_text="a free port of the interface that leads to the scheduler; empty if the scheduler's address "
             "is ipc",
+            takes_empty=True,
         ),
         Option(
             "keys",

@@ -50,6 +50,9 @@ IGNORED = {
 }
 """Keywords of opengris-scaler's class that have no effect here, and the reason."""
 
+TAKE_EMPTY = frozenset({"data_address", "spill_directory"})
+"""The options of the commands for which an empty text is a value. For the others it stands for the default."""
+
 REJECTED = {
     "num_of_workers": "n_workers= is that option",
     "parent_process": "the cluster sets it itself",
@@ -189,7 +192,11 @@ class _CheckResult:
 
     def arguments(self, options: Options) -> list[str]:
         """Return the command-line arguments for the options that the command has."""
-        return [_argument(key, value) for key, value in options.items() if key not in self.unknown and value != ""]
+        return [
+            _argument(key, value)
+            for key, value in options.items()
+            if key not in self.unknown and (value != "" or key in TAKE_EMPTY)
+        ]
 
 
 _FILE = "/dev/stdin"

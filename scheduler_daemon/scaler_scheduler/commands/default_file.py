@@ -30,8 +30,8 @@ def _introduction(command: Command, program: str) -> str:
             f"The configuration of {program}. It is read at the start, from {command.default_file} or the file that "
             f"--config or {command.config_variable} names.",
             "This file lists every option with its default. To set an option, remove the # before its line. Options "
-            "that must be given have an example: change it. Empty quotes leave an option at its default. Arguments "
-            "override the environment, the environment overrides this file.",
+            "that must be given have an example: change it. Empty quotes leave an option at its default, unless its "
+            "text says what empty means. Arguments override the environment, the environment overrides this file.",
             f"{program} --check-config FILE reports all errors in a file, {program} --print-config prints this file.",
         )
     )

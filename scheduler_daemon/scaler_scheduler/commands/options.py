@@ -71,6 +71,8 @@ class Option:
     sample: str = ""
     """The value in the default file, if the default cannot be written there. It is the text that the default is
     computed from, or an example for a required option."""
+    takes_empty: bool = False
+    """Whether empty quotes in a file are a value. For the other options they set nothing."""
 
     @property
     def key(self) -> str:

@@ -33,7 +33,7 @@ def _is_of_wrong_key(complaint: str, problems: list[str]) -> bool:
 def read_file(command: Command, path: str) -> tuple[dict[str, GivenValue], list[str]]:
     """The options that a file sets, by key, and the errors in its syntax and single keys.
 
-    An option with empty quotes is not set, like an empty variable in the environment.
+    An option with empty quotes is not set, like an empty variable in the environment, unless it `takes_empty`.
 
     Raises:
         OptionError: the file cannot be read.
@@ -49,7 +49,7 @@ def read_file(command: Command, path: str) -> tuple[dict[str, GivenValue], list[
             if key not in options:
                 raise OptionError(f"{source}: unknown key{suggestion(key, list(options))}")
             _check_swallowed_by_table(path, content, options, key, value)
-            if value != "":
+            if value != "" or options[key].takes_empty:
                 found[key] = _parse_toml(options[key], value, source, _TableLines(path, content, key, line))
         except OptionError as error:
             problems.append((line, str(error)))

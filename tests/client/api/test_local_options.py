@@ -88,6 +88,7 @@ def test_values_as_toml_and_as_arguments(commands: Commands) -> None:
         "names": {"b", "a"},
         "table": {"gpu": 2, "x": True},
         "nothing": "",
+        "spill_directory": "",
     }
     chosen = check_options(values, [commands.make("s")], commands.make("c"), n_workers=3)
     wanted = """\
@@ -103,10 +104,12 @@ several = ["a", "b"]
 names = ["a", "b"]
 table = {"gpu" = 2, "x" = true}
 nothing = ""
+spill_directory = ""
 """
     assert (commands.asked("s"), commands.asked("c")) == (wanted, wanted + "num_of_workers = 3\n")
     arguments = ["--on", "--no-off", "--number=2", "--of-enum=3", "--share=0.5", "--negative=-1"]
     arguments += ['--text=a "b" \\ é \x7f\n', "--folder=/a b", "--several=a,b", "--names=a,b", "--table=gpu=2,x"]
+    arguments += ["--spill-directory="]
     assert chosen == LaunchCommands(commands.make("s"), arguments, arguments)
 
 
