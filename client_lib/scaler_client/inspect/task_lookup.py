@@ -97,8 +97,14 @@ def _ignoring_name(stories: Iterable[Story], query: TaskQuery, names: Mapping[in
 
 def _unknown_task_text(query: TaskQuery, others: list[Story]) -> str:
     name = f"{query.name or ''}#{query.id}" if query.client is None else exact_name(query.client, query.id)
-    text = f"nothing is known of task {name}: it never arrived, or it ended so long ago that its story is forgotten"
-    return f"{text}; with that number there is: {_task_list(others, MAX_OTHERS)}" if others else text
+    text = f"nothing is known of task {name}"
+    if others:  # the name is probably wrong
+        return f"{text}; with that number there is: {_task_list(others, MAX_OTHERS)}"
+    return (
+        f"{text}: it never arrived, or its client still keeps it because the scheduler takes no more tasks "
+        "(--max-waiting, --memory-limit), or it ended so long ago that its story is forgotten, or a scheduler that was "
+        "restarted has forgotten it"
+    )
 
 
 def _request_stories(subscription: Subscription, client: int, task_id: int) -> list[Story]:
