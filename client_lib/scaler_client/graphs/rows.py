@@ -329,8 +329,8 @@ def _check_keys(value: dict[Any, Any]) -> None:
         reference = _reference_in(key)
         if reference is not None:
             raise TypeError(
-                f"{reference!r} can't be a key of a dict beside nested calls or keys of nodes: build this dict in a "
-                "function, and pass it the future or the reference as an argument"
+                f"{reference!r} can't be a key of a dict beside nested calls: build this dict in a function, and pass "
+                "it the future or the reference as an argument"
             )
 
 
