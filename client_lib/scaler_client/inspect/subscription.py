@@ -86,7 +86,7 @@ class Subscription:
         obstacle = self._monitor.connection_problem()
         if obstacle:
             return f"{message}: {obstacle}"
-        look = "check that it runs, and its --monitor-address (in the first lines of its log)"
+        look = "check that it runs, and that it publishes there (the first lines of its log name its monitor address)"
         own = "to use the scheduler's own address, give it as --scheduler-address"
         return f"{message}: {look}; {own}"
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +15,7 @@ from ..commands.toml_file import read_file
 
 MONITOR_VARIABLE = "SCALER_MONITOR_ADDRESS"
 SCHEDULER_FILE = "/etc/scaler/scheduler.toml"
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 SERVICE_MONITOR = Address("ipc", "", 0, "/run/scaler/monitor")
 """Where the scheduler's systemd unit publishes."""
 
@@ -28,12 +31,42 @@ def find_monitor_address(address: Address, fallback: Address | None = None, has_
     Raises:
         AddressError: the path is too long for a socket.
     """
-    hosts = (address.host, "*", "0.0.0.0", "127.0.0.1") if address.transport == "tcp" else (address.host,)
-    candidates = [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
+    candidates = _default_addresses(address, address.transport == "tcp")
     for candidate in [*candidates, SERVICE_MONITOR] if has_service else candidates:
         if os.path.exists(candidate.path):
             return candidate
     return fallback or candidates[0]
+
+
+def _default_addresses(address: Address, is_this_machine: bool) -> list[Address]:
+    """The default monitor addresses of a scheduler at this address: if it is tcp and of this machine, the scheduler may
+    have bound another host."""
+    hosts = (address.host, "*", "0.0.0.0", "127.0.0.1") if is_this_machine else (address.host,)
+    return [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
+
+
+def _monitor_address_of(own: Address) -> Address | None:
+    """The monitor address of a scheduler of this machine, if this is its own address.
+
+    Returns:
+        The first default monitor address where a scheduler listens; None: there is none, so `own` may itself be a
+        monitor address.
+    """
+    try:
+        candidates = _default_addresses(own, own.host in LOOPBACK_HOSTS)
+    except AddressError:  # too long: no scheduler can listen there
+        return None
+    return next(filter(_is_listening, candidates), None)
+
+
+def _is_listening(address: Address) -> bool:
+    """Whether a process listens at an ipc address, even if this user may not connect to it."""
+    if not hasattr(socket, "AF_UNIX"):
+        return False
+    path = "\0" + address.path[1:] if address.path.startswith("@") else address.path
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        return probe.connect_ex(path) in (0, errno.EAGAIN, errno.EACCES)
 
 
 _SCHEDULER = Command(
@@ -51,6 +84,8 @@ _SCHEDULER = Command(
 def resolve_monitor_address(values: Mapping[str, Any], scheduler_file: str = SCHEDULER_FILE) -> Address:
     """The monitor address to connect to.
 
+    A scheduler's own address may stand for its monitor address, if this follows by default.
+
     Args:
         values: values of MONITOR_OPTIONS by key, from `command_line.resolve`.
         scheduler_file: path of the scheduler's configuration file. It is used if it exists and may be read.
@@ -60,7 +95,7 @@ def resolve_monitor_address(values: Mapping[str, Any], scheduler_file: str = SCH
     """
     given: Address | None = values["monitor_address"]
     if given is not None:
-        return given
+        return _monitor_address_of(given) or given
     address: Address | None = values["scheduler_address"]
     if address is not None:
         return _find_or_fail(address)

@@ -20,7 +20,8 @@ MONITOR_OPTIONS = (
         "monitor-address",
         Kind("ADDRESS", parse_connect_address, (str,)),
         None,
-        "where the scheduler publishes its state, for example ipc:///tmp/127.0.0.1_2345_monitor",
+        "where the scheduler publishes its state, for example ipc:///tmp/127.0.0.1_2345_monitor; or the own address of "
+        "a scheduler on this machine that publishes at its default monitor address",
         positional=True,
         environment=MONITOR_VARIABLE,
         default_text="the monitor address of the scheduler at --scheduler-address, else of the scheduler that "

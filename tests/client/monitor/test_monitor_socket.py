@@ -17,6 +17,7 @@ import zmq
 from scaler_client.commands.addresses import Address, parse_bind_address
 from scaler_client.commands.command_line import parse_arguments, resolve
 from scaler_client.commands.options import Command, Option, OptionError, integer
+from scaler_client.monitor import monitor_address
 from scaler_client.monitor.monitor_address import resolve_monitor_address
 from scaler_client.monitor.options import MONITOR_OPTIONS
 from scaler_client.monitor.socket import MonitorAccessError, MonitorSocket, check_access, connection_problem
@@ -166,6 +167,30 @@ def test_monitor_address_from_all_sources(tmp_path: Path) -> None:
     file.write_text(f'address = "{beside}"\nmonitor_address = "ipc:///m"\n')
     assert found(scheduler_file=file) == "ipc:///m"
     assert found(scheduler_file=file, SCALER_ADDRESS=beside) == f"{beside}_monitor"
+
+
+def test_a_schedulers_own_address_stands_for_its_monitor_address(open_folder: Path) -> None:
+    own, monitor = f"ipc://{open_folder}/s", f"ipc://{open_folder}/s_monitor"
+    with socket.socket(socket.AF_UNIX) as scheduler, socket.socket(socket.AF_UNIX) as listening:
+        scheduler.bind(f"{open_folder}/s")
+        scheduler.listen()
+        assert found(own) == own
+        listening.bind(f"{open_folder}/s_monitor")
+        assert found(own) == own, "the file of a scheduler that was killed"
+        listening.listen()
+        assert found(own) == found(monitor) == monitor
+    for long in ("ipc:///" + "x" * 100, "ipc://@" + "x" * 100):
+        assert found(long) == long
+
+
+def test_a_schedulers_own_port_stands_for_its_monitor_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"ipc:///tmp/*_2345_monitor"}
+    monkeypatch.setattr(monitor_address, "_is_listening", lambda address: str(address) in there)
+    assert found("tcp://127.0.0.1:2345") == found("tcp://localhost:2345") == "ipc:///tmp/*_2345_monitor"
+    for monitor in ("tcp://127.0.0.1:2346", "tcp://node-7:2345"):
+        assert found(monitor) == monitor, "the scheduler of this machine is another one"
+    there.add("ipc:///tmp/node-7_2345_monitor")
+    assert found("tcp://node-7:2345") == "ipc:///tmp/node-7_2345_monitor"
 
 
 def test_scheduler_on_all_interfaces_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
