@@ -106,8 +106,8 @@ INSIDE = {
 
 # What the core may import besides itself: data structures and what types need, nothing that has an effect.
 CORE_STANDARD_LIBRARY = {
-    "__future__", "abc", "array", "bisect", "collections", "dataclasses", "enum", "functools", "heapq", "itertools",
-    "math", "operator", "types", "typing",
+    "__future__", "abc", "array", "bisect", "collections", "dataclasses", "difflib", "enum", "functools", "heapq",
+    "itertools", "math", "operator", "types", "typing",
 }  # fmt: skip
 
 OF_THE_CORE_ON_THE_WIRE = {"core.events", "core.effects", "core.ids", "core.lines"}

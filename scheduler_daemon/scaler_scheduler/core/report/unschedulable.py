@@ -29,6 +29,12 @@ MAX_HOSTS = 1024
 MAX_NAMES = 8
 """A report names at most so many resources that hosts have."""
 
+MAX_COMPARED = 64
+"""A misspelt resource is compared to at most so many resources that hosts have."""
+
+MIN_SIMILARITY = 0.75
+"""Of a misspelt resource and one that hosts have; 1 is equality. `cpu` and `gpu` have 0.67."""
+
 MAX_REPORTS = 8
 """One report names at most so many different needs of a client's tasks, and counts the others. The log has the same
 lines."""
@@ -212,8 +218,38 @@ def _offered_text(resources: Resources, offered: set[str]) -> str:
     return f"; hosts offer {', '.join(names[:MAX_NAMES])}{further}"
 
 
+def _meant_text(resources: Resources, offered: set[str]) -> str:
+    """Return ` (did you mean gpu?)` if no host has some of these resources, but one with a similar name. Else empty."""
+    wanted = {name for name, _ in resources}
+    others = sorted((offered | {CPUS}) - wanted)
+    found = [_similar_name(name, others) for name in sorted(wanted - offered - {CPUS})]
+    meant = ", ".join(dict.fromkeys(filter(None, found)))
+    return f" (did you mean {meant}?)" if meant else ""
+
+
+def _similar_name(name: str, others: list[str]) -> str:
+    """Return the name that differs only in case, or else is most similar; empty: none. Names with digits are not
+    compared: `h100` is no misspelt `a100`."""
+    from difflib import get_close_matches  # not at the top: most schedulers never need it
+
+    key = name.lower()
+    by_key = {other.lower(): other for other in others}
+    if key in by_key:
+        return by_key[key]
+    if _has_digit(key):
+        return ""
+    plain = [other for other in by_key if not _has_digit(other)]
+    close = get_close_matches(key, plain[:MAX_COMPARED], 1, MIN_SIMILARITY)
+    return by_key[close[0]] if close else ""
+
+
+def _has_digit(name: str) -> bool:
+    return any(map(str.isdigit, name))
+
+
 def lacking_text(core: CoreState, resources: Resources, workers: list[Worker]) -> str:
-    """Say which resources no host has, by which option a host offers them, and what the nearest host lacks."""
+    """Say which resources no host has, by which option a host offers them or which name was probably
+    meant, and what the nearest host lacks."""
     wanted = resources_text(resources)
     best: tuple[float, str, str] | None = None
     offered: set[str] = set()
@@ -237,5 +273,6 @@ def lacking_text(core: CoreState, resources: Resources, workers: list[Worker]) -
             best = missing, agent.host, ", ".join(parts)
     if best is None:
         return f"no host has {wanted} together with the workers that the tasks need"
-    option = f"scaler_cluster --resources {wanted.replace(', ', ',')}"
-    return f"no host has {wanted} ({option}); the nearest, {best[1]}, has {best[2]}{_offered_text(resources, offered)}"
+    option = f" (scaler_cluster --resources {wanted.replace(', ', ',')})"
+    advice = _meant_text(resources, offered) or option
+    return f"no host has {wanted}{advice}; the nearest, {best[1]}, has {best[2]}{_offered_text(resources, offered)}"

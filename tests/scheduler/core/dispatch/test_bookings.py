@@ -516,6 +516,36 @@ def test_a_report_of_a_name_that_no_host_has_lists_those_that_there_are() -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ({"GPU": 1}, "gpu"),
+        ({"gpus": 1}, "gpu"),
+        ({"licence": 1}, "License"),
+        ({"cpu": 1}, "cpus"),
+        ({"Gpu": 1, "memroy": 1}, "gpu, memory"),
+        ({"A100": 1}, "a100"),
+    ],
+)
+def test_a_misspelt_resource_is_not_recommended_to_the_operator(asked: dict[str, int], meant: str) -> None:
+    core = cluster(2)
+    host(core, 1, 2, tuple((name, 1000, False) for name in ("License", "a100", "gpu", "memory")))
+    core.submit(C, [1], resources=tuple((name, 1000 * amount) for name, amount in asked.items()))
+    core.wait_for_hosts()
+    (text,) = warnings_of(core)
+    assert f" (did you mean {meant}?); the nearest, " in text and "--resources" not in text
+
+
+@pytest.mark.parametrize("asked", ["ram", "h100", "xpu"])
+def test_a_resource_of_another_name_is_recommended_to_the_operator(asked: str) -> None:
+    core = cluster(2)
+    host(core, 1, 2, tuple((name, 500, False) for name in ("License", "a100", "gpu", "memory")))
+    core.submit(C, [1], resources=((asked, 1000),))
+    core.wait_for_hosts()
+    (text,) = warnings_of(core)
+    assert f" (scaler_cluster --resources {asked}=1); the nearest, " in text
+
+
 def test_a_client_that_asks_for_many_things_that_are_not_there_gets_few_reports() -> None:
     core = cluster(2)
     for number in range(500):
