@@ -11,13 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zmq
+from tests.client.monitor.published_frames import snapshot_frame
 from zmq.utils import z85
 
 from scaler_client import __version__
@@ -602,16 +603,70 @@ def test_a_router_that_is_no_scheduler() -> None:
     assert checks[-1] is check, "nothing else can be checked"
 
 
+@contextmanager
+def publisher(path: str, **fields: Any) -> Iterator[None]:
+    """A monitor address that publishes a snapshot to each subscriber; without fields nothing."""
+    frame = snapshot_frame(1, 1.0, **fields) if fields else b""
+    context = zmq.Context()
+    socket = context.socket(zmq.XPUB)
+    socket.linger = 0
+    socket.bind(f"ipc://{path}")
+
+    def publish() -> None:
+        with suppress(zmq.ContextTerminated), socket:
+            while socket.recv():
+                if frame:
+                    socket.send(frame)
+
+    thread = threading.Thread(target=publish, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        context.term()
+        thread.join()
+
+
+def published(address: str, scheduler: int = 7, keys: str = "") -> list[Check]:
+    checks = list(examination.check_published(parse_connect_address(address), scheduler, keys))
+    assert {check.name for check in checks} == {"problems"}
+    return checks
+
+
 def test_a_published_snapshot_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "SNAPSHOT_SECONDS", 0.05)
-    path = str(tmp_path / "s")
-    assert list(examination.check_published(Address("ipc", "", 0, path))) == [], "it publishes elsewhere"
-    context = zmq.Context()
-    try:
-        context.socket(zmq.XPUB).bind(f"ipc://{path}_monitor")
-        assert list(examination.check_published(Address("ipc", "", 0, path))) == [], "it publishes nothing"
-    finally:
-        context.destroy(linger=0)
+    monkeypatch.delenv("SCALER_MONITOR_ADDRESS", raising=False)
+    path = f"{tmp_path}/s"
+    assert published(f"ipc://{path}") == [ok("problems", examination.NOT_PUBLISHED_HERE)]
+    with publisher(f"{path}_monitor"):
+        (check,) = published(f"ipc://{path}")
+    assert check.status == Status.WARNING and "_monitor has sent nothing within 0.05 s" in check.text
+    too_long = "ipc:///tmp/" + "x" * 95
+    assert published(too_long) == [ok("problems", examination.NOT_PUBLISHED_HERE)]
+
+
+def test_the_published_address_may_be_another_name_of_the_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examination, "SNAPSHOT_SECONDS", SECONDS)
+    path = f"{tmp_path}/m"
+    monkeypatch.setenv("SCALER_MONITOR_ADDRESS", f"ipc://{path}")
+    with publisher(path, incarnation=7, address="tcp://*:2345", deaths=[{"name": "signal 9", "count": 2}]):
+        (check,) = published("tcp://127.0.0.1:2345", keys="/no/such/keys")
+        assert check.status == Status.WARNING and "signal 9" in check.text
+        (check,) = published("tcp://127.0.0.1:2345", scheduler=8)
+    assert check.status == Status.WARNING and "another scheduler publishes at" in check.text
+    with publisher(path, incarnation=7, address="tcp://*:2345"):
+        assert published("tcp://127.0.0.1:2345") == [ok("problems", "the scheduler knows none")]
+
+
+def test_a_monitor_address_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCALER_MONITOR_ADDRESS", "tcp://host")
+    (check,) = published("tcp://127.0.0.1:1")
+    assert check.status == Status.WARNING and "SCALER_MONITOR_ADDRESS: bad address 'tcp://host'" in check.text
+    monkeypatch.setenv("SCALER_MONITOR_ADDRESS", "tcp://127.0.0.1:1")
+    (check,) = published("tcp://127.0.0.1:1", keys=str(tmp_path))
+    assert check.status == Status.WARNING and check.text.startswith("not read: ") and check.advice
 
 
 @pytest.mark.parametrize(

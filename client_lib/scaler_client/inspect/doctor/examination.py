@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ...api.client import Client
-from ...commands.addresses import ADDRESS_VARIABLE, Address, AddressError
+from ...commands.addresses import ADDRESS_VARIABLE, Address, AddressError, parse_connect_address
 from ...commands.key_files import KEYS_VARIABLE
-from ...monitor.monitor_address import find_monitor_address
+from ...monitor.monitor_address import MONITOR_VARIABLE, find_monitor_address
 from ...monitor.problems import problems
 from ...monitor.reader import Presence
 from ...monitor.socket import MonitorAccessError, MonitorSocket
@@ -21,11 +21,16 @@ from .joining import check_joining, check_keys
 from .machine import can_be_client, check_machine
 from .probes import check_script, check_workers
 from .reachability import Endpoint, check_reachable
-from .report import Check, Status, error, warning
+from .report import Check, Status, error, ok, warning
 from .script_imports import ScriptImports
 
 SNAPSHOT_SECONDS = 2.5
 """The scheduler publishes once a second."""
+
+NOT_PUBLISHED_HERE = (
+    f"not read: this scheduler publishes nothing on this machine; {MONITOR_VARIABLE} may name its monitor address"
+)
+"""What the check `problems` says without a monitor address of the scheduler."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def _examine(settings: Settings, stack: ExitStack) -> Iterator[Check]:
     if client is not None:
         yield from _check_cluster(client, settings)
         assert address is not None
-        yield from check_published(address)
+        yield from check_published(address, client._connection.scheduler, directory)
     elif settings.script is not None:
         yield from check_script(settings.script, {})
 
@@ -110,25 +115,45 @@ def _check_cluster(client: Client, settings: Settings) -> Iterator[Check]:
     yield from check_workers(client, count, names, settings.seconds, settings.script)
 
 
-def check_published(address: Address) -> Iterator[Check]:
-    """Check what a scheduler on this machine publishes: the problems that it knows.
+def check_published(address: Address, scheduler: int, keys: str) -> Iterator[Check]:
+    """Check what the scheduler publishes: the problems that it knows. If this can't be read, the check says why.
 
     Args:
-        address: the scheduler's own address. If its default monitor address is not on this machine, nothing is checked.
+        address: the scheduler's own address.
+        scheduler: the incarnation of the scheduler that answers there. A scheduler at `tcp://*:PORT` publishes this
+            address, not the one that clients use.
+        keys: the folder of keys; empty: none.
     """
+    given = os.environ.get(MONITOR_VARIABLE, "")
+    not_here = ok("problems", NOT_PUBLISHED_HERE)
+    advice = f"correct {MONITOR_VARIABLE}: the first lines of the scheduler's log have the monitor address"
     try:
-        monitor_address = find_monitor_address(address)
-        if not os.path.exists(monitor_address.path):
+        monitor_address = parse_connect_address(given) if given else find_monitor_address(address, has_service=True)
+        if not given and not os.path.exists(monitor_address.path):
+            yield not_here
             return
-        monitor = MonitorSocket(monitor_address, keys="")
-    except (AddressError, MonitorAccessError):
+        monitor = MonitorSocket(monitor_address, keys=keys if monitor_address.transport == "tcp" else "")
+    except AddressError as wrong:
+        yield warning("problems", f"not read: {MONITOR_VARIABLE}: {wrong}", advice) if given else not_here
+        return
+    except MonitorAccessError as failure:
+        yield warning("problems", f"not read: {failure}", "run scaler_client status as a user who may read it")
         return
     with monitor:
         deadline = time.monotonic() + SNAPSHOT_SECONDS
         while monitor.reader.presence is Presence.UNKNOWN and time.monotonic() < deadline:
             monitor.wait(deadline - time.monotonic())
         view = monitor.reader.view
-    if view is None or view.snapshot.address != str(address):
-        return
-    for problem in problems(view):
-        yield warning("problems", problem, "scaler_client status shows more")
+        why = monitor.connection_problem()
+    if view is None:
+        text = f"not read: {monitor_address} has sent nothing within {SNAPSHOT_SECONDS:g} s"
+        yield warning("problems", f"{text}: {why}" if why else text, advice)
+    elif view.snapshot.incarnation != scheduler:
+        text = f"not read: another scheduler publishes at {monitor_address}"
+        yield warning("problems", text, advice) if given else not_here
+    else:
+        found = problems(view)
+        for problem in found:
+            yield warning("problems", problem, "scaler_client status shows more")
+        if not found:
+            yield ok("problems", "the scheduler knows none")
