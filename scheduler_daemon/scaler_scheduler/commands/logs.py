@@ -18,6 +18,7 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 JOURNAL_VARIABLE = "JOURNAL_STREAM"
 MAX_LINE_LENGTH = 500  # characters of a text from another process
+_GAP = " ... "
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 """syslog's priorities. systemd's journal reads them at the beginning of a line (sd-daemon(3))."""
 
@@ -66,9 +67,14 @@ def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
 
 
 def on_one_line(foreign: str) -> str:
-    """Make a text from another process fit for the log: it cannot begin new lines or control a terminal."""
-    cut = foreign if len(foreign) <= MAX_LINE_LENGTH else foreign[:MAX_LINE_LENGTH] + "..."
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in cut)
+    """Make a text from another process fit for the log: it cannot begin new lines or control a terminal.
+
+    A text of more than MAX_LINE_LENGTH characters is cut in the middle: often its end names the cause.
+    """
+    if len(foreign) > MAX_LINE_LENGTH:
+        half = (MAX_LINE_LENGTH - len(_GAP)) // 2
+        foreign = foreign[:half] + _GAP + foreign[-half:]
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in foreign)
 
 
 class _JournalFormatter(logging.Formatter):

@@ -658,7 +658,8 @@ def test_moved_log_file_is_opened_again(tmp_path, capfd):
 def test_foreign_text_is_one_line():
     assert logs.on_one_line("Zoë's host-1") == "Zoë's host-1"
     assert logs.on_one_line("a\nb\x1b[2J\0c\u2028d\ud800") == r"a\nb\x1b[2J\x00c\u2028d\ud800"
-    assert logs.on_one_line(1000 * "x") == 500 * "x" + "..."
+    assert logs.on_one_line(400 * "a" + 100 * "z") == 400 * "a" + 100 * "z"
+    assert logs.on_one_line(500 * "a" + 500 * "z") == 247 * "a" + " ... " + 247 * "z", "both ends say what failed"
 
 
 def test_logging_config_files(tmp_path):
