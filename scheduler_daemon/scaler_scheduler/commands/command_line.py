@@ -28,6 +28,10 @@ OTHER_PREFIXES = tuple(
 )
 """Prefixes of the variables of single commands, and of the tests."""
 CLIENT_VARIABLES = ("SCALER_SCHEDULER_PYTHON", "SCALER_KEYS")
+PROVIDER_VARIABLES = tuple(
+    f"SCALER_{name}" for name in "POOL WORKERS CAPABILITIES RESOURCES COMMAND NAMES NUMBER FORCE".split()
+)
+"""What an autoscaler sets for the commands of its provider `command`, and so for the agents that they start."""
 MIN_VARIABLE_SIMILARITY = 0.75  # higher than for options, because all variables begin alike
 
 
@@ -131,13 +135,21 @@ def resolve(command: Command, arguments: Arguments, environ: Mapping[str, str]) 
 
 
 def ignored_variables(command: Command, environ: Mapping[str, str]) -> list[str]:
-    """A warning for each variable that begins like Scaler's variables but sets no option."""
+    """A warning for each variable that begins like Scaler's variables but sets no option.
+
+    An autoscaler's variables are known where all of them are set. A single SCALER_WORKERS is a mistake of the user.
+    """
     known = [command.variable(option) for option in command.options] + [command.config_variable, *CLIENT_VARIABLES]
+    provided = PROVIDER_VARIABLES if all(name in environ for name in PROVIDER_VARIABLES) else ()
     others = tuple(begin for begin in OTHER_PREFIXES if begin != command.environment_prefix + "_")
     return [
         f"the environment variable {name} is unknown and ignored{suggestion(name, known, MIN_VARIABLE_SIMILARITY)}"
         for name in sorted(environ)
-        if name.startswith(VARIABLE_PREFIX) and environ[name] and name not in known and not name.startswith(others)
+        if name.startswith(VARIABLE_PREFIX)
+        and environ[name]
+        and name not in known
+        and name not in provided
+        and not name.startswith(others)
     ]
 
 

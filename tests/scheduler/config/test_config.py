@@ -180,6 +180,13 @@ def test_no_warnings_about_known_empty_or_foreign_variables():
     assert command_line.ignored_variables(config.COMMAND, environ) == []
 
 
+def test_no_warnings_about_the_variables_of_an_autoscaler():
+    environ = {**dict.fromkeys(command_line.PROVIDER_VARIABLES, "1"), "SCALER_RESOURCES": ""}
+    assert command_line.ignored_variables(config.COMMAND, environ) == []
+    (told,) = command_line.ignored_variables(config.COMMAND, {"SCALER_WORKERS": "4"})
+    assert "SCALER_WORKERS is unknown and ignored" in told, "a user has set it"
+
+
 def test_lists_in_a_file(toml):
     assert load(ADDRESS, "--config", toml('logging_paths = ["/tmp/a", "/tmp/b"]')).logging_paths == ("/tmp/a", "/tmp/b")
     assert load(ADDRESS, "--config", toml('logging_paths = "/tmp/a, /tmp/b"')).logging_paths == ("/tmp/a", "/tmp/b")
