@@ -29,6 +29,18 @@ class OptionError(ValueError):
     """A wrong option. The text is one line that names the option and its source."""
 
 
+class TableError(ValueError):
+    """Errors of a table. The text is the first one.
+
+    Args:
+        problems: for each error the key in the table, and what is wrong in one line. There is at least one.
+    """
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        super().__init__(problems[0][1])
+        self.problems = tuple(problems)
+
+
 @dataclass(frozen=True)
 class Kind:
     """The type of an option's values."""

@@ -7,11 +7,24 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any, Callable
 
-from .options import Command, GivenValue, Kind, Option, OptionError, parse_parts, parse_text, quoted, suggestion
+from .options import (
+    Command,
+    GivenValue,
+    Kind,
+    Option,
+    OptionError,
+    TableError,
+    parse_parts,
+    parse_text,
+    quoted,
+    suggestion,
+)
 
 MAX_SYNTAX_ERRORS = 20
+MAX_TABLE_ERRORS = 100
 MAX_ENTRY_LINES = 1000  # in lines
 
 
@@ -51,6 +64,8 @@ def read_file(command: Command, path: str) -> tuple[dict[str, GivenValue], list[
             _check_swallowed_by_table(path, content, options, key, value)
             if value != "" or options[key].takes_empty:
                 found[key] = _parse_toml(options[key], value, source, _TableLines(path, content, key, line))
+        except _WrongTables as error:
+            problems += error.problems
         except OptionError as error:
             problems.append((line, str(error)))
     return found, [text for _, text in sorted(problems, key=lambda problem: problem[0])]
@@ -146,11 +161,24 @@ class _TableLines:
         below = "\n" * (self._line - 1) + "\n".join(self._content.split("\n")[max(0, self._line - 1) :])
         return f"{_place(self._path, _line_of(below, name) or self._line)}: {self._key}"
 
-    def of_table(self, number: int) -> str:
-        """The source of the table with this number, from 0."""
+    def of_table(self, number: int, name: str = "") -> tuple[int, str]:
+        """The line and the source of the table with this number, from 0, or of its entry with this name."""
         begins = list(re.finditer(rf"^[ \t]*\[\[[ \t]*{re.escape(self._key)}[ \t]*\]\]", self._content, re.MULTILINE))
-        line = self._content.count("\n", 0, begins[number].start()) + 1 if number < len(begins) else self._line
-        return f"{_place(self._path, line)}: {self._key}"
+        line = self._line
+        if number < len(begins):
+            begin = begins[number].end()
+            end = begins[number + 1].start() if number + 1 < len(begins) else len(self._content)
+            below = _line_of(self._content[begin:end], name) if name else 0
+            line = self._content.count("\n", 0, begin) + (below or 1)
+        return line, f"{_place(self._path, line)}: {self._key}"
+
+
+class _WrongTables(OptionError):
+    """Errors of several tables of an option, each with its line."""
+
+    def __init__(self, problems: list[tuple[int, str]]) -> None:
+        super().__init__(problems[0][1])
+        self.problems = problems
 
 
 def _parse_toml(option: Option, value: Any, source: str, lines: _TableLines) -> GivenValue:
@@ -179,18 +207,28 @@ def _amount_text(amount: Any) -> str:
 
 
 def _parse_tables(kind: Kind, tables: list[Any], source: str, lines: _TableLines) -> GivenValue:
+    """Raises _WrongTables with all errors of all tables."""
     assert kind.parse_table is not None
-    parsed = []
-    try:
-        for number, table in enumerate(tables):
-            source_of_table = lines.of_table(number)
-            parsed.append(kind.parse_table(table))
-    except ValueError as error:
-        raise OptionError(f"{source_of_table}: {error}") from None
-    try:
-        return GivenValue(kind.combine(tuple(parsed)), source)
-    except ValueError as error:
-        raise OptionError(f"{source}: {error}") from None
+    parsed: list[Any] = []
+    problems: list[tuple[int, str]] = []
+    for number, table in enumerate(tables):
+        if len(problems) >= MAX_TABLE_ERRORS:
+            break
+        found: Sequence[tuple[str, str]] = ()
+        try:
+            one = kind.parse_table(table)
+            kind.combine((*parsed, one))  # it names what does not fit to the tables above
+            parsed.append(one)
+        except TableError as error:
+            found = error.problems
+        except ValueError as error:
+            found = [("", str(error))]
+        for key, complaint in found:
+            line, place = lines.of_table(number, key)
+            problems.append((line, f"{place}: {complaint}"))
+    if problems:
+        raise _WrongTables(problems)
+    return GivenValue(kind.combine(tuple(parsed)), source)
 
 
 def _expected_types(kind: Kind) -> str:

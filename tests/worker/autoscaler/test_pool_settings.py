@@ -128,7 +128,7 @@ def test_wrong_pools(text: str, complaint: str) -> None:
 def test_wrong_pools_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "autoscaler.toml"
     file.write_text("idle_seconds = 5\n[[pool]]\nname = 'a'\nprovider = 'local'\nmost = true\n")
-    with pytest.raises(OptionError, match=r"autoscaler.toml:2: pool: pool 'a': most True is not a whole number"):
+    with pytest.raises(OptionError, match=r"autoscaler.toml:5: pool: pool 'a': most True is not a whole number"):
         loaded("--config", str(file))
     file.write_text("[[pool]]\nname = 'a'\nprovider = 'local'\nmost = 1\nidle_seconds = 5\n")
     with pytest.raises(OptionError, match="unknown setting idle_seconds"):
@@ -149,8 +149,33 @@ def test_the_second_pool_of_a_file_is_wrong(tmp_path: Path) -> None:
         '[[pool]]\nname = "a"\nprovider = "local"\nmost = 1\n\n[[pool]]\nname = "b"\nprovider = "local"\nmost = -1\n'
     )
     assert check_file(COMMAND, str(file)) == [
-        f"{file}:6: pool: pool 'b': most -1 is not a whole number from 0 to 100000"
+        f"{file}:9: pool: pool 'b': most -1 is not a whole number from 0 to 100000"
     ]
+
+
+def test_all_errors_of_all_pools_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "autoscaler.toml"
+    file.write_text(
+        "idle_seconds = -1\n"
+        "[[pool]]\nname = 'a'\nprovider = 'local'\nwoorkers = 2\nmost = 'many'\n"
+        "[[pool]]\nname = 'b'\nprovider = 'command'\nmost = 1\nstart = 5\n"
+        "[[pool]]\nname = 'c'\nprovider = 'local'\nmost = 1\n"
+        "[[pool]]\nname = 'c'\nprovider = 'local'\nmost = 1\n"
+        "[[pool]]\nprovider = 'local'\n"
+        "[[pool]]\nname = 'd'\nprovider = 'local'\nmost = 1\nleast = 2\n"
+    )
+    found = [line.removeprefix(f"{file}:") for line in check_file(COMMAND, str(file))]
+    assert [(line.partition(":")[0], line.split("pool: ")[-1].split("pool '")[-1]) for line in found[1:]] == [
+        ("5", "a': unknown setting woorkers (did you mean workers?)"),
+        ("6", "a': most 'many' is not a whole number from 0 to 100000"),
+        ("7", "b': stop is missing: the provider command needs start, stop and list"),
+        ("7", "b': list is missing: the provider command needs start, stop and list"),
+        ("11", "b': start 5 is not a text"),
+        ("16", "'c' is the name of more than one pool"),
+        ("20", "a pool has no name: give it one of lower-case letters, digits and dashes"),
+        ("26", "d': least is 2 and most is 1: it must be 0 <= least <= most"),
+    ]
+    assert found[0].startswith("1: idle_seconds: ")
 
 
 def test_no_pool() -> None:

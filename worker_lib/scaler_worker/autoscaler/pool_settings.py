@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scaler_client.autoscale import Pool
-from scaler_client.commands.options import capabilities, quoted, suggestion
+from scaler_client.commands.options import TableError, capabilities, quoted, suggestion
 from scaler_client.commands.resource_amounts import units_of
 
 from ..config import MAX_WORKERS, combine_resources, parse_resource
@@ -80,60 +80,74 @@ def parse_pool_table(table: Mapping[str, Any]) -> PoolSettings:
     """Read a pool from a table. Numbers may be texts.
 
     Raises:
-        ValueError: the text says what is wrong, and begins with the name of the pool.
+        ValueError: the text says what is wrong, and begins with the name of the pool. A TableError has all errors.
     """
     name = table.get("name")
     if not isinstance(name, str) or not name:
         raise ValueError("a pool has no name: give it one of lower-case letters, digits and dashes")
-    try:
-        return _parse(name, table)
-    except ValueError as error:
-        raise ValueError(f"pool {quoted(name)}: {error}") from None
+    values: dict[str, Any] = {}
+    problems = list(_problems(table, values))
+    if not problems:
+        try:
+            return _make(name, table["provider"], values)
+        except ValueError as error:
+            problems = [(str(error).partition(" ")[0], str(error))]
+    raise TableError([(key, f"pool {quoted(name)}: {problem}") for key, problem in problems])
 
 
-def _parse(name: str, table: Mapping[str, Any]) -> PoolSettings:
+def _problems(table: Mapping[str, Any], values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Read the settings of a pool into `values`. Yields all errors: the setting, and what is wrong."""
     known = ["name", "provider", *_PARSERS]
     for key in table:
         if key not in known:
-            raise ValueError(f"unknown setting {key}{suggestion(key, known)}")
+            yield key, f"unknown setting {key}{suggestion(key, known)}"
     provider = table.get("provider")
-    if provider not in PROVIDERS:
-        raise ValueError(f"provider {quoted(provider)} is not one of {', '.join(PROVIDERS)}")
-    values: dict[str, Any] = {}
+    is_known = isinstance(provider, str) and provider in PROVIDERS
+    if not is_known:
+        yield "provider", f"provider {quoted(provider)} is not one of {', '.join(PROVIDERS)}"
     for key, parse in _PARSERS.items():
         if key in table:
             try:
                 values[key] = parse(table[key])
             except ValueError as error:
-                raise ValueError(f"{key} {error}") from None
-    for key in _OF_PROVIDERS:
-        if key in values and provider not in _OF_PROVIDERS[key]:
-            raise ValueError(f"{key} is for the provider {' or '.join(_OF_PROVIDERS[key])}")
+                yield key, f"{key} {error}"
+    for key, providers in _OF_PROVIDERS.items():
+        if is_known and key in values and provider not in providers:
+            yield key, f"{key} is for the provider {' or '.join(providers)}"
     for argument in values.get("arguments", ()):
         option = argument.partition("=")[0]
         if option in _OWN_ARGUMENTS:
-            raise ValueError(f"arguments has {option}, which the autoscaler gives itself{_OWN_ARGUMENTS[option]}")
-    _check_provider(provider, values)
+            yield (
+                "arguments",
+                f"arguments has {option}, which the autoscaler gives itself{_OWN_ARGUMENTS[option]}",
+            )
+    if is_known:
+        yield from _missing(str(provider), table)
+
+
+def _missing(provider: str, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields what a pool of this provider lacks: the setting, and what is wrong."""
+    if provider == "ssh" and not table.get("hosts"):
+        yield "hosts", "hosts is missing: the names of the hosts, as ssh knows them"
+    if provider == "command":
+        for key in ("start", "stop", "list"):
+            if not table.get(key):
+                yield key, f"{key} is missing: the provider command needs start, stop and list"
+    if provider == "kubernetes" and bool(table.get("image")) == bool(table.get("template")):
+        yield "image", "either image or template must be given: what does a pod run?"
+    if provider != "ssh" and "most" not in table:
+        yield "most", "most is missing: how many hosts may it have at once?"
+
+
+def _make(name: str, provider: str, values: dict[str, Any]) -> PoolSettings:
+    """Raises ValueError: two settings do not fit together."""
     if provider == "ssh":
         values["most"] = min(values.get("most", len(values["hosts"])), len(values["hosts"]))
-    elif "most" not in values:
-        raise ValueError("most is missing: how many hosts may it have at once?")
     if provider == "local":
         values.setdefault("program", (sys.executable, "-m", "scaler_worker"))
     values.setdefault("boot_seconds", DEFAULT_BOOT_SECONDS[provider])
     pool = Pool(name, **{key: values.pop(key) for key in list(values) if key in _OF_POOL})
     return PoolSettings(pool, provider, **values)
-
-
-def _check_provider(provider: str, values: Mapping[str, Any]) -> None:
-    if provider == "ssh" and not values.get("hosts"):
-        raise ValueError("hosts is missing: the names of the hosts, as ssh knows them")
-    if provider == "command":
-        for key in ("start", "stop", "list"):
-            if not values.get(key):
-                raise ValueError(f"{key} is missing: the provider command needs start, stop and list")
-    if provider == "kubernetes" and bool(values.get("image")) == bool(values.get("template")):
-        raise ValueError("either image or template must be given: what does a pod run?")
 
 
 def _number(lowest: float, highest: float, whole: bool = False) -> Callable[[Any], float]:
