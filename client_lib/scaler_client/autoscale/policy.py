@@ -81,10 +81,9 @@ class PoolCounts:
     rests: bool
     """Whether the pool requests no hosts now, because too many hosts failed."""
     problem: str = ""
-    """Why calls of the provider, or hosts of the pool, fail: the error that has lasted for longest, in its newest
-    words. Empty: they do not fail."""
+    """Why calls of the provider, or hosts of the pool, fail: the newest error. Empty: they do not fail."""
     problem_seconds: float = 0.0
-    """For how long they have failed."""
+    """For how long this call, or hosts, have failed."""
 
 
 @dataclass
@@ -99,16 +98,16 @@ class _PoolState:
     rests: bool = False
     kind: str = ""
     problems: dict[str, tuple[str, float]] = field(default_factory=dict)
-    """What fails, by the call of its provider, or `_HOSTS`: the newest error, and when the first one came."""
+    """What fails, by the call of its provider, or `_HOSTS`: the newest error, and when the first one came. The call
+    that failed last is the last one."""
     window: deque[tuple[float, int]] = field(default_factory=deque)
     """Times and numbers of wanted hosts, in descending order of the numbers: the first is the most of the window."""
 
     def note(self, call: str, error: str, now: float) -> None:
         """Note that this fails, or that it works: the error is empty then."""
+        _, since = self.problems.pop(call, ("", now))
         if error:
-            self.problems[call] = error, self.problems.get(call, ("", now))[1]
-        else:
-            self.problems.pop(call, None)
+            self.problems[call] = error, since
 
     def kept(self, now: float, wanted: int, idle_seconds: float) -> int:
         """Add a number of wanted hosts. Returns the largest one of the last `idle_seconds`."""
@@ -258,7 +257,7 @@ class AutoscalePolicy:
             by_state = dict.fromkeys(HostState, 0)
             for host in self.hosts.of_pool(state.pool):
                 by_state[host.state] += 1
-            problem, since = min(state.problems.values(), key=lambda each: each[1], default=("", now or 0.0))
+            problem, since = next(reversed(state.problems.values()), ("", now or 0.0))
             found.append(
                 PoolCounts(
                     pool=name,

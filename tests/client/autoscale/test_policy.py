@@ -246,7 +246,9 @@ def test_the_problem_of_a_pool_and_for_how_long_it_lasts() -> None:
     policy.start_failed("a", [], "no route to host", now + 1.0)
     policy.start_failed("a", [], "connection refused", now + 5.0)
     policy.note_call("a", "list", "hosts could not be listed: timeout", now + 6.0)
-    assert problem(11.0) == ("hosts could not be started: connection refused", 10.0)
+    assert problem(11.0) == ("hosts could not be listed: timeout", 5.0), "the newest"
+    policy.start_failed("a", [], "host key is wrong", now + 11.0)
+    assert problem(11.0) == ("hosts could not be started: host key is wrong", 10.0)
     policy.started("a", [], now + 12.0)
     assert problem(12.0) == ("hosts could not be listed: timeout", 6.0)
     policy.note_call("a", "list", "", now + 13.0)
@@ -255,6 +257,7 @@ def test_the_problem_of_a_pool_and_for_how_long_it_lasts() -> None:
 
 def test_hosts_that_die_are_a_problem_until_one_comes() -> None:
     driven = Driven(Pool("a", most=3))
+    driven.policy.start_failed("a", [], "connection refused", driven.now)  # of another host, and earlier
     (start,) = driven.decide(Need(1, unknown=1))
     driven.hosts["a"].clear()
     driven.list()
