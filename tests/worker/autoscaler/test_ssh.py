@@ -11,7 +11,7 @@ from tests.waiting import wait_until
 
 from scaler_client.autoscale import Pool
 from scaler_worker.autoscaler.pool_settings import PoolSettings
-from scaler_worker.autoscaler.providers import HostCommand, ProviderError
+from scaler_worker.autoscaler.providers import MAX_OUTPUT_CHARACTERS, HostCommand, ProviderError
 from scaler_worker.autoscaler.ssh import LOG_CHARACTERS, SshProvider
 
 SSH = """#!/bin/sh
@@ -46,11 +46,19 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     return provider
 
 
-def test_a_program_that_the_host_does_not_have(make: Make) -> None:
-    with pytest.raises(
-        ProviderError, match=rf"{NAME}: ssh ended with status 127: .*: no-such-program is not found on this host"
-    ):
+def test_a_program_that_the_host_does_not_have(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.environ["PATH"] + 300 * ":/no/such/folder")
+    with pytest.raises(ProviderError) as raised:
         make().start([NAME])
+    begin = f"{NAME}: ssh ended with status 127: no-such-program is not found on this host; PATH is /"
+    assert str(raised.value).startswith(begin) and str(raised.value).endswith("...")
+    assert len(str(raised.value)) < len(begin) + MAX_OUTPUT_CHARACTERS
+
+
+def test_ssh_does_not_tell_that_it_adds_the_key_of_a_host(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "ssh").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n')
+    make().host_names()
+    assert "-o BatchMode=yes -o ConnectTimeout=10 -o LogLevel=ERROR -- h0 " in (tmp_path / "calls").read_text()
 
 
 def test_a_program_that_is_in_the_home_of_the_host(make: Make, tmp_path: Path) -> None:

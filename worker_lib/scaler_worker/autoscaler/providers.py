@@ -105,6 +105,7 @@ def run_program(
     seconds: float,
     variables: Mapping[str, str] | None = None,
     text: str = "",
+    keeps_begin: bool = False,
 ) -> str:
     """Run a program to its end, and return what it prints.
 
@@ -113,6 +114,7 @@ def run_program(
         seconds: after this time the program and its children are ended.
         variables: environment variables beside those of this process.
         text: its standard input.
+        keeps_begin: whether a long error output loses its end; else it loses its beginning.
 
     Raises:
         ProviderError: it cannot be run, fails or takes too long.
@@ -143,7 +145,9 @@ def run_program(
             if stream is not None:
                 stream.close()
     if process.returncode:
-        said = " ".join(errors.decode("utf-8", "replace").split())[-MAX_OUTPUT_CHARACTERS:]
+        said = " ".join(errors.decode("utf-8", "replace").split())
+        if len(said) > MAX_OUTPUT_CHARACTERS:
+            said = f"{said[:MAX_OUTPUT_CHARACTERS]}..." if keeps_begin else f"...{said[-MAX_OUTPUT_CHARACTERS:]}"
         status = f"signal {-process.returncode}" if process.returncode < 0 else f"status {process.returncode}"
         raise ProviderError(f"{program} ended with {status}: {said or 'it printed no error'}")
     if len(output) > MAX_OUTPUT_BYTES:

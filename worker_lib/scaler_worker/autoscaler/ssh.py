@@ -29,8 +29,7 @@ _FOLDER = 'd="$HOME/.cache/scaler-autoscaler"; '
 
 _START = (
     '(cd "$HOME"; command -v {program} >/dev/null) || '
-    # The end of a long text is kept.
-    '{{ echo "PATH is $PATH:" {program} is not found on this host >&2; exit 127; }}; '
+    '{{ echo {program} "is not found on this host; PATH is $PATH" >&2; exit 127; }}; '
     + _FOLDER
     + 'umask 077; mkdir -p "$d" && cd "$d" || exit 1; '
     'nohup $(command -v setsid) sh -c \'echo $$ >{name}.pid; cd "$HOME"; exec "$@"\' {name} {command} '
@@ -129,7 +128,8 @@ class SshProvider:
 
     def _run(self, host: str, script: str) -> str:
         options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}", *self._command.settings.options]
-        return run_program(["ssh", *options, "--", host, script], seconds=self._seconds)
+        options += ["-o", "LogLevel=ERROR"]  # no warning that it has added a host's key; ssh takes the first value
+        return run_program(["ssh", *options, "--", host, script], seconds=self._seconds, keeps_begin=True)
 
 
 def _one_line(said: str) -> str:
