@@ -12,7 +12,8 @@ from ..commands.resource_amounts import CPUS
 POOL_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 """A pool's name is part of its hosts' names, which some providers restrict to these characters."""
 
-_HOST_NAME = re.compile(r"(?P<pool>[a-z0-9][a-z0-9-]*)-(?P<number>[0-9]{1,6})-(?P<random>[a-z0-9]{6})")
+HOST_NAME = re.compile(r"(?P<pool>[a-z0-9][a-z0-9-]*)-(?P<number>[0-9]{1,6})-(?P<random>[a-z0-9]{6})")
+"""The name of a host."""
 
 
 @dataclass(frozen=True)
@@ -91,5 +92,5 @@ def fitting_tasks(workers: int, there: Mapping[str, float], wanted: Mapping[str,
 
 def parse_host_name(name: str) -> tuple[str, int] | None:
     """Return the pool and the number in a host's name. None: the name is not that of a pool's host."""
-    found = _HOST_NAME.fullmatch(name)
+    found = HOST_NAME.fullmatch(name)
     return None if found is None else (found["pool"], int(found["number"]))

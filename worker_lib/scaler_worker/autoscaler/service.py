@@ -6,6 +6,7 @@ import logging
 import os
 import queue
 import random
+import re
 import string
 import threading
 import time
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from scaler_client.autoscale import AutoscalePolicy, Decision, Drain, Kill, Start, demand_of
+from scaler_client.autoscale.pools import HOST_NAME
 from scaler_client.commands.exit_signal import exit_signal
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, key_error_text, read_peer_keys
 from scaler_client.commands.options import EXIT_UNAVAILABLE, fail
@@ -46,6 +48,12 @@ STOP_SECONDS = 6.0
 
 NAMED_HOSTS = 5
 """So many names of hosts are in the log line of a decision."""
+
+MAX_CAUSES = 100
+"""So many causes of failures are remembered for each kind of call of a pool."""
+
+_OTHERS = re.compile(r" \(and [0-9]+ more\)$")
+"""What the error of a call for several hosts ends with."""
 
 _ACTIONS: dict[type, Action] = {Start: Action.START, Drain: Action.DRAIN, Kill: Action.KILL}
 _PAST = {Action.START: "started", Action.DRAIN: "drained", Action.KILL: "ended", Action.LIST: "listed"}
@@ -111,6 +119,27 @@ class MonitorProblem:
         return text
 
 
+class FailureLog:
+    """Decides which failures of providers are logged: each cause of a pool once, until its calls work again."""
+
+    def __init__(self) -> None:
+        self._causes: dict[tuple[str, Action], dict[str, int]] = {}
+        """How often each cause came, without names of hosts, which are random."""
+
+    def is_new(self, pool: str, action: Action, text: str) -> bool:
+        """Count a failure. Returns whether its cause is new."""
+        causes = self._causes.setdefault((pool, action), {})
+        cause = HOST_NAME.sub("", _OTHERS.sub("", text)).lstrip(": ")
+        causes[cause] = causes.get(cause, 0) + 1
+        if len(causes) > MAX_CAUSES:
+            del causes[next(iter(causes))]
+        return causes[cause] == 1
+
+    def works(self, pool: str, action: Action) -> int:
+        """Note that a call works. Returns how many failures there were since the last one that worked."""
+        return sum(self._causes.pop((pool, action), {}).values())
+
+
 class Autoscaler:
     """Follows a scheduler, and carries out the decisions of the policy.
 
@@ -147,7 +176,7 @@ class Autoscaler:
             )
             for settings in config.pool
         }
-        self._problems: dict[tuple[str, Action], str] = {}
+        self._failures = FailureLog()
         self._would: dict[tuple[str, type], int] = {}
         """With `dry_run`: how many hosts the last logged decision was about, by pool and kind."""
         self._seen = 0
@@ -210,18 +239,20 @@ class Autoscaler:
         elif outcome.action is Action.START:
             policy.started(pool, [name for name in outcome.names if name not in outcome.failed], now)
             for name, reason in outcome.failed.items():
-                _log.warning(f"host {name} could not be started: {reason}")
                 policy.start_failed(pool, [name], reason, now)
 
     def _log_problem(self, outcome: Outcome) -> None:
-        """Log that a provider fails, once until it works or fails otherwise."""
-        key = outcome.pool, outcome.action
-        if outcome.error and self._problems.get(key) != outcome.error:
-            self._problems[key] = outcome.error
-            what = f"hosts of pool {outcome.pool} could not be {_PAST[outcome.action]}"
-            _log.error(f"{what}: {outcome.error}")
-        elif not outcome.error and self._problems.pop(key, ""):
-            _log.info(f"hosts of pool {outcome.pool} can be {_PAST[outcome.action]} again")
+        """Log that a provider fails, once for each cause until it works."""
+        pool, action = outcome.pool, outcome.action
+        failed = outcome.failed if action is Action.START else {}
+        if outcome.error and self._failures.is_new(pool, action, outcome.error):
+            _log.error(f"hosts of pool {pool} could not be {_PAST[action]}: {outcome.error}")
+        for name, reason in failed.items():
+            if self._failures.is_new(pool, action, reason):
+                _log.warning(f"host {name} could not be started: {reason}")
+        if not outcome.error and not failed and (count := self._failures.works(pool, action)):
+            failures = "1 failure" if count == 1 else f"{count} failures"
+            _log.info(f"hosts of pool {pool} can be {_PAST[action]} again, after {failures}")
 
     def _decide(self) -> None:
         view = self._monitor.reader.view
