@@ -318,6 +318,14 @@ def test_times_of_the_last_increase(core: Core) -> None:
     assert snapshot.death_times == {"lease": 200.5}
 
 
+def test_deaths_of_stopped_tasks_are_intended(core: Core) -> None:
+    joined(core)
+    for number, reason in enumerate(("cancelled", "time limit of 2 s", "its result is not needed any more")):
+        core.worker(W, 50 + number, agent=33)
+        core.feed(events.WorkerDied(A, 50 + number, 4711, f"stopped: {reason}", 0, 0, 0, 0))
+    assert taken(core).deaths == {"cancelled": 2, "time limit": 1}
+
+
 def test_deaths_and_retries(core: Core) -> None:
     joined(core)
     row = running(core)

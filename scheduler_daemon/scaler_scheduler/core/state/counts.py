@@ -16,6 +16,9 @@ _CAUSE_LIMIT = 100
 
 _OTHER_CAUSES = ("memory limit", "time limit", "cancelled", "lease")
 
+_STOPPED = "stopped: "
+"""What an agent puts before the reason of an EndWorker that it has obeyed."""
+
 
 class Durations:
     """A histogram of durations."""
@@ -140,6 +143,8 @@ class Counts:
 
 def _kind_of_death(cause: str) -> str:
     """Return a short cause that is the same for all deaths of one kind."""
+    if cause.startswith(_STOPPED):
+        return "time limit" if cause.startswith("time limit", len(_STOPPED)) else "cancelled"
     words = cause.split(None, 3)
     if len(words) > 1 and words[0] == "signal" and words[1].isdigit():
         return f"signal {words[1][:3]}"
