@@ -172,6 +172,9 @@ def test_files_of_workers_are_sent_and_removed(scheduler: FakeScheduler, log: Pa
         wait_until(lambda: files(directory) == [7, 20])
         scheduler.say("helloWanted")
         scheduler.welcome(incarnation=6000)
+        # A worker may have written the other file for the new scheduler, which says whether it needs it (decision 93).
+        wait_until(lambda: files(directory) == [20])
+        scheduler.say("forgetObjects", clients=[CLIENT], ids=[20])
         wait_until(lambda: files(directory) == [])
 
 
