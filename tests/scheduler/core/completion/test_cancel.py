@@ -259,7 +259,7 @@ def test_a_thousand_at_once(core):
     core.cancel(C, *range(1, 2001))
     assert core.take() == [cancelled(*range(1001, 2001)), ("retract", W, rows)]
     core.retracted(W, rows[1:], 1)
-    assert core.take() == [cancelled(*range(2, 1001))]
+    assert [sent for sent in core.take() if sent[0] != "credit"] == [cancelled(*range(2, 1001))]
     core.retracted(W, rows[:1], 0)
     assert core.take() == [REFUSED]
 

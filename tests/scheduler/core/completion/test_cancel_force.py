@@ -324,7 +324,7 @@ def test_a_thousand_at_once(core):
     assert core.take() == [cancelled(*range(1001, 2001)), ("retract", W, rows)]
     core.retracted(W, rows[1:], 1)
     core.retracted(W, rows[:1], 0)
-    assert core.take() == [cancelled(*range(2, 1001)), STOP]
+    assert [sent for sent in core.take() if sent[0] != "credit"] == [cancelled(*range(2, 1001)), STOP]
     core.results(W, rows[:1], outcome=EXCEPTION)
     assert core.take() == [cancelled(1)]
     assert core.tables()["timers"] == 0

@@ -189,7 +189,7 @@ def test_large_objects_go_once_to_the_agent_of_a_host(core):
     big = b"b" * SHARED_BYTES
     send(core, 5, big)
     submit(core, [(6, [5], NO), (7, [5], NO)])
-    sent = only(core, "object", "dispatch")
+    sent = only(core, "object", "dispatch", "credit")
     assert [each[:2] for each in sent if each[0] == "object"] == [("object", A)]
     # Its connection was lost, so it is not known whether the object arrived.
     core.agent(b"agent again", 31)
