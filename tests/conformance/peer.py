@@ -16,6 +16,9 @@ from tests.schema_messages import SCHEMA, message_of
 from scaler_client.commands.key_files import PeerKeys
 from scaler_client.net.curve import apply_keys
 
+JOIN_SECONDS = 5.0
+"""The least wait for a welcome. A scheduler that has just started may be slow on a busy machine."""
+
 WAIT_SECONDS = 10.0
 
 LEAVE_MILLISECONDS = 1000
@@ -79,7 +82,7 @@ class Peer:
             WrongError: none comes.
         """
         self.hello()
-        return self.expect("welcome")
+        return self.expect("welcome", max(WAIT_SECONDS, JOIN_SECONDS))
 
     def hello(self, **changed: Any) -> None:
         self.say("hello", **{**self._hello, **changed})
