@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import count
 from typing import Any
 
 import zmq
@@ -21,6 +22,9 @@ SUCCEEDED, CUT, OTHER_MECHANISM, REJECTED = (
 )
 FAILURES = CUT | OTHER_MECHANISM | REJECTED
 
+_numbers = count()
+"""Of the sockets with events."""
+
 
 def keys_for(folder: str, role: str, worker: int) -> PeerKeys | None:
     """Return the keys of a scripted peer; None if there is no folder. `worker` is as in the peer's hello.
@@ -32,9 +36,16 @@ def keys_for(folder: str, role: str, worker: int) -> PeerKeys | None:
 
 
 def events_of(socket: zmq.Socket[bytes], which: int) -> zmq.Socket[bytes]:
-    """Return a socket with the handshake events of `socket`. Must be called before that one binds or connects."""
-    events = socket.get_monitor_socket(which)
+    """Return a socket with the handshake events of `socket`. Must be called before that one binds or connects.
+
+    The address is a new one each time. pyzmq's own has the number of a file descriptor. A socket that is just being
+    closed may have the same one: then it is in use.
+    """
+    address = f"inproc://events-{next(_numbers)}"
+    socket.monitor(address, which)
+    events: zmq.Socket[bytes] = socket.context.socket(zmq.PAIR)
     events.setsockopt(zmq.LINGER, 0)
+    events.connect(address)
     return events
 
 
