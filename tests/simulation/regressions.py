@@ -49,7 +49,11 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         296,
         "a graph's target was cancelled: the scheduler had cancelled tasks that only readers of a lost result needed",
     ),
-    (483, "rows that a client submitted again after losses used up its credit: the rest waited for ever"),
+    (
+        483,
+        "rows that a client submitted again after losses used up its credit: the rest waited for ever; later: rows that "
+        "waited behind an object with a lower id were taken for sent ones",
+    ),
     (114, "files of results that an agent was told to remove while its connection broke stayed as long as the agent"),
     (4004595, "a client that had stayed away for its lease came back while its running tasks were being stopped"),
     (67, "inputs were made again for a kept result that could not be made again, and stayed until the client left"),

@@ -13,13 +13,14 @@ Waiting = tuple[Submit | Object, int]
 
 
 class _Entry:
-    __slots__ = ("first_id", "priority", "waiting")
+    __slots__ = ("first_id", "is_object", "priority", "waiting")
 
     def __init__(self, waiting: Waiting, priority: int) -> None:
         self.waiting: Waiting | None = waiting
         """None: it has left the queue."""
         self.priority = priority
         self.first_id = _first_id(waiting)
+        self.is_object = isinstance(waiting[0], Object)
 
     def __lt__(self, other: _Entry) -> bool:
         if self.priority != other.priority:
@@ -44,8 +45,12 @@ class SubmitQueue:
 
     def __init__(self) -> None:
         self._heap: list[_Entry] = []
+        self._objects: dict[int, _Entry] = {}
+        """The objects, by id. A result that the client sends as an object may have a lower id than batches before it."""
+        self._object_ids: list[int] = []
+        """A heap of the ids of these objects. Those of objects that have left stay until they are the lowest."""
         self._entries: list[_Entry] = []
-        """By ascending ids. Entries that have left stay until they are the half."""
+        """The batches, by ascending ids. Entries that have left stay until they are the half."""
         self._first_ids: list[int] = []
         """The first id that each of these entries had at first."""
         self._begin = 0
@@ -57,7 +62,7 @@ class SubmitQueue:
         return bool(self._heap)
 
     def add(self, waiting: Sequence[Waiting], priority: int, inputs: Sequence[int]) -> None:
-        """Add batches or an object, with ids above all earlier ones.
+        """Add an object, or batches with ids above those of all earlier batches.
 
         Args:
             waiting: what to add, in the order of its ids.
@@ -94,8 +99,10 @@ class SubmitQueue:
             first.first_id = _first_id(rest)  # it stays the first: other entries of its priority have higher ids
             return
         heappop(self._heap)
-        if len(self._heap) * 2 < len(self._entries):  # each entry is moved once on average
-            self._rebuild([each for each in self._entries if each.waiting is not None])
+        if self._objects.get(first.first_id) is first:
+            del self._objects[first.first_id]
+        elif len(self._heap) * 2 < len(self._entries):  # each entry is moved once on average
+            self._rebuild([each for each in self._all() if each.waiting is not None])
 
     def has(self, number: int) -> bool:
         """Whether the object or task of this id waits."""
@@ -120,6 +127,11 @@ class SubmitQueue:
 
     def has_up_to(self, number: int) -> bool:
         """Whether an object or a task waits whose id is at most this."""
+        ids, objects = self._object_ids, self._objects
+        while ids and ids[0] not in objects:
+            heappop(ids)
+        if ids and ids[0] <= number:
+            return True
         entries, begin = self._entries, self._begin
         while begin < len(entries) and entries[begin].waiting is None:
             begin += 1
@@ -129,7 +141,7 @@ class SubmitQueue:
     def replace_all(self, replace: Callable[[Waiting], Waiting | None]) -> None:
         """Replace all that waits by what `replace` returns for it, without those for which it returns None."""
         kept = []
-        for entry in self._entries:
+        for entry in self._all():
             if entry.waiting is not None:
                 entry.waiting = replace(entry.waiting)
                 if entry.waiting is not None:
@@ -141,19 +153,32 @@ class SubmitQueue:
         self._rebuild([])
 
     def _append(self, entry: _Entry) -> None:
-        self._entries.append(entry)
-        self._first_ids.append(entry.first_id)
         heappush(self._heap, entry)
+        if entry.is_object:
+            self._objects[entry.first_id] = entry
+            heappush(self._object_ids, entry.first_id)
+        else:
+            self._entries.append(entry)
+            self._first_ids.append(entry.first_id)
+
+    def _all(self) -> list[_Entry]:
+        return [*self._objects.values(), *self._entries]
 
     def _rebuild(self, entries: list[_Entry]) -> None:
-        self._heap = list(entries)
+        """Keep only these entries, with the batches in their order."""
+        self._heap = entries
         heapify(self._heap)
-        self._entries = entries
-        self._first_ids = [each.first_id for each in entries]
+        self._objects = {each.first_id: each for each in entries if each.is_object}
+        self._object_ids = sorted(self._objects)
+        self._entries = sorted([each for each in entries if not each.is_object], key=lambda each: each.first_id)
+        self._first_ids = [each.first_id for each in self._entries]
         self._begin = 0
 
     def _entry_of(self, number: int) -> _Entry | None:
         """Return the entry that waits with this id."""
+        entry = self._objects.get(number)
+        if entry is not None:
+            return entry
         place = bisect_right(self._first_ids, number) - 1
         if place < 0:
             return None
