@@ -34,6 +34,7 @@ from . import (
     monitor_cost,
     scale,
     scheduler_alone,
+    small_values,
     start_up,
     stencil,
     submit_rate,
@@ -67,7 +68,10 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
     "hosts": hosts.measure,
 }
 
-ON_REQUEST: dict[str, Callable[[bool], list[Figure]]] = {"large_hosts": hosts.measure_large}
+ON_REQUEST: dict[str, Callable[[bool], list[Figure]]] = {
+    "large_hosts": hosts.measure_large,
+    "small_values": small_values.measure,
+}
 """Measures that run only if `--only` names them, because a whole run has no time for them."""
 
 QUIET_SECONDS = 0.5
