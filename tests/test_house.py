@@ -87,9 +87,8 @@ LAYERS: dict[str, list[set[str]]] = {
         {"__main__"},
     ],
     "scaler_worker": [
-        {"task_rows", "task_environment"},
         {"config", "objects", "output", "packages"},
-        {"environments"},
+        {"environments", "task_rows", "task_environment"},
         {"fork_server"},
         {"worker"},
         {"agent"},

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scaler_client.protocol.messages import Payload, TaskAttempt
+from scaler_worker.objects.table import KnownObject
 
 PlainRow = tuple[int, int, int, int, Payload]
 """A task to run: client, id, attempt, function, payload."""
 
-Input = int | Payload | list[Payload]
+Result = Payload | KnownObject
+"""The result of a row for the row behind it: its bytes, or its file."""
+
+Input = int | Payload | list[Result]
 """The id of an object, the bytes themselves, or a list that gets the result of a row before."""
 
 SpecialRow = tuple[int, int, int, int, Payload, int, int, int, Sequence[Input], str, str]

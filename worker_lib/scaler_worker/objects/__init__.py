@@ -2,5 +2,5 @@
 kept as files.
 
 Begin with `files.py` (the files), `host_storage.py` (the limits) and `table.py` (the objects that a worker knows).
-May import: task_rows.
+May import: nothing of this package.
 """

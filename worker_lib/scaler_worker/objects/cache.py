@@ -53,10 +53,11 @@ class ObjectCache:
             self.may_have_mapped = False
             self._table.release_mapped()
 
-    def inputs(self, client: int, inputs: Sequence[int | Payload]) -> Inputs:
+    def inputs(self, client: int, inputs: Sequence[int | Payload | KnownObject]) -> Inputs:
         """Find the inputs of a task that begins next. Objects that are forgotten later stay its inputs."""
         found: Sequence[KnownObject | Payload | None]
-        if int not in map(type, inputs):
+        kinds = set(map(type, inputs))
+        if int not in kinds and KnownObject not in kinds:
             found = inputs  # type: ignore[assignment]  # all are bytes
         else:
             self.may_have_mapped = True
@@ -71,7 +72,7 @@ class Inputs:
     def __init__(
         self,
         found: Sequence[KnownObject | Payload | None],
-        inputs: Sequence[int | Payload],
+        inputs: Sequence[int | Payload | KnownObject],
         storage: HostStorage,
         templates: ArgumentTemplates,
     ) -> None:
@@ -175,4 +176,6 @@ class Inputs:
             pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
 
     def _lost(self, position: int, reason: str) -> InputLostError:
-        return InputLostError(f"object {self._inputs[position]!r}, which the task reads, is lost: {reason}")
+        each = self._inputs[position]
+        number = each.name[1] if isinstance(each, KnownObject) else each
+        return InputLostError(f"object {number!r}, which the task reads, is lost: {reason}")

@@ -42,6 +42,13 @@ class KnownObject:
             self.value = ABSENT
 
 
+def result_file(name: ObjectName) -> KnownObject:
+    """A result that this worker has just written to a file, for the row behind it. It is in no table."""
+    known = KnownObject(name, None)
+    known.has_file = True
+    return known
+
+
 class ObjectTable:
     """The known objects by name. Changes need the connection's lock. Any thread may call `find` and `release`."""
 

@@ -1,5 +1,5 @@
 """The output of tasks: standard streams, bounded lines, the worker's log.
 
 Begin with `task_output.py` (from writes to lines).
-May import: task_rows.
+May import: nothing of this package.
 """

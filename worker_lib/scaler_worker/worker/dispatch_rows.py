@@ -7,11 +7,11 @@ from itertools import chain, repeat
 
 from scaler_client.protocol.messages import INPUT_IN_WORKER_FILE, INPUT_OF_ROW_BEFORE, Dispatch, Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
-from scaler_worker.task_rows import Input, Row
+from scaler_worker.task_rows import Input, Result, Row
 
 
 def rows_of(
-    message: Dispatch, objects: ObjectTable, handed: dict[TaskAttempt, list[Payload]] | None = None
+    message: Dispatch, objects: ObjectTable, handed: dict[TaskAttempt, list[Result]] | None = None
 ) -> Iterable[Row]:
     """The tasks of a dispatch, as rows.
 
@@ -69,7 +69,7 @@ def _expect_files(message: Dispatch, objects: ObjectTable) -> None:
 
 
 def _followed(
-    message: Dispatch, rows: Iterable[Sequence[Input]], handed: dict[TaskAttempt, list[Payload]]
+    message: Dispatch, rows: Iterable[Sequence[Input]], handed: dict[TaskAttempt, list[Result]]
 ) -> Iterable[Sequence[Input]]:
     """Put an empty list in the place of each input that is the result of a row before. Its value is put there."""
     attempts: dict[tuple[int, int], int] = {}
@@ -90,17 +90,18 @@ def _followed(
     return followed
 
 
-def with_results(inputs: Sequence[Input]) -> Sequence[int | Payload] | None:
+def with_results(inputs: Sequence[Input]) -> Sequence[int | Result] | None:
     """Return the inputs of a row that begins now. None: a row before it, whose result it reads, had no value."""
     if list not in map(type, inputs):
         return inputs  # type: ignore[return-value]
-    values: list[int | Payload] = []
+    values: list[int | Result] = []
     for each in inputs:
-        if isinstance(each, list):
-            if not each:
-                return None
-            each = each[0]
-        values.append(each)
+        if not isinstance(each, list):
+            values.append(each)
+        elif each:
+            values.append(each[0])
+        else:
+            return None
     return tuple(values)
 
 

@@ -27,6 +27,7 @@ from scaler_client.protocol.messages import (
 )
 from scaler_worker.objects.cache import ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
+from scaler_worker.objects.table import result_file
 from scaler_worker.task_rows import Row, attempt_of, booking_of
 from scaler_worker.worker.connection import Connection
 from scaler_worker.worker.dispatch_rows import with_results
@@ -44,6 +45,7 @@ _SPECIAL_FLAGS = FLAG_PROFILE | FLAG_REPORT_START
 """Flags that need work before the task begins."""
 
 _VALUE = Outcome.VALUE.value
+_STORED = Outcome.STORED.value
 
 FLUSH_NS = 1_000_000
 """How long an answer may wait, to be sent together with others."""
@@ -287,8 +289,11 @@ class Runner:
             begun = ended
             if handed:
                 followers = handed.pop((client, task_id, attempt), None)
-                if followers is not None and outcome == _VALUE:
-                    followers.append(payload)
+                if followers is not None:
+                    if outcome == _VALUE:
+                        followers.append(payload)
+                    elif outcome == _STORED:
+                        followers.append(result_file((client, task_id)))
             if ended - flushed > FLUSH_NS:
                 session.waited_ns += wait.end(ended - flushed)
                 with self._connection.lock:

@@ -27,7 +27,17 @@ from scaler_client.commands.object_files import ObjectName
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Payload, TaskAttempt
 from scaler_worker.objects.table import ObjectTable
-from scaler_worker.task_rows import Answer, Cost, Row, attempt_of, booking_number, booking_of, flags_of, without_booking
+from scaler_worker.task_rows import (
+    Answer,
+    Cost,
+    Result,
+    Row,
+    attempt_of,
+    booking_number,
+    booking_of,
+    flags_of,
+    without_booking,
+)
 from scaler_worker.worker.dispatch_rows import rows_of
 from scaler_worker.worker.processor_wait import without_waits
 
@@ -47,7 +57,7 @@ class WorkerSession:
         """For how long the tasks of `answers` have waited for a processor, in nanoseconds."""
         self.answers: deque[Answer] = deque()
         self.running: Row | None = None
-        self.handed: dict[TaskAttempt, list[Payload]] = {}
+        self.handed: dict[TaskAttempt, list[Result]] = {}
         """Rows in the queue whose results rows behind them read. The result is put into the list. The run loop keeps a
         reference to this dict."""
         self.suspended: dict[TaskAttempt, Row] = {}

@@ -6,7 +6,6 @@ The worker hands each result to the row behind it. Otherwise each link of a chai
 from collections.abc import Iterable
 
 from scaler_scheduler.core.dispatch.prefetch import TARGET_BYTES, TARGET_NS
-from scaler_scheduler.core.state.functions import LARGE
 from scaler_scheduler.core.state.records import Task, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
 
@@ -15,8 +14,8 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
     """Return the tasks that can follow, each behind the tasks that it reads.
 
     A task follows if it is the only one that reads a result of these tasks, and if all its other inputs exist or come
-    from these tasks as well. So nothing that could run beside it waits for it. No task follows a task whose result
-    is likely to become a file: the worker has no bytes to hand on, and would give the reader back.
+    from these tasks as well. So nothing that could run beside it waits for it. A result that becomes a file is read
+    from the file.
 
     Args:
         dispatched: the tasks that the worker gets in this Dispatch and whose results are kept.
@@ -35,8 +34,6 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
         stored = maker.client.objects.get(maker.id)
         reader = None if stored is None or stored.producer is not maker else stored.only_blocked_task
         if reader is None:
-            continue
-        if maker.may_store and maker.function.kept_size == LARGE:
             continue
         if reader.state != BLOCKED or reader in makers or not _can_follow(reader, maker, makers):
             continue

@@ -45,6 +45,7 @@ def deliver_inputs(
     for stored in task.inputs:
         outgoing.inputs.append(stored.id)
         if stored.producer is not None:
+            task.reads_files = task.reads_files or stored.producer.may_store
             outgoing.input_sources.append(effects.INPUT_OF_ROW_BEFORE)
             outgoing.inline_sizes.append(0)
             continue

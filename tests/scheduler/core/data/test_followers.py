@@ -10,12 +10,12 @@ from tests.scheduler.core.harness import CANCELLED, EXCEPTION, MILLISECOND, VALU
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.state.functions import LARGE_BYTES
 
-C, W, W2 = b"client", b"worker 1", b"worker 2"
-NAME = 11
+C, W, W2, A = b"client", b"worker 1", b"worker 2", b"agent"
+NAME, AGENT = 11, 31
 
 
-def join_worker(core, route, incarnation, takes_followers=True):
-    who = (incarnation, 0, "python 3", "1", "host", 4711, "name", 0, frozenset())
+def join_worker(core, route, incarnation, takes_followers=True, agent=0):
+    who = (incarnation, agent, "python 3", "1", "host", 4711, "name", 0, frozenset())
     core.feed(events.Hello(route, 1, events.WORKER, *who, takes_followers=takes_followers))
 
 
@@ -66,23 +66,16 @@ def test_a_chain_goes_to_one_worker(core):
         assert dispatched(core) == [answer(task_id)]
 
 
-@pytest.mark.parametrize(
-    ("size", "keep", "sent"),
-    [
-        (LARGE_BYTES, events.KEEP_YES, [4]),
-        (LARGE_BYTES, events.KEEP_BOTH, [4, 5, 6]),
-        (LARGE_BYTES - 1, events.KEEP_YES, [4, 5, 6]),
-    ],
-)
-def test_nothing_follows_a_task_whose_result_is_a_file(core, size, keep, sent):
+@pytest.mark.parametrize("keep", [events.KEEP_YES, events.KEEP_BOTH])
+def test_readers_follow_a_task_whose_result_is_a_file(core, keep):
     joined(core)
     submit(core, (2,), (3, 2), keep=events.KEEP_YES)
-    core.results(W, [(NAME, 2, 1)], body=bytes(size))
+    core.results(W, [(NAME, 2, 1)], body=bytes(LARGE_BYTES))
     end(core, 3)
     core.take()
     submit(core, (4,), (5, 4), (6, 5), keep=keep)
-    assert dispatched(core) == [(W, sent)]
-    for task_id in sent:
+    assert dispatched(core) == [(W, [4, 5, 6])]
+    for task_id in (4, 5, 6):
         end(core, task_id)
     core.take()
 
@@ -268,3 +261,46 @@ def work_of_chain(core, count, ends):
     core.goodbye(route)
     core.take()
     return looks
+
+
+# ---------------------------------------------------------------------------------------------- results that are files
+
+
+def chain_of_files(core):
+    """Rows 2, 3 and 4 on one worker, each reading the one before. Large results of their function stay on the host."""
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    core.agent(A, AGENT)
+    join_worker(core, W, 21, agent=AGENT)
+    submit(core, (1,), keep=events.KEEP_YES)
+    store(core, 1)
+    core.take()
+    submit(core, (2,), (3, 2), (4, 3), keep=events.KEEP_YES)
+    assert dispatched(core) == [(W, [2, 3, 4])]
+
+
+def store(core, task_id, attempt=1):
+    body = LARGE_BYTES.to_bytes(8, "little")
+    core.results(W, [(NAME, task_id, attempt)], 1000, effects.OUTCOME_STORED, body)
+
+
+def test_rows_behind_a_file_need_no_other_dispatch(core):
+    chain_of_files(core)
+    for task_id in (2, 3, 4):
+        store(core, task_id)
+    assert not [each for each in dispatched(core) if each[0] == W]
+    core.feed(events.ForgetObjects(C, array("q", [2, 3])))
+    assert dispatched(core) == [("forget objects", A, [(NAME, 2), (NAME, 3)])]
+
+
+def test_a_row_that_cannot_read_the_file_before_it_runs_again(core):
+    """The worker found no file: it is no failure of the task, and the client hears nothing of it."""
+    chain_of_files(core)
+    store(core, 2)
+    end(core, 3, effects.OUTCOME_INPUT_LOST)
+    sent = core.take()
+    assert ("fetch objects", A, [(NAME, 2)]) in sent
+    assert not [each for each in sent if each[0] == "resolved" and each[2][0][1] == effects.OUTCOME_INPUT_LOST]
+    core.feed(events.Object(A, 2, "", [b"v" * LARGE_BYTES], NAME))
+    (row,) = next(each[2] for each in core.take() if each[0] == "dispatch")
+    assert row[1:3] == (3, 2), "its second attempt"
