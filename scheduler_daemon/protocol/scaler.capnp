@@ -52,8 +52,8 @@ struct Message {
     history @32 :History;                 # scheduler -> subscribers of its monitor address: what happened to tasks
     graphs @33 :Graphs;                   # scheduler -> subscribers of its monitor address: nodes of graphs
     notice @34 :Notice;                   # scheduler -> client: a text for the client's user
-    transferObject @35 :TransferObject;   # scheduler -> host agent: get this object file from another host
-    transferred @36 :Transferred;         # host agent -> scheduler: answers transferObject
+    transferObjects @35 :TransferObjects; # scheduler -> host agent: get these object files from another host
+    transferred @36 :Transferred;         # host agent -> scheduler: answers transferObjects
     readObject @37 :ReadObject;           # host agent -> data address of another: send a part of this object file
     objectChunk @38 :ObjectChunk;         # data address -> host agent: answers readObject; frame 1: the bytes
     noObject @39 :NoObject;               # data address -> host agent: answers readObject: there is no such file
@@ -248,19 +248,19 @@ struct FetchObjects {
   ids @1 :List(UInt64);
 }
 
-struct TransferObject {
-  client @0 :UInt64;
-  id @1 :UInt64;
-  bytes @2 :UInt64;                 # the size of the object's frames in all
-  source @3 :UInt64;                # the incarnation of the agent or client that has the file
-  data @4 :DataAddress;             # of this agent or client; its address is empty if it has none
+struct TransferObjects {
+  source @0 :UInt64;                # the incarnation of the agent or client that has the files
+  data @1 :DataAddress;             # of this agent or client; its address is empty if it has none
+  clients @2 :List(UInt64);
+  ids @3 :List(UInt64);
+  bytes @4 :List(UInt64);           # for each row, the size of the object's frames in all
 }
 
 struct Transferred {
-  client @0 :UInt64;
-  id @1 :UInt64;
-  source @2 :UInt64;                # as in transferObject
-  error @3 :Text;                   # why the file is not there; empty: it is
+  source @0 :UInt64;                # as in transferObjects
+  clients @1 :List(UInt64);
+  ids @2 :List(UInt64);
+  error @3 :Text;                   # why these files are not there; empty: they are
   isUnreachable @4 :Bool;           # with `error`: there was no connection to the source
 }
 

@@ -59,7 +59,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
             with Client(daemon.address, timeout_seconds=SECONDS) as client:
                 yield client
             seen = watch.next()
-            assert seen.sent["transfer_object"] > 0 and not seen.sent.get("fetch_objects")
+            assert seen.sent["transfer_objects"] > 0 and not seen.sent.get("fetch_objects")
             wait_until(lambda: sum(watch.next().agent_columns.moved_bytes) > TOTAL, what="values went to disk")
             assert agents.log().count("died") == 0
         finally:

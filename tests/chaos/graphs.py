@@ -16,7 +16,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SMALL = (10, 20_000)
 LARGE = (40_000, 120_000)
-"""Elements of an array, 8 bytes each. A kept result of 256 KiB or more stays on its host."""
+"""Elements of an array, 8 bytes each. A kept result of 64 KiB or more stays on its host."""
 
 
 def make(log: str, task: str, seconds: float, size: int, value: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.conformance.data_peers import CHUNK_BYTES, DataReader, DataSource, Name, closed_address, object_file
@@ -14,7 +14,7 @@ from tests.conformance.messages import Received
 from tests.schema_messages import message_of
 from tests.wire.vectors import ALL
 
-FIRST_BYTES = 64 * 1024
+FIRST_BYTES = 256 * 1024
 LONGEST_REQUEST_BYTES = 16 * 1024
 ANSWER_SECONDS = 4.0
 """Within this time a request for a chunk that is not there has an answer."""
@@ -78,13 +78,17 @@ class AgentConversation:
 
     def _order(self, source: DataSource, name: Name, **changed: Any) -> None:
         """Tell the agent to get a file."""
-        fields = {"client": name[0], "id": name[1], "bytes": sum(map(len, self._frames)), "data": source.data}
+        self._order_all(source, [name], **changed)
+
+    def _order_all(self, source: DataSource, names: Sequence[Name], **changed: Any) -> None:
+        clients, ids = map(list, zip(*names))
+        fields = {"clients": clients, "ids": ids, "bytes": [sum(map(len, self._frames))], "data": source.data}
         order = {**fields, "source": source.incarnation, **changed}
-        self._listener.say_to_agent(self._agent, "transferObject", **order)
+        self._listener.say_to_agent(self._agent, "transferObjects", **order)
 
     def _transferred(self, source: DataSource, name: Name) -> dict[str, Any]:
         def is_answer(received: Received) -> bool:
-            return (received.fields["client"], received.fields["id"]) == name
+            return name in zip(received.column("clients"), received.fields["ids"])
 
         fields = self._listener.expect_of_agent("transferred", is_answer).fields
         must(fields["source"] == source.incarnation, f"its source is {fields['source']}")
@@ -93,7 +97,7 @@ class AgentConversation:
     def _gets_a_file(self, source: DataSource, name: Name) -> None:
         check = self._findings.check
         source.files[name] = self._file
-        with check("Data addresses", "transferObject: the agent asks for all chunks, and says `transferred`"):
+        with check("Data addresses", "transferObjects: the agent asks for all chunks, and says `transferred`"):
             self._order(source, name)
             done = self._transferred(source, name)
             must(not done["error"], f"the error is {done['error']!r}")
@@ -199,7 +203,7 @@ class AgentConversation:
             "random bytes": [[chance.randbytes(chance.randrange(200))] for _ in range(20)],
             "no bytes, and a delimiter frame": [[b""], [b"", good]],
             "a cut request": [[good[:end]] for end in range(0, len(good), 8)],
-            "other messages": other[:30] + [[message_of("transferObject", client=1)], [message_of("noObject", id=1)]],
+            "other messages": other[:30] + [[message_of("transferObjects", source=1)], [message_of("noObject", id=1)]],
             "a ticket that is not UTF-8": [[good[:ticket] + b"\xff\xfe" + good[ticket + 2 :]]],
         }
 

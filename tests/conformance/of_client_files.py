@@ -52,9 +52,9 @@ class ClientFileChecks:
 
     def _transfer(self, client: Peer, agent: Peer, object_id: int, data: dict[str, str], **answer: Any) -> None:
         """Take the order to get the file from the client, and answer it."""
-        order = agent.expect("transferObject").fields
-        wanted = {"client": client.incarnation, "id": object_id, "source": client.incarnation}
-        must(order == {**wanted, "bytes": LARGE, "data": data}, f"the order is {order}")
+        order = agent.expect("transferObjects").fields
+        wanted = {"clients": [client.incarnation], "ids": [object_id], "source": client.incarnation}
+        must(order == {**wanted, "bytes": [LARGE], "data": data}, f"the order is {order}")
         agent.say("transferred", **wanted, **answer)
 
     def _run_reader(self, client: Peer, worker: Peer, task_id: int) -> list[int]:
@@ -71,7 +71,7 @@ class ClientFileChecks:
         client.expect("forgetObjects", where=lambda forgotten: object_id in forgotten.fields["ids"])
 
     def _goes_to_a_host(self, client: Peer, agent: Peer, worker: Peer) -> None:
-        with self._check(SECTION, "a reader: transferObject with the data address of the client"):
+        with self._check(SECTION, "a reader: transferObjects with the data address of the client"):
             self._announce(client, 160, data=DATA)
             self._read(client, 161, 160)
             must(not [each for each in worker.listen(0.3) if each.kind == "dispatch"], "it is dispatched before")
@@ -102,7 +102,7 @@ class ClientFileChecks:
             must(self._exchange.resolved(client, 181)[181][0] == INPUT_LOST, "the outcome is wrong")
 
     def _is_linked(self, client: Peer, near: Peer, worker: Peer) -> None:
-        with self._check(SECTION, "an agent with the host of the client gets transferObject without data addresses"):
+        with self._check(SECTION, "an agent with the host of the client gets transferObjects without data addresses"):
             self._announce(client, 190)
             self._read(client, 191, 190)
             self._transfer(client, near, 190, {"address": "", "key": "", "ticket": ""})

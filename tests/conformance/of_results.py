@@ -282,9 +282,9 @@ class ResultChecks:
         self, target: _Host, source: _Host, client: Peer, stored: int, error: str = "", **fields: Any
     ) -> None:
         """Take an order to get a file from the other host, and answer it."""
-        order = target.agent.expect("transferObject").fields
-        wanted = {"client": client.incarnation, "id": stored, "source": source.agent.incarnation}
-        told = {**wanted, "bytes": LARGE, "data": source.data}
+        order = target.agent.expect("transferObjects").fields
+        wanted = {"clients": [client.incarnation], "ids": [stored], "source": source.agent.incarnation}
+        told = {**wanted, "bytes": [LARGE], "data": source.data}
         must(order == told, f"the order is {order}")
         target.agent.say("transferred", error=error, **wanted, **fields)
 
@@ -296,16 +296,16 @@ class ResultChecks:
             self._read_on(client, 121, 120, "one")
             self._read_file(client, one, 121, WORKER_FILE)
         with self._check(
-            "Data addresses", "a reader on another host: transferObject with the address of the first one"
+            "Data addresses", "a reader on another host: transferObjects with the address of the first one"
         ):
             self._read_on(client, 122, 120, "two")
             self._no_dispatch(two.worker, "it is dispatched before its input is there")
             self._transfer(two, one, client, 120)
             self._read_file(client, two, 122, WORKER_FILE)
         with self._check("Data addresses", "`transferred` that no order waits for is ignored"):
-            told = {"client": client.incarnation, "id": 999, "source": one.agent.incarnation, "error": "a test"}
+            told = {"clients": [client.incarnation], "ids": [999], "source": one.agent.incarnation, "error": "a test"}
             two.agent.say("transferred", **told)
-            two.agent.say("transferred", **{**told, "id": 120, "source": 1})
+            two.agent.say("transferred", **{**told, "ids": [120, 120], "source": 1})
             two.agent.say("heartbeat", sequence=1)
             two.agent.expect("heartbeatEcho")
             self._read_on(client, 123, 120, "two")

@@ -43,10 +43,12 @@ class ScriptedAgent(Scripted):
             if self.fault != "never forgets":
                 self._files.pop(name, None)
 
-    def on_transferObject(self, order: Received) -> None:
-        fields = order.fields
-        name = fields["client"], fields["id"]
-        told = {"client": name[0], "id": name[1], "source": fields["source"]}
+    def on_transferObjects(self, order: Received) -> None:
+        for name in zip(order.column("clients"), order.fields["ids"]):
+            self._transfer(order.fields, name)
+
+    def _transfer(self, fields: dict[str, Any], name: Name) -> None:
+        told = {"clients": [name[0]], "ids": [name[1]], "source": fields["source"]}
         if name in self._files and self.fault != "gets it again":
             self.peer.say("transferred", **told)
             return

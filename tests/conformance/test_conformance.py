@@ -102,7 +102,7 @@ def test_our_scheduler(tmp_path: Path, findings: Findings) -> None:
             ["fetchObjects to its client", "if a transfer fails", "the value of a file", "fails: fetchObjects"],
         ),
         ("forgetObjects", ["frees the object", "removes the files of both hosts", "hears it", "to the client and to"]),
-        ("transferObject", ["a reader on another host: transferObject", "a reader: transferObject with the data"]),
+        ("transferObjects", ["a reader on another host: transferObjects", "a reader: transferObjects with the data"]),
         ("object", ["objects are sent before the task", "fetchObjects brings the value", "a worker without an agent"]),
     ],
 )

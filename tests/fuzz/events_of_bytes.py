@@ -215,9 +215,10 @@ class Maker:
     def _transferred(self) -> events.Event:
         drawing = self.drawing
         error = drawing.one_of(("", "", "no such file"))
-        client, source = self._incarnation(CLIENTS), self._incarnation(AGENTS)
+        ids = array("q", [self._id() for _ in range(drawing.below(_MAX_ROWS))])
+        clients = array("q", [min(self._incarnation(CLIENTS), _SIGNED) for _ in ids])
         return events.Transferred(
-            self._from(AGENTS), client, self._id(), source, error, bool(error) and bool(drawing.below(2))
+            self._from(AGENTS), clients, ids, self._incarnation(AGENTS), error, bool(error) and bool(drawing.below(2))
         )
 
     def _exchange(self) -> events.Event:

@@ -99,7 +99,7 @@ def test_hosts_get_an_object_from_the_client(tmp_path: Path, has_keys: bool) -> 
         key_command("keygen", keys)
     with hosts_of(tmp_path, cluster_command(), elsewhere(), elsewhere(), keys=keys) as (daemon, _, client):
         seen = read_everywhere(tmp_path, daemon, client, 3)
-        assert seen.sent.get("transfer_object") == seen.received.get("transferred") == 3
+        assert seen.sent["transfer_objects"] == seen.received["transferred"] == 3
         assert seen.received.get("object") == 1 and not seen.sent.get("object") and not seen.sent.get("fetch_objects")
         assert not seen.unreachable_hosts
         client.submit(abs, 1).result()  # the references of the tasks are gone with it
@@ -112,7 +112,7 @@ def test_a_result_that_the_client_has_goes_to_hosts_as_a_file(tmp_path: Path) ->
         assert made.result().size == SIZE // 8
         assert client.submit(total, made).result() == SIZE / 8
         with monitor(daemon.monitor_address) as watch:
-            assert watch.next().sent.get("transfer_object") == 1
+            assert watch.next().sent.get("transfer_objects") == 1
 
 
 def test_a_client_that_hosts_cannot_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_a_client_that_hosts_cannot_reach(tmp_path: Path, monkeypatch: pytest.Mo
         assert daemon.log().count("can't connect to tcp://127.0.0.1:1 of client") == 1
         with monitor(daemon.monitor_address) as watch:
             seen = watch.next()
-        assert seen.sent.get("transfer_object") == 1 and seen.sent.get("fetch_objects") == 2
+        assert seen.sent.get("transfer_objects") == 1 and seen.sent.get("fetch_objects") == 2
         [pair] = seen.unreachable_hosts
         assert pair.startswith("clients on ") and " from " in pair
         status = run_once([sys.executable, "-m", "scaler_client", "status", daemon.monitor_address])
@@ -137,7 +137,7 @@ def test_without_a_data_address_only_the_host_of_the_client_gets_files(tmp_path:
         assert client.submit(total, client.send_object(numpy.ones(SIZE // 8))).result(SECONDS) == SIZE / 8
         with monitor(daemon.monitor_address) as watch:
             seen = watch.next()
-        assert seen.sent.get("transfer_object") == 1 and seen.sent.get("fetch_objects", 0) == (not is_near)
+        assert seen.sent.get("transfer_objects") == 1 and seen.sent.get("fetch_objects", 0) == (not is_near)
         assert ("can't connect to the shared memory of client" in daemon.log()) == (not is_near)
 
 
@@ -154,7 +154,7 @@ def test_an_object_that_a_task_sends(tmp_path: Path) -> None:
         assert client.options(capabilities=["one"]).submit(_send_large, client).result(SECONDS) == SIZE / 8
         with monitor(daemon.monitor_address) as watch:
             seen = watch.next()
-    assert seen.sent.get("transfer_object") == 1 and not seen.sent.get("fetch_objects")
+    assert seen.sent.get("transfer_objects") == 1 and not seen.sent.get("fetch_objects")
 
 
 def _send_large_and_die(client: Client, path: str) -> None:
@@ -188,7 +188,7 @@ def test_a_frozen_client_holds_up_nobody_else(tmp_path: Path) -> None:
                 wait_until(lambda: watch.next().received.get("object") == 1, SECONDS)
                 program.send_signal(signal.SIGSTOP)
                 gate.touch()
-                wait_until(lambda: watch.next().sent.get("transfer_object") == 1, SECONDS)
+                wait_until(lambda: watch.next().sent.get("transfer_objects") == 1, SECONDS)
                 assert client.submit(pow, 2, 10).result(SECONDS) == 1024
                 wait_until(lambda: watch.next().sent.get("fetch_objects") == 1, SECONDS, "the agent has given up")
             assert client.submit(pow, 2, 10).result(SECONDS) == 1024

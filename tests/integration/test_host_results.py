@@ -154,7 +154,7 @@ def test_a_result_read_on_both_hosts_goes_there_once(tmp_path: Path) -> None:
         assert [rest for _, *rest in results.values()] == [[SIZE // 8, False]] * 2
         with monitor(daemon.monitor_address) as watch:
             sent = watch.next().sent
-            assert sent.get("transfer_object") == 1 and not sent.get("fetch_objects") and not sent.get("object")
+            assert sent.get("transfer_objects") == 1 and not sent.get("fetch_objects") and not sent.get("object")
         wait_until(lambda: object_files(clusters) == [])
 
 

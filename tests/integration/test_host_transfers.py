@@ -108,7 +108,7 @@ def read_everywhere(folder: Path, daemon: SchedulerCommand, client: Client, host
 def test_a_result_goes_from_host_to_host(tmp_path: Path) -> None:
     with hosts_of(tmp_path, *[cluster_command()] * 4) as (daemon, _, client):
         seen = read_everywhere(tmp_path, daemon, client, 4)
-    assert seen.sent.get("transfer_object") == seen.received.get("transferred") == 3
+    assert seen.sent["transfer_objects"] == seen.received["transferred"] == 3
     assert not seen.sent.get("fetch_objects") and not seen.received.get("object")
 
 
@@ -117,14 +117,14 @@ def test_with_keys(tmp_path: Path) -> None:
     key_command("keygen", keys)
     with hosts_of(tmp_path, *[cluster_command()] * 2, keys=keys) as (daemon, _, client):
         seen = read_everywhere(tmp_path, daemon, client, 2)
-    assert seen.sent.get("transfer_object") == 1 and not seen.sent.get("fetch_objects")
+    assert seen.sent.get("transfer_objects") == 1 and not seen.sent.get("fetch_objects")
 
 
 def test_an_unreachable_host_sends_through_the_scheduler(tmp_path: Path) -> None:
     blocked = [sys.executable, "-c", UNREACHABLE]
     with hosts_of(tmp_path, blocked, blocked) as (daemon, _, client):
         seen = read_everywhere(tmp_path, daemon, client, 2)
-        assert seen.sent.get("transfer_object") == seen.sent.get("fetch_objects") == 1
+        assert seen.sent.get("transfer_objects") == seen.sent.get("fetch_objects") == 1
         assert daemon.log().count("go through the scheduler") == 1
         [pair] = seen.unreachable_hosts
         assert " from " in pair
@@ -137,7 +137,7 @@ def test_an_unreachable_host_sends_through_the_scheduler(tmp_path: Path) -> None
 def test_without_a_data_address_all_goes_through_the_scheduler(tmp_path: Path) -> None:
     with hosts_of(tmp_path, cluster_command(), cluster_command("--data-address", "")) as (daemon, _, client):
         seen = read_everywhere(tmp_path, daemon, client, 2)
-    assert seen.sent.get("fetch_objects") == 1 and not seen.sent.get("transfer_object")
+    assert seen.sent.get("fetch_objects") == 1 and not seen.sent.get("transfer_objects")
 
 
 def test_short_readers_wait_for_the_host_and_long_ones_do_not(tmp_path: Path) -> None:
@@ -148,9 +148,11 @@ def test_short_readers_wait_for_the_host_and_long_ones_do_not(tmp_path: Path) ->
         readers = [client.submit(first_of, log, number, made) for number in range(READERS)]
         assert sum(client.gather(readers)) == 0.0
         with monitor(daemon.monitor_address) as watch:
-            assert not watch.next().sent.get("transfer_object")
+            assert not watch.next().sent.get("transfer_objects")
         assert len({reader.pid for reader in notes(log, "reads")}) == 1
         met = client.gather([client.submit(meet, log, 2, made) for _ in range(2)])
         assert len({pid for pid, _ in met}) == 2, "the second one does not wait for the end of the first one"
         with monitor(daemon.monitor_address) as watch:
-            wait_until(lambda: watch.next().sent.get("transfer_object") == 1, SECONDS, "the file has gone to the other")
+            wait_until(
+                lambda: watch.next().sent.get("transfer_objects") == 1, SECONDS, "the file has gone to the other"
+            )

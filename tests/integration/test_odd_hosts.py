@@ -24,17 +24,17 @@ import scaler_worker
 socket.gethostname = lambda: "older"
 scaler_worker.__version__ = "0.0.9"
 
-from scaler_client.protocol.messages import TransferObject
+from scaler_client.protocol.messages import TransferObjects
 from scaler_worker.agent import data_server, process
 from scaler_worker.agent.session import AgentSession
 from scaler_worker.cli import main
 
 process.__version__ = "0.0.9"
 data_server.DataServer._bind = lambda *arguments: None
-del AgentSession._handlers[TransferObject]
+del AgentSession._handlers[TransferObjects]
 sys.exit(main(sys.argv[1:]))
 """
-"""scaler_cluster of a version without data addresses: it knows no `transferObject`."""
+"""scaler_cluster of a version without data addresses: it knows no `transferObjects`."""
 
 CLOCK = """
 import sys, time

@@ -22,6 +22,7 @@ from scaler_client.protocol.messages import (
     Object,
     ObjectChunk,
     Role,
+    Transferred,
     WorkerHeartbeat,
 )
 from scaler_client.protocol.wire import decode, encode
@@ -49,6 +50,7 @@ from scaler_worker.agent.effects import (
     WritePart,
 )
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
+from scaler_worker.agent.transfer_answers import TransferAnswers
 from scaler_worker.fork_server.process_events import ProcessEnded
 from scaler_worker.fork_server.state_page import StatePage
 
@@ -137,6 +139,7 @@ class AgentHost:
         self.session = AgentSession(hello, settings, access, now)
         self._chance: random.Random = world.chance
         self._deadline = 0.0
+        self._answers = TransferAnswers()
         self._inbox: list[Message] = []
         self._do(self.session.start(now))
         self._watch_deadline()
@@ -244,6 +247,24 @@ class AgentHost:
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
             self._actions[type(effect)](self, effect)
+
+    def _send_message(self, effect: Send) -> None:
+        if isinstance(effect.message, Transferred):
+            self._answer(effect.message)
+        else:
+            self._send(effect.message)
+
+    def _answer(self, answer: Transferred) -> None:
+        """Send an answer with others of the same round of the agent's poll loop."""
+        if not self._answers.is_empty:
+            self.world.trace.count("answers for several files")
+        else:
+            self.process.later(self._chance.choice((0.0001, 0.003, 0.05)), self._send_answers)
+        self._answers.add(answer)
+
+    def _send_answers(self) -> None:
+        for answer in self._answers.take():
+            self._send(answer)
 
     def _send(self, message: Message) -> None:
         self.world.trace.note(self.name, "sends", message)
@@ -420,7 +441,7 @@ class AgentHost:
             self.files.write(finish.name, pickle.loads(b"".join(part.payload for _, part in parts)))
         else:
             answer = replace(answer, error="a part of it could not be written")
-        self._send(answer)
+        self._answer(answer)
         self.world.reached("a result is fetched", self)
 
     def _exit(self, effect: Exit) -> None:
@@ -440,7 +461,7 @@ class AgentHost:
         self.world.trace.note(self.name, "logs:", effect.text)
 
     _actions: dict[type, Callable[[AgentHost, Any], None]] = {
-        Send: lambda self, effect: self._send(effect.message),
+        Send: _send_message,
         SendHeartbeat: _beat,
         MeasureMemory: _measure,
         StartWorker: _start_worker,

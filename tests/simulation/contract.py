@@ -113,7 +113,8 @@ class Contract:
         elif isinstance(event, events.Transferred):
             agent = self._agents.get(event.route)
             if agent is not None and not event.error:
-                self._objects.transferred((event.client, event.id), agent.incarnation)
+                for name in zip(event.clients, event.ids):
+                    self._objects.transferred(name, agent.incarnation)
         elif isinstance(event, events.Objects):
             for object_id, value in zip(event.ids, event.values):
                 self._take_objects(events.Object(event.route, object_id, "", [value]))
@@ -350,8 +351,10 @@ class Contract:
                 self._objects.told_missing(lost)
                 self._trace.count("losses told to clients", len(lost))
                 own_files += own
-        freed = [effect for effect in collected if isinstance(effect, effects.ForgetObjects)]
-        for effect in [*(each for each in collected if each not in freed), *later, *freed]:
+        end = len(collected)  # files that do not count are removed before objects of their names are sent
+        while end and isinstance(collected[end - 1], effects.ForgetObjects):
+            end -= 1
+        for effect in [*collected[:end], *later, *collected[end:]]:
             if isinstance(effect, effects.Dispatch):
                 self._dispatched(effect)
             elif isinstance(effect, effects.Resolved):
@@ -364,6 +367,8 @@ class Contract:
             elif isinstance(effect, effects.Object):
                 self._expect_peer(effect.route, {**self._workers, **self._agents}, "an object goes to no peer")
                 self._objects.sent(effect)
+            elif isinstance(effect, effects.TransferObjects) and effect.route in self._agents:
+                self._objects.ordered(zip(effect.clients, effect.ids), self._agents[effect.route].incarnation)
             elif isinstance(effect, effects.ForgetObjects) and effect.route in self._agents:
                 self._objects.forgotten_at(effect, self._agents[effect.route].incarnation)
             elif isinstance(effect, effects.ForgetObjects) and effect.route in self._workers:

@@ -510,15 +510,19 @@ MUTATIONS = (
     ),
     Mutation(
         "leave readers blocked when the file has come from another host",
-        transfer_end.TransferEnd, "transferred", "self._graphs.object_available(stored)", "pass",
+        transfer_end.TransferEnd, "_end_well", "self._graphs.object_available(stored)", "pass",
+    ),
+    Mutation(
+        "hand on another file than the result of the row before",
+        runner.Runner, "_run_queue", "result_file((client, task_id))", "result_file((client, task_id - 1))",
     ),
     Mutation(
         "keep the place of a transfer that has ended",
-        transfers.Transfers, "end", "_count(self._outgoing, transfer.source, -1)", "pass",
+        transfers.Transfers, "end", "_count(self._outgoing, transfer.source, -transfer.part)", "pass",
     ),
     Mutation(
         "keep the place of a transfer that has ended between its two hosts",
-        transfers.Transfers, "end", "_count(self._between, (transfer.source, transfer.target), -1)", "pass",
+        transfers.Transfers, "end", "_count(self._between, (transfer.source, transfer.target), -transfer.part)", "pass",
     ),
     Mutation(
         "let a task wait for a host with its inputs beyond its time",
@@ -650,7 +654,7 @@ MUTATIONS = (
     ),
     Mutation(
         "hand a failure to the row behind it",
-        runner.Runner, "_run_queue", "if followers is not None and outcome == _VALUE:", "if followers is not None:",
+        runner.Runner, "_run_queue", "if outcome == _VALUE:", "if outcome != _STORED:",
     ),
     Mutation(
         "ignore a row that comes back unasked",

@@ -30,6 +30,8 @@ class ObjectContract:
         """Files of clients that the scheduler does not need, and has not told their clients to remove."""
         self._copied: dict[TaskId, set[int]] = {}
         """Kept results that were fetched."""
+        self._ordered: set[tuple[TaskId, int]] = set()
+        """Files that agents were told to get, with the incarnation of the agent."""
         self._lost: set[TaskId] = set()
         """Kept results that were lost with their host and not submitted again."""
         self._anew: set[TaskId] = set()
@@ -99,10 +101,16 @@ class ObjectContract:
         return True
 
     def transferred(self, name: TaskId, agent: int) -> None:
-        """Note that the agent has got the file from another one."""
+        """Note that the agent says that it has got the file from another one."""
+        if (name, agent) not in self._ordered:
+            return  # an earlier scheduler has asked it
         for names in (self._homes, self._copied):
             if name in names:
                 names[name].add(agent)
+
+    def ordered(self, names: Iterable[TaskId], agent: int) -> None:
+        """Note the files that the agent is told to get."""
+        self._ordered.update((name, agent) for name in names)
 
     def fetched(self, name: TaskId, agent: int) -> None:
         """Note that the agent sends the content of the file."""

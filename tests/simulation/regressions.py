@@ -51,8 +51,8 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
     ),
     (
         483,
-        "rows that a client submitted again after losses used up its credit: the rest waited for ever; later: rows that "
-        "waited behind an object with a lower id were taken for sent ones",
+        "rows that a client submitted again after losses used up its credit: the rest waited for ever; later, rows "
+        "that waited behind an object with a lower id were taken for sent ones",
     ),
     (114, "files of results that an agent was told to remove while its connection broke stayed as long as the agent"),
     (4004595, "a client that had stayed away for its lease came back while its running tasks were being stopped"),

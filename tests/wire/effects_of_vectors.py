@@ -124,9 +124,11 @@ def effect_of(vector: Vector) -> effects.Effect:
         return effects.ForgetObjects(ROUTE, vector.column("clients", len(fields["ids"])), fields["ids"])
     if vector.message == "output":
         return _output(vector)
-    if vector.message == "transferObject":
-        size, data = fields["bytes"], DataAddress(*fields["data"].values())
-        return effects.TransferObject(ROUTE, fields["client"], fields["id"], size, fields["source"], data)
+    if vector.message == "transferObjects":
+        transfer = effects.TransferObjects(ROUTE, fields["source"], DataAddress(*fields["data"].values()))
+        transfer.ids = fields["ids"]
+        transfer.clients, transfer.bytes = (vector.column(name, len(transfer.ids)) for name in ("clients", "bytes"))
+        return transfer
     if vector.message == "environment":
         about = fields["name"], fields["contents"], fields["bytes"], fields["level"], fields["platform"]
         return effects.Environment(ROUTE, *about, vector.frames[1])

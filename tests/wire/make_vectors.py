@@ -364,9 +364,20 @@ CASES: list[Any] = [
         **HELLO, "role": "agent", "incarnation": AGENT, "host": "node-7",
         "data": {"address": "tcp://10.0.0.7:40123", "key": "0123456789abcdef" * 4, "ticket": "fedcba9876543210" * 2},
     }, []),
-    ("transfer-object", "transferObject", {
-        "client": CLIENT, "id": 30, "bytes": 50 << 20, "source": AGENT,
+    ("transfer-objects", "transferObjects", {
+        "source": AGENT,
         "data": {"address": "tcp://[fe80::1]:40123", "key": "0123456789abcdef" * 4, "ticket": "fedcba9876543210" * 2},
+        "clients": [CLIENT], "ids": [30], "bytes": [50 << 20],
+    }, []),
+    ("transfer-objects-many", "transferObjects", {
+        "source": AGENT,
+        "data": {"address": "tcp://10.0.0.7:40123", "key": "", "ticket": "fedcba9876543210" * 2},
+        "clients": [CLIENT, OTHER_CLIENT], "ids": [30, 30], "bytes": [70000, 1 << 40],
+    }, []),
+    ("transfer-objects-constant", "transferObjects", {
+        "source": AGENT,
+        "data": {"address": "tcp://10.0.0.7:40123", "key": "", "ticket": "fedcba9876543210" * 2},
+        "clients": [CLIENT], "ids": [30, 31, 32], "bytes": [70000],
     }, []),
     # Gangs.
     ("submit-gang", "submit", {
@@ -384,9 +395,11 @@ CASES: list[Any] = [
     ("exchange-without-an-ended-member", "exchange", {
         "client": CLIENT, "id": 42, "attempt": 2, "round": 3, "sizes": [], "payload": b"", "ended": 3,
     }, []),
-    ("transferred", "transferred", {"client": CLIENT, "id": 30, "source": AGENT}, []),
+    ("transferred", "transferred", {"source": AGENT, "clients": [CLIENT], "ids": [30]}, []),
+    ("transferred-constant", "transferred", {"source": AGENT, "clients": [CLIENT], "ids": [30, 31]}, []),
     ("transferred-not", "transferred", {
-        "client": CLIENT, "id": 30, "source": AGENT, "error": "no connection within 5 s", "isUnreachable": True,
+        "source": AGENT, "clients": [CLIENT, OTHER_CLIENT], "ids": [30, 30], "error": "no connection within 5 s",
+        "isUnreachable": True,
     }, []),
     ("read-object", "readObject", {
         "ticket": "fedcba9876543210" * 2, "client": CLIENT, "id": 30, "offset": 3 << 20, "bytes": 1 << 20,

@@ -110,6 +110,9 @@ def message_of(vector: Vector) -> messages.Message:
         fields["payload"] = vector.frames[1]
     elif vector.message == "object":
         fields["frames"] = vector.frames[1:]
+    elif vector.message == "transferObjects":
+        for name in ("clients", "bytes"):
+            fields[name] = vector.column(name, len(fields["ids"]))
     elif vector.message in ("forgetObjects", "fetchObjects"):
         fields["clients"] = vector.column("clients", len(fields["ids"]))
     elif vector.message == "output":

@@ -18,7 +18,7 @@ TO_PEERS = {
     "welcome", "refused", "helloWanted", "goodbye", "heartbeatEcho", "function", "forgetFunctions", "dispatch",
     "resolved", "started", "cancelRefused", "error", "notice", "snapshot", "retract", "stop", "endWorker", "credit",
     "object", "forgetObjects", "fetchObjects", "shutdown", "output", "history", "graphs",
-    "transferObject", "readObject", "objectChunk", "noObject", "environment", "contentsWanted", "contents",
+    "transferObjects", "readObject", "objectChunk", "noObject", "environment", "contentsWanted", "contents",
     "changeWorker", "gangMember", "exchange",
 }  # fmt: skip
 BETWEEN_AGENTS = {"readObject", "objectChunk", "noObject"}

@@ -49,7 +49,7 @@ from .messages import (
     Started,
     Stop,
     TaskAttempt,
-    TransferObject,
+    TransferObjects,
     Welcome,
 )
 from .schema import (
@@ -394,9 +394,11 @@ def _decode_object(struct: Any, frames: Sequence[Payload]) -> Object:
     return Object(struct.id, list(frames), struct.client, struct.name, file_bytes, data)
 
 
-def _decode_transfer_object(struct: Any, _: Sequence[Payload]) -> TransferObject:
+def _decode_transfer_objects(struct: Any, _: Sequence[Payload]) -> TransferObjects:
     data = DataAddress(struct.data.address, struct.data.key, struct.data.ticket)
-    return TransferObject(struct.client, struct.id, struct.bytes, struct.source, data)
+    ids = list(struct.ids)
+    clients = expand_column(list(struct.clients), len(ids), "clients")
+    return TransferObjects(struct.source, data, clients, ids, expand_column(list(struct.bytes), len(ids), "bytes"))
 
 
 def _decode_gang_member(struct: Any, _: Sequence[Payload]) -> GangMember:
@@ -486,7 +488,7 @@ _DECODERS: dict[str, Any] = {
     "endWorker": _decode_end_worker,
     "credit": _decode_credit,
     "object": _decode_object,
-    "transferObject": _decode_transfer_object,
+    "transferObjects": _decode_transfer_objects,
     "gangMember": _decode_gang_member,
     "exchange": _decode_exchange,
     "readObject": _decode_read_object,

@@ -364,11 +364,12 @@ def _encode_exchange(message: Exchange) -> Frames:
 
 
 def _encode_transferred(message: Transferred) -> Frames:
-    root = _new(64 + len(message.error))
+    clients = _column(message.clients)
+    root = _new(64 + len(message.error) + 8 * (len(clients) + len(message.ids)))
     struct = root.init("transferred")
-    struct.client = message.client
-    struct.id = message.id
     struct.source = message.source
+    struct.clients = list(clients)
+    struct.ids = message.ids
     struct.error = escaped(message.error)
     struct.isUnreachable = message.is_unreachable
     return [root.to_bytes()]

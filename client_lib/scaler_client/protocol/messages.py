@@ -372,28 +372,28 @@ class FetchObjects(Record):
 
 
 @dataclass(eq=False, repr=False)
-class TransferObject(Record):
-    """The scheduler asks an agent to get an object file from another agent."""
+class TransferObjects(Record):
+    """The scheduler asks an agent to get object files from another agent, or from a client."""
 
-    client: int
-    id: int
-    bytes: int
-    """The size of the object's frames in all."""
     source: int
-    """The incarnation of the other agent."""
+    """The incarnation of the other agent, or of the client."""
     data: DataAddress
-    """The data address of the other agent."""
+    """Its data address."""
+    clients: list[int]
+    ids: list[int]
+    bytes: list[int]
+    """For each object, the size of its frames in all."""
 
 
 @dataclass(eq=False, repr=False)
 class Transferred(Record):
-    """The answer to TransferObject."""
+    """An answer to TransferObjects, for some of its files."""
 
-    client: int
-    id: int
     source: int
+    clients: list[int]
+    ids: list[int]
     error: str = ""
-    """Why the file is not there; empty: it is."""
+    """Why these files are not there; empty: they are."""
     is_unreachable: bool = False
     """Whether there was no connection to the source."""
 
@@ -629,6 +629,6 @@ Message = Union[
     Hello, Welcome, Refused, HelloWanted, Goodbye, Heartbeat, HeartbeatEcho, Function, ForgetFunctions, Submit,
     Dispatch, Results, Resolved, Started, Cancel, CancelRefused, WorkerDied, Error, Snapshot, Retract, Retracted, Stop,
     Suspended, Resumed, EndWorker, Credit, Received, Object, Objects, ForgetObjects, FetchObjects, Shutdown, Output,
-    History, Graphs, TransferObject, Transferred, ReadObject, ObjectChunk, NoObject, Environment, ContentsWanted,
+    History, Graphs, TransferObjects, Transferred, ReadObject, ObjectChunk, NoObject, Environment, ContentsWanted,
     Contents, EnvironmentReady, ChangeWorker, GangMember, Exchange,
 ]  # fmt: skip

@@ -30,7 +30,7 @@ SHUTDOWN = 29
 OUTPUT = 30
 FETCH_OBJECTS = 31
 NOTICE = 34
-TRANSFER_OBJECT = 35
+TRANSFER_OBJECTS = 35
 ENVIRONMENT = 41
 CONTENTS_WANTED = 42
 CONTENTS = 43
@@ -413,19 +413,19 @@ class FetchObjects(Effect):
         self.ids = ids
 
 
-class TransferObject(Effect):
-    """To a host agent: get this object file from the agent `source` at the address `data`."""
+class TransferObjects(Effect):
+    """To a host agent: get these object files from the agent or client `source` at the address `data`."""
 
-    __slots__ = ("bytes", "client", "data", "id", "source")
-    kind = TRANSFER_OBJECT
+    __slots__ = ("bytes", "clients", "data", "ids", "source")
+    kind = TRANSFER_OBJECTS
 
-    def __init__(self, route: bytes, client: int, object_id: int, size: int, source: int, data: "DataAddress") -> None:
+    def __init__(self, route: bytes, source: int, data: "DataAddress") -> None:
         self.route = route
-        self.client = client
-        self.id = object_id
-        self.bytes = size
         self.source = source
         self.data = data
+        self.clients: list[int] = []
+        self.ids: list[int] = []
+        self.bytes: list[int] = []
 
 
 class Environment(Effect):

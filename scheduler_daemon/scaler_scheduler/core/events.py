@@ -658,17 +658,23 @@ class EnvironmentReady(Event):
 
 
 class Transferred(Event):
-    """A host agent has got an object file from the agent `source`, or has not, for the reason `error`."""
+    """A host agent has got object files from the agent or client `source`, or has not, for the reason `error`."""
 
-    __slots__ = ("client", "error", "id", "is_unreachable", "source")
+    __slots__ = ("clients", "error", "ids", "is_unreachable", "source")
     kind = TRANSFERRED
 
     def __init__(
-        self, route: bytes, client: int, object_id: int, source: int, error: str = "", is_unreachable: bool = False
+        self,
+        route: bytes,
+        clients: Sequence[int],
+        ids: Sequence[int],
+        source: int,
+        error: str = "",
+        is_unreachable: bool = False,
     ) -> None:
         self.route = route
-        self.client = client
-        self.id = object_id
+        self.clients = clients
+        self.ids = ids
         self.source = source
         self.error = error
         self.is_unreachable = is_unreachable

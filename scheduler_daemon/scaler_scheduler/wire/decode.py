@@ -554,9 +554,11 @@ def _forget_objects(route: bytes, message: Any, frames: list[bytes]) -> events.E
 
 def _transferred(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
     done = _required(message.transferred)
-    if (done.client | done.id | done.source) >> 63:
-        raise WireError("the client, id or source of a transfer is 2^63 or more")
-    return events.Transferred(route, done.client, done.id, done.source, _text(done.error), done.is_unreachable)
+    if done.source >> 63:
+        raise WireError("the source of a transfer is 2^63 or more")
+    ids = read_column(done.ids, UINT64, "ids")
+    clients = expanded(read_column(done.clients, UINT64, "clients"), len(ids), "clients")
+    return events.Transferred(route, clients, ids, done.source, _text(done.error), done.is_unreachable)
 
 
 def _exchange(route: bytes, message: Any, frames: list[bytes]) -> events.Event:

@@ -25,7 +25,7 @@ from scaler_scheduler.wire.schema import (
     Object,
     Refused,
     RefusedReason,
-    TransferObject,
+    TransferObjects,
     Welcome,
 )
 
@@ -294,10 +294,16 @@ def _fetch_objects(effect: Any, identity: Identity) -> list[bytes]:
     return [columns_message(effects.FETCH_OBJECTS, ((UINT64, compacted(effect.clients)), (UINT64, effect.ids)))]
 
 
-def _transfer_object(effect: effects.TransferObject, identity: Identity) -> list[bytes]:
+def _transfer_objects(effect: effects.TransferObjects, identity: Identity) -> list[bytes]:
     data = DataAddress(address=effect.data.address, key=effect.data.key, ticket=effect.data.ticket)
-    struct = TransferObject(client=effect.client, id=effect.id, bytes=effect.bytes, source=effect.source, data=data)
-    return [Message.new_transfer_object(struct).dumps()]
+    struct = TransferObjects(
+        source=effect.source,
+        data=data,
+        clients=list(compacted(effect.clients)),
+        ids=effect.ids,
+        bytes=list(compacted(effect.bytes)),
+    )
+    return [Message.new_transfer_objects(struct).dumps()]
 
 
 def _environment(effect: effects.Environment, identity: Identity) -> list[bytes]:
@@ -380,7 +386,7 @@ _ENCODERS: dict[int, Callable[[Any, Identity], list[bytes]]] = {
     effects.SHUTDOWN: _shutdown,
     effects.OUTPUT: _output,
     effects.FETCH_OBJECTS: _fetch_objects,
-    effects.TRANSFER_OBJECT: _transfer_object,
+    effects.TRANSFER_OBJECTS: _transfer_objects,
     effects.ENVIRONMENT: _environment,
     effects.CONTENTS_WANTED: _contents_wanted,
     effects.CONTENTS: _contents,

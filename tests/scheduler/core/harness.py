@@ -100,9 +100,6 @@ def plain(effect: Any) -> Sent:
         )
     if effect.kind == effects.FETCH_OBJECTS:
         return ("fetch objects", route, list(zip(effect.clients, effect.ids)))
-    if effect.kind == effects.TRANSFER_OBJECT:
-        data = effect.data.address, effect.data.key, effect.data.ticket
-        return ("transfer object", route, (effect.client, effect.id), effect.bytes, effect.source, data)
     if effect.kind == effects.ENVIRONMENT:
         return ("environment", route, effect.name, list(effect.contents), effect.manifest)
     if effect.kind == effects.CONTENTS_WANTED:
@@ -198,6 +195,11 @@ class Core:
                 self.notices.append((effect.route, effect.text))
             elif isinstance(effect, effects.HeartbeatEcho) and not effect.sequence:
                 self.probes.append(effect.route)
+            elif isinstance(effect, effects.TransferObjects):
+                data = effect.data.address, effect.data.key, effect.data.ticket
+                for *name, size in zip(effect.clients, effect.ids, effect.bytes):
+                    order = "transfer object", effect.route, tuple(name), size, effect.source, data
+                    self._sent.append(order)
             else:
                 self._sent.append(plain(effect))
                 if effect.kind == effects.ERROR:

@@ -15,7 +15,7 @@ from scaler_client.commands.key_files import PeerKeys
 from scaler_client.commands.object_files import objects_in, path_of, read_frames, write_object
 from scaler_client.net.data_server import DataAddressError
 from scaler_client.net.host_lookup import interface_to
-from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObject, Transferred
+from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObjects, Transferred
 from scaler_worker.agent import data_server
 from scaler_worker.agent.data_server import DataServer
 from scaler_worker.agent.data_sources import DataSources, PartFiles
@@ -65,7 +65,7 @@ class Host:
                 self.answers.append(effect.message)
 
     def get(self, size: int, source: DataAddress) -> None:
-        self.do(self.downloads.start(TransferObject(*NAME, size, 9, source), time.monotonic()))
+        self.do(self.downloads.start(TransferObjects(9, source, [NAME[0]], [NAME[1]], [size]), time.monotonic()))
 
     def turn(self) -> None:
         self.server.serve()
@@ -111,7 +111,7 @@ def test_a_file_goes_from_host_to_host(hosts, has_keys):
     frames = [b"a" * (3 * CHUNK_BYTES), b"", b"end"]
     write_object(one.folder, NAME, frames)
     (answer,) = fetch(one, other, sum(map(len, frames)))
-    assert answer == Transferred(*NAME, 9)
+    assert answer == Transferred(9, [NAME[0]], [NAME[1]])
     assert read_frames(other.folder, NAME) == frames
     assert objects_in(other.folder, with_unfinished=True) == [NAME]
 
@@ -126,7 +126,7 @@ def test_a_spilled_file_goes_from_host_to_host(hosts, tmp_path):
     frames = [b"a" * (3 * CHUNK_BYTES), b"", b"end"]
     storage.write(NAME, frames)
     assert storage.disk_path(NAME)
-    assert fetch(one, other, sum(map(len, frames))) == [Transferred(*NAME, 9)]
+    assert fetch(one, other, sum(map(len, frames))) == [Transferred(9, [NAME[0]], [NAME[1]])]
     assert read_frames(other.folder, NAME) == frames
     os.unlink(storage.disk_path(NAME))
     other.answers.clear()
@@ -162,7 +162,7 @@ def test_a_file_goes_through_a_host_that_is_still_getting_it(hosts):
         return bool(last.answers)
 
     wait_until(is_done, 30, "both transfers end")
-    assert between.answers == last.answers == [Transferred(*NAME, 9)]
+    assert between.answers == last.answers == [Transferred(9, [NAME[0]], [NAME[1]])]
     assert early, "the last host got parts of the file before the other one had all of it"
     assert read_frames(last.folder, NAME) == read_frames(between.folder, NAME) == frames
 
@@ -218,7 +218,7 @@ def test_garbage_does_not_end_the_server(hosts):
         hostile.connect(one.server.address.address)
         for garbage in ([b""], [b"garbage"], [bytes(8000)], [b"", b""], [b"\xff" * 64, b"x"], [bytes(1 << 20)]):
             hostile.send_multipart(garbage)
-        assert fetch(one, other, 5) == [Transferred(*NAME, 9)]
+        assert fetch(one, other, 5) == [Transferred(9, [NAME[0]], [NAME[1]])]
 
 
 def test_an_open_address_without_keys_is_refused(hosts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObject, Transferred
+from scaler_client.protocol.messages import DataAddress, NoObject, ObjectChunk, ReadObject, TransferObjects, Transferred
 from scaler_worker.agent.downloads import (
     CHUNK_BYTES,
     CHUNKS_IN_FLIGHT,
@@ -25,14 +25,14 @@ CLIENT, AGENT = 4, 9
 HEADER = 128
 
 
-def order(size: int, number: int = 7, source: DataAddress = SOURCE) -> TransferObject:
-    return TransferObject(CLIENT, number, size, AGENT, source)
+def order(size: int, number: int = 7, source: DataAddress = SOURCE) -> TransferObjects:
+    return TransferObjects(AGENT, source, [CLIENT], [number], [size])
 
 
 class Fetching:
     """Downloads, and the requests that are not answered yet."""
 
-    def __init__(self, *orders: TransferObject, files: tuple[tuple[int, int], ...] = (), room: int = 1 << 40) -> None:
+    def __init__(self, *orders: TransferObjects, files: tuple[tuple[int, int], ...] = (), room: int = 1 << 40) -> None:
         self.room = room
         self.downloads = Downloads(lambda name: name in files, lambda size, coming: coming + size <= self.room)
         self.now = 100.0
@@ -81,7 +81,7 @@ def test_a_file_comes_in_chunks_with_credit():
         most = max(most, len(fetching.asked))
     assert most == CHUNKS_IN_FLIGHT
     assert fetching.content == file
-    done = Transferred(CLIENT, 7, AGENT)
+    done = Transferred(AGENT, [CLIENT], [7])
     assert fetching.rest == [FinishFile((CLIENT, 7), done)]
     assert len(fetching.downloads) == 0 and fetching.downloads.deadline() == fetching.now + IDLE_SECONDS
     fetching.pass_time(IDLE_SECONDS)
@@ -96,7 +96,7 @@ def test_a_small_file_takes_one_chunk():
 
 def test_a_file_that_is_there_is_answered_at_once():
     fetching = Fetching(order(10), files=((CLIENT, 7),))
-    assert fetching.answers == [Transferred(CLIENT, 7, AGENT)] and not fetching.asked
+    assert fetching.answers == [Transferred(AGENT, [CLIENT], [7])] and not fetching.asked
 
 
 def test_a_repeated_order_changes_nothing():
@@ -141,7 +141,7 @@ def test_a_file_that_changes_its_size_ends_the_transfer():
 def test_a_missing_file_is_reported():
     fetching = Fetching(order(900))
     fetching.say(NoObject(CLIENT, 7, "there is no such file"))
-    assert fetching.answers == [Transferred(CLIENT, 7, AGENT, "there is no such file")]
+    assert fetching.answers == [Transferred(AGENT, [CLIENT], [7], "there is no such file")]
 
 
 def test_a_source_that_never_answers_is_unreachable():
@@ -248,7 +248,7 @@ def test_a_new_scheduler_gets_no_answers():
 def test_a_part_that_cannot_be_written_ends_the_transfer():
     fetching = Fetching(order(900))
     fetching.do(fetching.downloads.write_failed((CLIENT, 7), "No space left on device: /dev/shm"))
-    assert fetching.answers == [Transferred(CLIENT, 7, AGENT, "No space left on device: /dev/shm")]
+    assert fetching.answers == [Transferred(AGENT, [CLIENT], [7], "No space left on device: /dev/shm")]
 
 
 def test_a_file_waits_for_room():
@@ -276,4 +276,4 @@ def test_a_file_that_waits_for_room_can_be_forgotten():
     fetching = Fetching(order(900), room=100)
     fetching.do(fetching.downloads.forget([(CLIENT, 7)]))
     assert len(fetching.downloads) == 0 and not fetching.asked
-    assert fetching.answers == [Transferred(CLIENT, 7, AGENT, "it is not needed any more")]
+    assert fetching.answers == [Transferred(AGENT, [CLIENT], [7], "it is not needed any more")]

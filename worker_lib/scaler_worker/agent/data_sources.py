@@ -20,7 +20,7 @@ from scaler_client.commands.object_files import (
 )
 from scaler_client.net.data_server import MAX_QUEUED_MESSAGES, PEER_INTERVAL_MILLISECONDS
 from scaler_client.net.sockets import receive
-from scaler_client.protocol.messages import DataAddress, Message, ReadObject
+from scaler_client.protocol.messages import DataAddress, Message, ObjectChunk, ReadObject
 from scaler_client.protocol.wire import WireError, decode, encode
 
 from .downloads import CONNECT_SECONDS
@@ -29,8 +29,10 @@ from .effects import WritePart
 MAX_ANSWER_BYTES = CHUNK_BYTES + 16 * 1024
 """ZeroMQ cuts a connection that sends a longer frame."""
 
-ANSWERS_PER_ROUND = 8
-"""The agent reads at most so many answers of each source before it serves the others."""
+ANSWERS_PER_ROUND = 32
+BYTES_PER_ROUND = 8 << 20
+"""The agent reads at most so many answers of each source, and little more than so many bytes, before it serves the
+others."""
 
 
 class DataSources:
@@ -79,8 +81,9 @@ class DataSources:
     def receive(self) -> Iterator[tuple[DataAddress, Message]]:
         """Messages that have come. Messages that can't be decoded are dropped."""
         for source, connection in list(self._sockets.items()):
+            size = 0
             for _ in range(ANSWERS_PER_ROUND):
-                if connection.closed:
+                if connection.closed or size >= BYTES_PER_ROUND:
                     break
                 try:
                     message = decode(receive(connection, zmq.NOBLOCK))
@@ -88,6 +91,8 @@ class DataSources:
                     break
                 except WireError:
                     continue
+                if isinstance(message, ObjectChunk):
+                    size += len(message.payload)
                 yield source, message
 
     def close_source(self, source: DataAddress) -> None:

@@ -1,11 +1,12 @@
 """Gets object files from the agents of other hosts and from clients, in chunks. Sans-IO.
 
 An agent asks for each chunk (`readObject`), so the requests that are not answered yet are the credit of the other side.
-Every `transferObject` is answered once, by `transferred`.
+Each file of a `transferObjects` is answered once, by `transferred`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -16,15 +17,16 @@ from scaler_client.protocol.messages import (
     NoObject,
     ObjectChunk,
     ReadObject,
-    TransferObject,
+    TransferObjects,
     Transferred,
 )
 
 from .effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
 
-FIRST_CHUNK_BYTES = 64 * 1024
-"""The first chunk is small, so that it shows soon whether there is a connection. All agents ask for the same chunks,
-because an agent that still gets a file passes on the chunks that it has."""
+FIRST_CHUNK_BYTES = 256 * 1024
+"""The first chunk is small, so that it shows soon whether there is a connection, but not so small that files of 64 KiB
+and a little more need two. All agents ask for the same chunks, because an agent that still gets a file passes on the
+chunks that it has."""
 
 IDLE_SECONDS = 2.0
 """A connection stays open so long after the last file came through it. A shuffle gets many small files from each host:
@@ -53,11 +55,28 @@ MAX_HEADER_BYTES = 64 * 1024
 """A file has at most so many bytes more than its frames: the header, and the gaps between the frames."""
 
 
+@dataclass(frozen=True)
+class Order:
+    """The scheduler's request to get one file."""
+
+    name: ObjectName
+    bytes: int
+    """The size of the object's frames in all."""
+    source: int
+    """The incarnation of the agent or client that has the file."""
+    data: DataAddress
+    """Its data address."""
+
+    def answer(self, error: str = "", is_unreachable: bool = False) -> Transferred:
+        client, object_id = self.name
+        return Transferred(self.source, [client], [object_id], error, is_unreachable)
+
+
 @dataclass
 class _Download:
     """One file that is being fetched."""
 
-    order: TransferObject
+    order: Order
     ordered_at: float
     """When the scheduler asked for it."""
     heard_at: float
@@ -77,7 +96,7 @@ class _Download:
 
     @property
     def name(self) -> ObjectName:
-        return self.order.client, self.order.id
+        return self.order.name
 
     @property
     def end(self) -> int:
@@ -115,6 +134,10 @@ class Downloads:
         self._link_file = link_file
         self._has_room = has_room
         self._downloads: dict[ObjectName, _Download] = {}
+        self._used: Counter[DataAddress] = Counter()
+        """The number of files that are being fetched from each source, or wait to be."""
+        self._coming_bytes = 0
+        """The size of the files that are being fetched."""
         self._heard: set[DataAddress] = set()
         """The sources that have sent something since they were asked first."""
         self._idle: dict[DataAddress, float] = {}
@@ -123,30 +146,38 @@ class Downloads:
     def __len__(self) -> int:
         return len(self._downloads)
 
-    def start(self, order: TransferObject, now: float) -> list[Effect]:
-        """Handle the scheduler's request to get a file."""
-        name = order.client, order.id
+    def start(self, orders: TransferObjects, now: float) -> list[Effect]:
+        """Handle the scheduler's request to get files."""
+        effects: list[Effect] = []
+        for client, object_id, size in zip(orders.clients, orders.ids, orders.bytes):
+            effects += self._start(Order((client, object_id), size, orders.source, orders.data), now)
+        return effects
+
+    def _start(self, order: Order, now: float) -> list[Effect]:
+        name = order.name
         effects: list[Effect] = []
         known = self._downloads.get(name)
         if known is not None:
             if known.order == order:
                 return []  # the scheduler repeats it after a lost connection
             effects += self._drop(known)
-        if self._has_file(name) or (order.source == order.client and self._link_file(name)):
-            return [*effects, Send(Transferred(order.client, order.id, order.source))]
+        if self._has_file(name) or (order.source == name[0] and self._link_file(name)):
+            return [*effects, Send(order.answer())]
         if not order.data.address:
             text = "its client has no data address and shares no memory with this host"
-            return [*effects, Send(Transferred(order.client, order.id, order.source, text, is_unreachable=True))]
+            return [*effects, Send(order.answer(text, is_unreachable=True))]
         download = self._downloads[name] = _Download(order, now, now, is_waiting=True)
+        self._used[order.data] += 1
         return effects + self._begin(download, now)
 
     def _begin(self, download: _Download, now: float) -> list[Effect]:
         """Ask for the first part of a file, if there is room for the file."""
         download.heard_at = now
-        coming = sum(each.order.bytes for each in self._downloads.values() if not each.is_waiting)
-        if now < download.ordered_at + MOST_ROOM_SECONDS and not self._has_room(download.order.bytes, coming):
+        size = download.order.bytes
+        if now < download.ordered_at + MOST_ROOM_SECONDS and not self._has_room(size, self._coming_bytes):
             return []
         download.is_waiting = False
+        self._coming_bytes += size
         source = download.order.data
         if self._idle.pop(source, None) is not None or source in self._heard:
             download.is_connected = True
@@ -171,10 +202,8 @@ class Downloads:
         effects: list[Effect] = [WritePart(download.name, message.offset, message.payload, message.file_bytes)]
         if download.received_bytes < download.file_bytes:
             return effects + self._ask(download)
-        order = download.order
         self._remove(download)
-        answer = Transferred(order.client, order.id, order.source)
-        return [*effects, FinishFile(download.name, answer), *self._rest(source, now)]
+        return [*effects, FinishFile(download.name, download.order.answer()), *self._rest(source, now)]
 
     def write_failed(self, name: ObjectName, reason: str) -> list[Effect]:
         """Handle a part that could not be written."""
@@ -242,9 +271,7 @@ class Downloads:
         return effects
 
     def _fail(self, download: _Download, reason: str, is_unreachable: bool = False) -> list[Effect]:
-        order = download.order
-        answer = Transferred(order.client, order.id, order.source, reason, is_unreachable)
-        return [*self._drop(download), Send(answer)]
+        return [*self._drop(download), Send(download.order.answer(reason, is_unreachable))]
 
     def _drop(self, download: _Download) -> list[Effect]:
         self._remove(download)
@@ -252,10 +279,16 @@ class Downloads:
 
     def _remove(self, download: _Download) -> None:
         del self._downloads[download.name]
+        if not download.is_waiting:
+            self._coming_bytes -= download.order.bytes
+        source = download.order.data
+        self._used[source] -= 1
+        if not self._used[source]:
+            del self._used[source]
 
     def _close(self, source: DataAddress) -> list[Effect]:
         """Close the connection to a source from which nothing is fetched any more."""
-        if self._is_used(source):
+        if source in self._used:
             return []
         self._heard.discard(source)
         self._idle.pop(source, None)
@@ -263,7 +296,7 @@ class Downloads:
 
     def _rest(self, source: DataAddress, now: float) -> list[Effect]:
         """If nothing more is fetched from a source, keep its connection open for a while."""
-        if self._is_used(source):
+        if source in self._used:
             return []
         self._heard.discard(source)
         self._idle[source] = now
@@ -272,7 +305,3 @@ class Downloads:
         oldest = next(iter(self._idle))
         del self._idle[oldest]
         return [CloseSource(oldest)]
-
-    def _is_used(self, source: DataAddress) -> bool:
-        """Whether a file is being fetched from a source, or waits to be."""
-        return any(download.order.data == source for download in self._downloads.values())

@@ -105,7 +105,7 @@ class ObjectSender:
         if frames and not fits_limit(frames, self._frame_limit):
             text = too_large_text("the result", max(map(len, frames)), self._frame_limit)
             _log.error("object %d of client %d is not sent to the scheduler: %s", object_id, client, text)
-            return Transferred(client, object_id, 0, text)
+            return Transferred(0, [client], [object_id], text)
         if not frames:
             return ForgetObjects([object_id], [client])
         return Object(object_id, frames, client)

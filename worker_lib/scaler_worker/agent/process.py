@@ -42,7 +42,16 @@ from scaler_client.net.data_server import DataAddressError
 from scaler_client.net.host_lookup import warn_if_unresolved
 from scaler_client.net.sockets import ReconnectWatcher, receive
 from scaler_client.pickling.package_versions import installed_packages
-from scaler_client.protocol.messages import NOT_AUTHORIZED, Heartbeat, Hello, Message, Refused, Role, WorkerHeartbeat
+from scaler_client.protocol.messages import (
+    NOT_AUTHORIZED,
+    Heartbeat,
+    Hello,
+    Message,
+    Refused,
+    Role,
+    Transferred,
+    WorkerHeartbeat,
+)
 from scaler_client.protocol.wire import WireError, decode
 from scaler_client.session.frame_limit import encode_or_log
 
@@ -89,6 +98,7 @@ from .object_sender import ObjectSender
 from .service_report import ServiceReport
 from .session import AgentSession, AgentSettings, HostAccess
 from .signal_socket import SignalSocket
+from .transfer_answers import TransferAnswers
 
 PARENT_SECONDS = 1.0
 """With `--parent-process`: the time between two checks that the parent process lives."""
@@ -224,8 +234,9 @@ class SchedulerSocket:
         self.socket.setsockopt(zmq.LINGER, LINGER_MILLISECONDS)
         self.socket.setsockopt(zmq.IPV6, int(config.address.is_ipv6))
         self.socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_TIMEOUT_MILLISECONDS)
-        # The most messages that wait without a scheduler. Enough for the deaths of all workers at once.
-        self.socket.setsockopt(zmq.SNDHWM, 16 + config.num_of_workers)
+        # The most messages that wait without a scheduler. Enough for the deaths of all workers at once. ZeroMQ counts
+        # messages for a while after it has sent them.
+        self.socket.setsockopt(zmq.SNDHWM, 64 + config.num_of_workers)
         # If the scheduler's host vanishes silently, ZeroMQ drops the dead connection and makes a new one.
         interval = max(1000, round(config.heartbeat_interval_seconds * 1000))
         self.socket.setsockopt(zmq.HEARTBEAT_IVL, interval)
@@ -286,6 +297,7 @@ class _Agent:
         self._data = data
         self._sources = DataSources(data.keys, self._poller)
         self._parts = PartFiles(directory)
+        self._answers = TransferAnswers()
         data.disk = self._disk
         data.read_part = self._parts.read
         self._report = ServiceReport(notifier, time.monotonic())
@@ -406,6 +418,8 @@ class _Agent:
         self._remove_stale_directories()
         self._data.serve()  # afterwards: other hosts may wait for what has just come
         self._do(self._session.tick(time.monotonic()))
+        for answer in self._answers.take():
+            self._send(answer)
         self._report.update(self._session, time.monotonic())
         self._starters.close_unused(time.monotonic())
 
@@ -493,6 +507,12 @@ class _Agent:
             _log.error("no further file can be opened, trying again: %s", error)
         self._data.end_connections("this process has too many open files")
         time.sleep(SHORTAGE_PAUSE_SECONDS)
+
+    def _send_message(self, effect: Send) -> None:
+        if isinstance(effect.message, Transferred):
+            self._answers.add(effect.message)
+        else:
+            self._send(effect.message)
 
     def _send(self, message: Message) -> None:
         for frames in encode_or_log(message):
@@ -612,13 +632,13 @@ class _Agent:
             self._storage.adopt(finish.name)
         except (OSError, ValueError) as error:
             answer = replace(answer, error=str(error))
-        self._send(answer)
+        self._answers.add(answer)
 
     def _exit(self, effect: Exit) -> None:
         self._exit_status = effect.status
 
     _actions: dict[type, Callable[[_Agent, Any], None]] = {
-        Send: lambda self, effect: self._send(effect.message),
+        Send: _send_message,
         SendHeartbeat: _send_heartbeat,
         MeasureMemory: _measure,
         StartWorker: _start_worker,

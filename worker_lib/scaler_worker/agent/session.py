@@ -409,7 +409,7 @@ class AgentSession:
         messages.Contents: lambda self, message, now: self._environments.contents_received(message.payloads),
         messages.ChangeWorker: _on_change_worker,
         messages.ForgetObjects: _on_forget_objects,
-        messages.TransferObject: lambda self, message, now: self._downloads.start(message, now),
+        messages.TransferObjects: lambda self, message, now: self._downloads.start(message, now),
         messages.FetchObjects: lambda self, message, now: self._objects.fetch(message),
     }
 

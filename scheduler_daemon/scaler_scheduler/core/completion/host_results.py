@@ -122,11 +122,11 @@ class HostResults:
                     lost.append(stored)
         self.lose_objects(lost)
 
-    def fetch_refused(self, agent: Agent, event: events.Transferred) -> None:
+    def fetch_refused(self, agent: Agent, name: tuple[int, int], error: str) -> None:
         """Handle a requested object that is too large for a message. It stays on its host: tasks can read it there, and
         it may go from host to host. The tasks that wait for its bytes fail, and its client gets the reason."""
-        client = self._tables.clients.find(event.client)
-        stored = None if client is None else client.objects.get(event.id)
+        client = self._tables.clients.find(name[0])
+        stored = None if client is None else client.objects.get(name[1])
         if stored is None or not stored.is_remote or stored.fetched_from is not agent:
             return
         stored.fetched_from = None
@@ -134,9 +134,9 @@ class HostResults:
         if stored.is_wanted:
             stored.is_wanted = False
             if stored.is_needed and not stored.client.is_gone:
-                self._outbox.answer(stored.client, stored.id, effects.OUTCOME_RESULT_FAILED, event.error.encode())
+                self._outbox.answer(stored.client, stored.id, effects.OUTCOME_RESULT_FAILED, error.encode())
         if not self._transfers.of(stored):  # at their end, the tasks are looked at again
-            self._graphs.fail_blocked(stored, event.error)
+            self._graphs.fail_blocked(stored, error)
 
     def lose_objects(self, lost: Iterable[StoredObject]) -> None:
         """Fail the waiting readers of objects whose bytes are lost. The client can submit the tasks that make them

@@ -11,7 +11,7 @@ from scaler_scheduler.core.state.records import Agent, StoredObject
 
 
 class TransferEnd:
-    """Handles the answers of host agents to `transferObject`, silent agents and lost agents."""
+    """Handles the answers of host agents to `transferObjects`, silent agents and lost agents."""
 
     def __init__(self, core: CoreState, graphs: Graphs, host_results: HostResults) -> None:
         self._tables = core.tables
@@ -22,42 +22,44 @@ class TransferEnd:
 
     def transferred(self, target: Agent, event: events.Transferred) -> None:
         """Handle the answer of an agent."""
+        names = list(zip(event.clients, event.ids))
         if not event.source and event.error:  # it answers `fetchObjects`
-            self._host_results.fetch_refused(target, event)
+            for name in names:
+                self._host_results.fetch_refused(target, name, event.error)
             return
-        transfer = next(
-            (
-                each
-                for each in self._transfers
-                if each.target is target
-                and each.source is not None
-                and each.source.incarnation == event.source
-                and (each.stored.client.incarnation, each.stored.id) == (event.client, event.id)
-            ),
-            None,
-        )
-        if transfer is None:  # it was given up, or its source was lost
-            self._host_results.discard_file_of(target, event.client, event.id)
-            return
-        source, stored = transfer.source, transfer.stored
-        assert source is not None
+        transfers: dict[Transfer, None] = {}
+        for name in names:
+            transfer = self._transfers.find_ordered(name, target, event.source)
+            if transfer is not None:
+                transfers[transfer] = None
+            else:  # it was given up, or its source was lost
+                self._host_results.discard_file_of(target, *name)
         if not event.error:
-            self._transfers.note_success(source, transfer)
+            self._end_well(target, list(transfers))
+            return
+        for transfer in transfers:
+            if event.is_unreachable and transfer.source is not None:
+                self._transfers.note_unreachable(transfer.source, target, event.error)
+            self._give_up(transfer)
+        self._transfers.start_waiting()
+
+    def _end_well(self, target: Agent, transfers: list[Transfer]) -> None:
+        """Handle files that this host has got."""
+        for transfer in transfers:
+            stored = transfer.stored
+            self._transfers.note_success(transfer)
             if self._is_alive(stored) and stored.copies is not None and target not in stored.copies.agents:
                 stored.copies.stale_agents.discard(target)
                 stored.copies.agents.add(target)
                 stored.copies.hosts.add(target)
             self._transfers.end(transfer)
-            self._transfers.start_waiting()  # while the tasks are still blocked that want it on other hosts
+        self._transfers.start_waiting()  # while the tasks are still blocked that want the files on other hosts
+        for transfer in transfers:
+            stored = transfer.stored
             if self._is_alive(stored):
                 self._graphs.object_available(stored)
             else:  # the request to forget it may be lost
-                self._host_results.discard_file_of(target, event.client, event.id)
-            return
-        if event.is_unreachable:
-            self._transfers.note_unreachable(source, target, event.error)
-        self._give_up(transfer)
-        self._transfers.start_waiting()
+                self._host_results.discard_file_of(target, stored.client.incarnation, stored.id)
 
     def check(self, now: float) -> None:
         """Give up the transfers that take too long."""

@@ -8,7 +8,9 @@ from scaler_scheduler.core.effects import (
     ForgetObjects,
     Resolved,
     Retract,
+    TransferObjects,
 )
+from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.records import Client, Task, Worker
 
 KEPT_SECONDS = 0.05
@@ -27,6 +29,8 @@ class Outbox:
         self._last: list[Effect] = []
         self._forgotten: dict[bytes, ForgetObjects] = {}
         self._fetched: dict[bytes, FetchObjects] = {}
+        self._transfers: dict[tuple[bytes, int], TransferObjects] = {}
+        """The orders that may grow, by the route of the target and the incarnation of the source."""
         self._retracted: dict[Worker, list[tuple[int, int, int]]] = {}
         self.clients: list[Client] = []
         """Clients with a batch of answers."""
@@ -38,6 +42,20 @@ class Outbox:
     def add(self, effect: Effect) -> None:
         """Add an effect. It goes before all batches."""
         self._effects.append(effect)
+        if self._transfers:
+            self._transfers = {}  # further orders go behind this effect, which may name the same objects
+
+    def transfer_object(
+        self, route: bytes, source: int, data: DataAddress, client: int, object_id: int, size: int
+    ) -> None:
+        """Ask a host agent to get an object file from another agent, or from a client."""
+        batch = self._transfers.get((route, source))
+        if batch is None or batch.data != data:
+            batch = self._transfers[route, source] = TransferObjects(route, source, data)
+            self._effects.append(batch)
+        batch.clients.append(client)
+        batch.ids.append(object_id)
+        batch.bytes.append(size)
 
     def forget_object(self, route: bytes, client: int, object_id: int) -> None:
         """Tell a peer that an object is no longer needed."""
@@ -150,4 +168,5 @@ class Outbox:
         taken.extend(self._forgotten.values())
         self._forgotten = {}
         self._effects, self._last, self.clients, self._workers = [], [], later, []
+        self._transfers = {}
         return taken

@@ -12,21 +12,27 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TypeVar
 
-from scaler_scheduler.core import effects
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.operator_log import OperatorLog
 from scaler_scheduler.core.state.records import Agent, StoredObject
 from scaler_scheduler.core.state.timers import Clock
 
-MAX_IN = 4
-"""Transfers to one host at once."""
+MAX_IN = 4.0
+"""Transfers to one host at once. Of small files more go at once (`_part_of`)."""
 
-MAX_OUT = 4
+MAX_OUT = 4.0
 """Transfers from one host at once."""
 
-MAX_BETWEEN = 2
+MAX_BETWEEN = 2.0
 """Transfers from one host to one other at once. So a silent host leaves others half of what they may get and send."""
+
+WHOLE_BYTES = 1 << 20
+"""A file of at least this size counts as one transfer. Smaller ones count as parts: an order takes the same time for
+each file, so a single one would leave the link idle (`make bench ONLY=small_values`)."""
+
+LEAST_PART = 1 / 8
+"""A file counts at least as this part of a transfer. So at most 32 files come to a host at once."""
 
 WAITING_TASKS = 64
 """At most so many tasks wait for one transfer. Further tasks stay in their lane, for hosts that have the file."""
@@ -56,6 +62,9 @@ FADING = 0.9
 SCANNED = 100
 """The most transfers in the queue that are looked at in one go."""
 
+Name = tuple[int, int]
+"""The client's incarnation and the object's id."""
+
 
 _Key = TypeVar("_Key")
 
@@ -63,11 +72,13 @@ _Key = TypeVar("_Key")
 class Transfer:
     """One file on its way to one host."""
 
-    __slots__ = ("deadline", "source", "started_at", "stored", "target", "tasks")
+    __slots__ = ("deadline", "part", "source", "started_at", "stored", "target", "tasks")
 
     def __init__(self, stored: StoredObject, target: Agent, deadline: float) -> None:
         self.stored = stored
         self.target = target
+        self.part = _part_of(stored.size)
+        """How many transfers it counts as."""
         self.source: Agent | None = None
         """The host that sends it. None: it waits for its turn."""
         self.started_at = 0.0
@@ -87,11 +98,13 @@ class Transfers:
         self._clock = clock
         self._all: dict[StoredObject, list[Transfer]] = {}
         """The transfers of each file."""
+        self._named: dict[Name, list[Transfer]] = {}
+        """The same by the names of the files: a lost file may be made again under its name."""
         self._queue: deque[Transfer] = deque()
         """Transfers without a source. Some may have ended."""
-        self._incoming: dict[Agent, int] = {}
-        self._outgoing: dict[Agent, int] = {}
-        self._between: dict[tuple[Agent, Agent], int] = {}
+        self._incoming: dict[Agent, float] = {}
+        self._outgoing: dict[Agent, float] = {}
+        self._between: dict[tuple[Agent, Agent], float] = {}
         """The transfers that run, by source and target."""
         self._measured_bytes: float = FIRST_BYTES_PER_SECOND
         """The bytes of the last transfers, and in `_measured_seconds` how long each took, in total."""
@@ -114,6 +127,14 @@ class Transfers:
         """The oldest transfer of a file to a host."""
         return next((transfer for transfer in self.of(stored) if transfer.target is target), None)
 
+    def find_ordered(self, name: Name, target: Agent, source: int) -> Transfer | None:
+        """The transfer of the file with this name that the target was told to get from this source (an
+        incarnation)."""
+        for transfer in self._named.get(name, ()):
+            if transfer.target is target and transfer.source is not None and transfer.source.incarnation == source:
+                return transfer
+        return None
+
     def is_full(self, stored: StoredObject, target: int) -> bool:
         """Whether so many tasks wait for the file on this host (an agent's incarnation) that no more should."""
         return any(each.target.incarnation == target and each.tasks >= WAITING_TASKS for each in self.of(stored))
@@ -128,6 +149,7 @@ class Transfers:
                 return False
             transfer = Transfer(stored, target, self._clock.now + QUEUE_SECONDS)
             self._all.setdefault(stored, []).append(transfer)
+            self._named.setdefault(_name(stored), []).append(transfer)
             target.coming_bytes += stored.size
             if not self._start(transfer):
                 self._queue.append(transfer)
@@ -143,27 +165,26 @@ class Transfers:
         """Forget a transfer that has ended, well or not. Then call `start_waiting`."""
         self._remove(transfer)
         if transfer.source is not None:
-            _count(self._outgoing, transfer.source, -1)
-            _count(self._incoming, transfer.target, -1)
-            _count(self._between, (transfer.source, transfer.target), -1)
+            _count(self._outgoing, transfer.source, -transfer.part)
+            _count(self._incoming, transfer.target, -transfer.part)
+            _count(self._between, (transfer.source, transfer.target), -transfer.part)
 
     def _remove(self, transfer: Transfer) -> None:
-        transfers = self._all[transfer.stored]
-        transfers.remove(transfer)
+        _remove_from(self._all, transfer.stored, transfer)
+        _remove_from(self._named, _name(transfer.stored), transfer)
         transfer.target.coming_bytes -= transfer.stored.size
-        if not transfers:
-            del self._all[transfer.stored]
 
     def start_waiting(self) -> None:
         """Begin transfers that wait, as far as the limits allow."""
-        for _ in range(min(SCANNED, len(self._queue))):
-            transfer = self._queue.popleft()
+        queue = self._queue
+        for _ in range(min(SCANNED, len(queue))):
+            transfer = queue.popleft()
             if transfer not in self.of(transfer.stored):
                 continue
             if not _is_wanted(transfer.stored):
                 self._remove(transfer)
             elif not self._start(transfer):
-                self._queue.append(transfer)
+                queue.append(transfer)
 
     def repeat(self, target: Agent) -> None:
         """Send the orders to a host again that has a new connection."""
@@ -183,14 +204,16 @@ class Transfers:
             for each in [each for each, at in self.unreachable.items() if self._is_over(at)]:
                 del self.unreachable[each]
 
-    def note_success(self, source: Agent, transfer: Transfer) -> None:
+    def note_success(self, transfer: Transfer) -> None:
         """Remember that the target could connect to the source, and how long the transfer took."""
-        target = transfer.target
+        source, target = transfer.source, transfer.target
+        assert source is not None
         self.done += 1
         target.received_bytes += transfer.stored.size
         source.sent_bytes += transfer.stored.size
+        seconds = max(0.0001, self._clock.now - transfer.started_at) * transfer.part  # small files share their time
         self._measured_bytes = self._measured_bytes * FADING + transfer.stored.size
-        self._measured_seconds = self._measured_seconds * FADING + max(0.0001, self._clock.now - transfer.started_at)
+        self._measured_seconds = self._measured_seconds * FADING + seconds
         if self.unreachable.pop((_origin(source), target), None) is not None:
             self._operator_log.info(f"host {target.host} can connect to {_address(source)} of {_whose(source)} again")
 
@@ -238,9 +261,9 @@ class Transfers:
         transfer.target.objects.add(transfer.stored)
         seconds = min(MOST_SECONDS, GRACE_SECONDS + transfer.stored.size / LEAST_BYTES_PER_SECOND)
         transfer.deadline = self._clock.now + seconds
-        _count(self._outgoing, source, 1)
-        _count(self._incoming, transfer.target, 1)
-        _count(self._between, (source, transfer.target), 1)
+        _count(self._outgoing, source, transfer.part)
+        _count(self._incoming, transfer.target, transfer.part)
+        _count(self._between, (source, transfer.target), transfer.part)
         self._order(transfer, source)
         return True
 
@@ -248,10 +271,8 @@ class Transfers:
         stored, target = transfer.stored, transfer.target
         if _can_send(source, target):  # else it has joined again without an address: the transfer is given up in time
             data = source.data or DataAddress("", "", "")
-            self._outbox.add(
-                effects.TransferObject(
-                    target.route, stored.client.incarnation, stored.id, stored.size, source.incarnation, data
-                )
+            self._outbox.transfer_object(
+                target.route, source.incarnation, data, stored.client.incarnation, stored.id, stored.size
             )
 
 
@@ -268,7 +289,26 @@ def _is_wanted(stored: StoredObject) -> bool:
     return is_alive and stored.is_remote and stored.is_blocking
 
 
-def _count(counts: dict[_Key, int], key: _Key, change: int) -> None:
+def _name(stored: StoredObject) -> Name:
+    return stored.client.incarnation, stored.id
+
+
+def _part_of(size: int) -> float:
+    """How many transfers a file of this size counts as: 1 or less. A power of two, so that sums of parts are exact."""
+    part = 1.0
+    while part > LEAST_PART and size <= WHOLE_BYTES * part / 2:
+        part /= 2
+    return part
+
+
+def _remove_from(lists: dict[_Key, list[Transfer]], key: _Key, transfer: Transfer) -> None:
+    transfers = lists[key]
+    transfers.remove(transfer)
+    if not transfers:
+        del lists[key]
+
+
+def _count(counts: dict[_Key, float], key: _Key, change: float) -> None:
     counts[key] = counts.get(key, 0) + change
     if not counts[key]:
         del counts[key]

@@ -41,7 +41,7 @@ def only(core, kind):
 
 
 def answer(core, route, error="", is_unreachable=False):
-    core.feed(events.Transferred(route, NAME, OBJECT, NAME, error, is_unreachable))
+    core.feed(events.Transferred(route, [NAME], [OBJECT], NAME, error, is_unreachable))
 
 
 def order(route, data=DATA):

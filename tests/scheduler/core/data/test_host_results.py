@@ -543,7 +543,7 @@ TOO_LARGE = "the result has 9 bytes in one frame, and the scheduler takes 8"
 
 
 def refused(core, task_id, agent=A):
-    core.feed(events.Transferred(agent, NAME, task_id, 0, TOO_LARGE))
+    core.feed(events.Transferred(agent, [NAME], [task_id], 0, TOO_LARGE))
 
 
 def test_a_value_that_is_too_large_for_a_message(core):

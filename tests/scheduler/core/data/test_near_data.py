@@ -180,7 +180,7 @@ def test_the_host_with_most_bytes_is_preferred(core):
 
 
 def answer_one(core, source, target, object_id):
-    core.feed(events.Transferred(agent(target), NAME, object_id, 31 + source, "", False))
+    core.feed(events.Transferred(agent(target), [NAME], [object_id], 31 + source, "", False))
 
 
 def test_the_rate_is_measured(core):

@@ -16,6 +16,7 @@ from scaler_scheduler.core.dispatch.transfers import (
     WAITING_TASKS,
 )
 from scaler_scheduler.core.ids import DataAddress
+from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 HOSTS = 5
 
@@ -60,7 +61,7 @@ def orders(core, size=SIZE):
 
 
 def answer(core, source, target, error="", is_unreachable=False):
-    core.feed(events.Transferred(agent(target), NAME, 1, 31 + source, error, is_unreachable))
+    core.feed(events.Transferred(agent(target), [NAME], [1], 31 + source, error, is_unreachable))
 
 
 def read_at(core):
@@ -260,8 +261,8 @@ def test_an_answer_that_nobody_waits_for_is_ignored(core):
     core.take()
     answer(core, 1, 1)
     answer(core, 0, 0)
-    core.feed(events.Transferred(agent(1), NAME, 99, 31))
-    core.feed(events.Transferred(agent(1), 99, 1, 31))
+    core.feed(events.Transferred(agent(1), [NAME], [99], 31))
+    core.feed(events.Transferred(agent(1), [99], [1], 31))
     assert orders(core) == ([], [])
     assert len(list(core.scheduler.transfers)) == 1
 
@@ -276,13 +277,13 @@ def test_a_pair_of_hosts_leaves_room_for_others(core):
     names = range(10, 14)
     for task_id in names:
         submit(core, [(task_id, [], KEEP)])
-        store(core, worker(0), task_id)
+        store(core, worker(0), task_id, transfers.WHOLE_BYTES)
     core.take()
     known, tables = core.scheduler.transfers, core.scheduler.tables
     _, second, third = (tables.agents.find(31 + number) for number in range(3))
     files = [tables.clients.find(NAME).objects[each] for each in names]
     known.request(files[0], third)
-    core.feed(events.Transferred(agent(2), NAME, 10, 31))
+    core.feed(events.Transferred(agent(2), [NAME], [10], 31))
 
     def sources():
         return [transfer.source and transfer.source.host for transfer in known]
@@ -294,6 +295,66 @@ def test_a_pair_of_hosts_leaves_room_for_others(core):
     assert sources() == ["host0", "host0", None, "host2"]
     core.feed()
     core.take()
+
+
+def small_files(core, count):
+    """Host 0 has results that tasks on host 1 read. Returns their ids."""
+    hosts(core, 1)
+    data = DataAddress("tcp://host1:1", "", "ticket1")
+    core.feed(events.Hello(agent(1), 1, events.AGENT, 32, 0, "", "", "host1", 1, "a", data=data))
+    core.results(worker(0), [(NAME, 2, 1)], 1000, effects.OUTCOME_VALUE, b"v")
+    names = list(range(10, 10 + count))
+    for task_id in names:
+        submit(core, [(task_id, [], KEEP)])
+        store(core, worker(0), task_id, LARGE_BYTES)
+    core.take()
+    target = core.scheduler.tables.agents.find(32)
+    for task_id in names:
+        core.scheduler.transfers.request(core.scheduler.tables.clients.find(NAME).objects[task_id], target)
+    return names
+
+
+def ordered(core):
+    """The ids of the files in each order since the last call."""
+    batches = []
+    for effect in core.scheduler.outbox.drain(core.now):
+        if isinstance(effect, effects.TransferObjects):
+            assert effect.bytes == [LARGE_BYTES] * len(effect.ids) and set(effect.clients) == {NAME}
+            batches.append(list(effect.ids))
+    return batches
+
+
+def test_one_order_for_many_small_files(core):
+    names = small_files(core, 40)
+    assert ordered(core) == [names[:16]], "between two hosts two whole files, and each of these counts as an eighth"
+
+
+def test_one_answer_for_many_small_files(core):
+    names = small_files(core, 16)
+    core.scheduler.outbox.drain(core.now)
+    event = events.Transferred(agent(1), [NAME] * 4, [names[0], 999, names[0], names[1]], 31)
+    core.scheduler.handle(event, core.now)
+    assert core.scheduler.transfers.done == 2, "one is named twice, one is unknown"
+
+
+def test_a_failure_of_many_small_files(core):
+    names = small_files(core, 16)
+    core.scheduler.outbox.drain(core.now)
+    event = events.Transferred(agent(1), [NAME] * 3, [names[0], names[1], names[0]], 31, "a test")
+    core.scheduler.handle(event, core.now)
+    assert {each.stored.id for each in core.scheduler.transfers} == set(names[2:])
+
+
+def test_an_order_goes_behind_what_was_sent_before_it(core):
+    """The agent may be told to remove a file, and then to get a file of this name."""
+    outbox, data = core.scheduler.outbox, DataAddress("tcp://host1:1", "", "ticket1")
+    outbox.transfer_object(agent(1), 31, data, NAME, 1, 9)
+    outbox.transfer_object(agent(1), 32, data, NAME, 2, 9)
+    outbox.transfer_object(agent(1), 31, data, NAME, 3, 9)
+    outbox.add(effects.ForgetObjects(agent(1), [NAME], [4]))
+    outbox.transfer_object(agent(1), 31, data, NAME, 4, 9)
+    outbox.transfer_object(agent(1), 31, DataAddress(data.address, "", "another"), NAME, 5, 9)
+    assert [effect.ids for effect in outbox.drain(core.now)] == [[1, 3], [2], [4], [4], [5]]
 
 
 def test_an_agent_comes_back_to_a_worker_that_reads_a_file_of_its_host(core):
