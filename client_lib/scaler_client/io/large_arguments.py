@@ -15,7 +15,7 @@ from ..pickling.references import MAX_INPUTS, Call, CallWithInputs, ObjectRef, S
 from ..session.frame_limit import fits_limit
 from .io_thread import IoThread
 
-ARGUMENT_BYTES = 1 << 20
+ARGUMENT_BYTES = 64 * 1024
 """Smaller arguments are sent to the scheduler: to pass them on costs it less than an order and its answer (decision
 91)."""
 

@@ -46,7 +46,7 @@ class SubmitQueue:
     def __init__(self) -> None:
         self._heap: list[_Entry] = []
         self._objects: dict[int, _Entry] = {}
-        """The objects, by id. A result that the client sends as an object may have a lower id than batches before it."""
+        """The objects, by id. A result that is sent as an object may have a lower id than the batches before it."""
         self._object_ids: list[int] = []
         """A heap of the ids of these objects. Those of objects that have left stay until they are the lowest."""
         self._entries: list[_Entry] = []

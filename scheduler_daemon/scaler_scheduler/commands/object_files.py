@@ -24,7 +24,7 @@ ObjectName = tuple[int, int]
 
 SHARED_MEMORY = "/dev/shm"
 
-SHARED_BYTES = 256 * 1024
+SHARED_BYTES = 64 * 1024
 """Objects of at least this size become files."""
 
 CHUNK_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scaler_client.commands.object_files import ObjectName
+from scaler_client.commands.object_files import SHARED_BYTES, ObjectName
 from scaler_client.nested import task_host
 from scaler_client.pickling.object_frames import pickle_object
 from scaler_client.pickling.serializer import dumps
@@ -13,7 +13,7 @@ from scaler_client.protocol.messages import Outcome, Payload
 
 from .host_storage import HostStorage
 
-LARGE_BYTES = 256 * 1024
+LARGE_BYTES = SHARED_BYTES
 """Results of this size and more are written to files. A smaller one reaches its readers sooner through the
 scheduler."""
 

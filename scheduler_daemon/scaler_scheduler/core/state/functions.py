@@ -16,7 +16,7 @@ SMALL = 1
 LARGE = 2
 """The size class of a function's kept results: none seen yet; all small; one was large."""
 
-LARGE_BYTES = 256 * 1024
+LARGE_BYTES = 64 * 1024
 """Shared bytes of at least this size are a file on the host."""
 
 KEPT_TASK_NAMES = 4
