@@ -50,12 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(config: Config, socket: MonitorSocket) -> int:
-    try:
-        import urwid  # noqa: F401  # not above: -h does without
-    except ModuleNotFoundError:
-        return fail(PROGRAM, f"it needs urwid, which is not installed: {install_hint('top')}")
     if config.once or config.json:
         return _print(config, socket)
+    try:
+        import urwid  # noqa: F401  # not above: what prints once does without
+    except ModuleNotFoundError:
+        return fail(PROGRAM, f"it needs urwid, which is not installed: {install_hint('top')}")
     from .terminal import is_terminal, show
 
     if not is_terminal():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 from typing import Any
 
 import pytest
@@ -60,9 +61,9 @@ def test_a_command_reports_an_unknown_host_at_once(names: NameServer, capsys: py
 
 
 def test_scaler_top_for_scripts_reports_an_unknown_host_at_once(
-    names: NameServer, capsys: pytest.CaptureFixture[str]
+    names: NameServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("urwid", reason="scaler_top needs urwid: pip install urwid")
+    monkeypatch.setitem(sys.modules, "urwid", None)  # it is not installed
     from scaler_client.top import cli as top
 
     for option in ("--once", "--json"):

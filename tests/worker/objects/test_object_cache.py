@@ -367,3 +367,17 @@ def test_the_bytes_of_an_input_that_a_python_function_has_read_are_gone(store: S
     assert store.inputs(1)(0) == "value"
     with pytest.raises(TypeError, match="object 1 was read by a Python function"):
         store.inputs(1).contents()
+
+
+def test_arrays_of_a_shared_value_are_read_only(store):
+    """The bytes are in the pickle, as in the results of tasks. A task must not change the input of the next one."""
+    numpy = pytest.importorskip("numpy")
+    array = numpy.zeros(3)
+    value = [array, {"a": (numpy.zeros(2), 1)}, list(range(5000)), "text", bytearray(3)]
+    store.table.put((CLIENT, 7), [pickle.dumps(value, 5)])
+    found = store.inputs(7)(0)
+    assert not found[0].flags.writeable and not found[1]["a"][0].flags.writeable
+    assert array.flags.writeable
+    store.table.put((CLIENT, 8), [pickle.dumps(array, 5)])
+    with pytest.raises(ValueError, match="read-only"):
+        store.inputs(8)(0)[0] = 1

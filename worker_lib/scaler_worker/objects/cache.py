@@ -12,6 +12,7 @@ from scaler_client.protocol.messages import Payload
 from scaler_worker.objects.argument_templates import ArgumentTemplates
 from scaler_worker.objects.files import ObjectLostError, read_object
 from scaler_worker.objects.host_storage import HostStorage
+from scaler_worker.objects.read_only import make_read_only
 from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
 
 QUIET_SECONDS = 120.0
@@ -113,6 +114,8 @@ class Inputs:
         if value is ABSENT:
             frames = known.frames or self._await_file(known, position)
             value = pickle.loads(frames[0], buffers=[memoryview(frame).toreadonly() for frame in frames[1:]])
+            if len(frames) == 1:
+                make_read_only(value)
             if known.frames is None and len(frames) > 1:
                 if self._storage.is_scarce:
                     return value  # not kept: its file stays mapped only while this task reads it
