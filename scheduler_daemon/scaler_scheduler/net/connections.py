@@ -274,6 +274,7 @@ class Connections:
                 known.next_check = now + max(left, 0.0)
                 if left <= 0:
                     shut_down(connection)
+                    known.next_check = float("inf")  # ZeroMQ's event may be late: count it once
                     self.cut_count += 1
                     self._log_lines["silent"] = (
                         f"a connection from {known.peer.text} was cut: nothing has come for "

@@ -178,6 +178,9 @@ def test_silent_connection_is_cut(scenes: list[Scene]) -> None:
         assert is_cut(silent) and not is_cut(speaking)
         assert "nothing has come for 0.3 s" in scene.connections.pop_log_lines()[0]
         assert scene.connections.cut_count == 1
+        speaking.sendall(b"x")
+        scene.connections.check(0.45)  # ZeroMQ has not said yet that it is gone
+        assert scene.connections.cut_count == 1 and not scene.connections.pop_log_lines()
 
 
 def let_pass(seconds: float) -> None:
