@@ -113,6 +113,21 @@ class AgentConversation:
             self._order(source, name)
             must(not self._transferred(source, name)["error"], "it says an error")
             must(not source.requests, f"it asks for {source.requests}")
+        self._gets_two_files(source)
+
+    def _gets_two_files(self, source: DataSource) -> None:
+        missing = {(CLIENT, 1 << 54), (CLIENT, (1 << 54) + 1)}
+        source.files.update(dict.fromkeys(missing, self._file))
+
+        def is_answer(received: Received) -> bool:
+            return not missing.isdisjoint(zip(received.column("clients"), received.fields["ids"]))
+
+        with self._findings.check("Data addresses", "an order for two files: `transferred` for each"):
+            self._order_all(source, sorted(missing))
+            while missing:
+                done = self._listener.expect_of_agent("transferred", is_answer)
+                must(not done.fields["error"], f"the error is {done.fields['error']!r}")
+                missing.difference_update(zip(done.column("clients"), done.fields["ids"]))
 
     def _fails_to_get_a_file(self, source: DataSource) -> None:
         check = self._findings.check

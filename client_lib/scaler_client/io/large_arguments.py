@@ -10,14 +10,11 @@ import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..commands.object_files import SHARED_BYTES
 from ..pickling.call_pickles import load_arguments_pickle
 from ..pickling.references import MAX_INPUTS, Call, CallWithInputs, ObjectRef, StoredObject
 from ..session.frame_limit import fits_limit
 from .io_thread import IoThread
-
-ARGUMENT_BYTES = 64 * 1024
-"""Smaller arguments are sent to the scheduler: to pass them on costs it less than an order and its answer (decision
-91)."""
 
 DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], Call]
 
@@ -43,8 +40,8 @@ def share_large_arguments(dump_call: DumpCall, io_thread: IoThread) -> DumpCall:
         """
         call = dump_call(args, kwargs)
         if type(call) is bytes:
-            return call if len(call) < ARGUMENT_BYTES else _shared(call, call, (), io_thread)
-        if isinstance(call, CallWithInputs) and len(call.data) >= ARGUMENT_BYTES:
+            return call if len(call) < SHARED_BYTES else _shared(call, call, (), io_thread)
+        if isinstance(call, CallWithInputs) and len(call.data) >= SHARED_BYTES:
             return _shared(call, call.data, call.inputs, io_thread)
         return call
 

@@ -15,13 +15,13 @@ import pytest
 from tests.worker.fake_scheduler import CLIENT, FakeScheduler
 from tests.worker.worker_process import joined_worker
 
+from scaler_client.commands.object_files import SHARED_BYTES
 from scaler_client.nested import task_host
 from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import input_lookup
 from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_PROFILE, Outcome
-from scaler_worker.objects import kept_results
 from scaler_worker.objects.files import read_object
-from scaler_worker.objects.kept_results import LARGE_BYTES, KeptResults
+from scaler_worker.objects.kept_results import KeptResults
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
 
@@ -63,22 +63,22 @@ def files(directory: Path) -> list[str]:
 
 
 def test_buffers_are_written_without_pickling(tmp_path: Path) -> None:
-    outcome, payload = store(tmp_path, Buffers(b"a" * LARGE_BYTES, b"b" * LARGE_BYTES, b"small"))
+    outcome, payload = store(tmp_path, Buffers(b"a" * SHARED_BYTES, b"b" * SHARED_BYTES, b"small"))
     frames = read_object(str(tmp_path), (CLIENT, ID))
-    assert frames is not None and list(map(len, frames[1:])) == [LARGE_BYTES, LARGE_BYTES]
+    assert frames is not None and list(map(len, frames[1:])) == [SHARED_BYTES, SHARED_BYTES]
     assert (outcome, int.from_bytes(payload, "little")) == (Outcome.STORED, sum(map(len, frames)))
     value = pickle.loads(frames[0], buffers=frames[1:])
     assert [bytes(part[:1]) for part in value.parts] == [b"a", b"b", b"s"]
 
 
 def test_values_without_buffers(tmp_path: Path) -> None:
-    outcome, payload = store(tmp_path, b"x" * LARGE_BYTES)
+    outcome, payload = store(tmp_path, b"x" * SHARED_BYTES)
     frames = read_object(str(tmp_path), (CLIENT, ID))
     assert outcome == Outcome.STORED and frames is not None and len(frames) == 1
-    assert pickle.loads(frames[0]) == b"x" * LARGE_BYTES
+    assert pickle.loads(frames[0]) == b"x" * SHARED_BYTES
 
 
-@pytest.mark.parametrize("size", [0, 100, LARGE_BYTES - 20_000])
+@pytest.mark.parametrize("size", [0, 100, SHARED_BYTES - 20_000])
 def test_small_values_are_answered(tmp_path: Path, size: int) -> None:
     for value in (b"x" * size, Buffers(b"x" * size)):
         outcome, payload = store(tmp_path, value)
@@ -90,18 +90,18 @@ def test_small_values_are_answered(tmp_path: Path, size: int) -> None:
 
 def test_without_a_directory_the_value_is_answered(tmp_path: Path) -> None:
     for directory in ("", str(tmp_path / "gone")):
-        outcome, payload = KeptResults(directory).writer_for(CLIENT, ID)(large(LARGE_BYTES))
-        assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == LARGE_BYTES
+        outcome, payload = KeptResults(directory).writer_for(CLIENT, ID)(large(SHARED_BYTES))
+        assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == SHARED_BYTES
 
 
 def test_without_space_the_value_is_answered(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGE_BYTES // 2, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SHARED_BYTES // 2, limits[1]))
     try:
-        outcome, payload = store(tmp_path, large(LARGE_BYTES))
+        outcome, payload = store(tmp_path, large(SHARED_BYTES))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == LARGE_BYTES
+    assert outcome == Outcome.VALUE and len(pickle.loads(payload).parts[0]) == SHARED_BYTES
     assert files(tmp_path) == []
 
 
@@ -111,13 +111,13 @@ def test_a_stop_during_the_write_leaves_no_file(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(os, "ftruncate", stopped)
     with pytest.raises(TaskStoppedError):
-        store(tmp_path, large(LARGE_BYTES))
+        store(tmp_path, large(SHARED_BYTES))
     assert files(tmp_path) == []
 
 
 def test_worker_and_scheduler_agree_on_the_limit() -> None:
     functions = pytest.importorskip("scaler_scheduler.core.state.functions")
-    assert functions.LARGE_BYTES == kept_results.LARGE_BYTES
+    assert functions.LARGE_BYTES == SHARED_BYTES
 
 
 # ------------------------------------------------------------------------------------------------------- in a process
@@ -152,5 +152,5 @@ def test_a_worker_writes_results_that_the_scheduler_asks_for(scheduler: FakeSche
 def test_a_process_forked_by_a_task_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its file would replace the file of the task."""
     monkeypatch.setattr(task_host, "is_forked_by_task", True)
-    assert store(tmp_path, large(LARGE_BYTES))[0] == Outcome.VALUE
+    assert store(tmp_path, large(SHARED_BYTES))[0] == Outcome.VALUE
     assert files(tmp_path) == []

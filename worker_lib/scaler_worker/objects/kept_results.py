@@ -13,10 +13,6 @@ from scaler_client.protocol.messages import Outcome, Payload
 
 from .host_storage import HostStorage
 
-LARGE_BYTES = SHARED_BYTES
-"""Results of this size and more are written to files. A smaller one reaches its readers sooner through the
-scheduler."""
-
 SIZE_BYTES = 8
 """The length of the size in an answer, little-endian."""
 
@@ -43,7 +39,7 @@ class KeptResults:
     def _store(self, client: int, task_id: int, value: Any) -> tuple[int, Payload]:
         whole = pickle_object(value)
         # A child that the task has forked must not replace the task's own file.
-        if whole.size >= LARGE_BYTES and self._storage.directory and not task_host.is_forked_by_task:
+        if whole.size >= SHARED_BYTES and self._storage.directory and not task_host.is_forked_by_task:
             frames = whole.frames()
             try:
                 self._storage.write_when_room((client, task_id), frames)

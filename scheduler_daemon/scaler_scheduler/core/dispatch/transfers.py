@@ -176,15 +176,14 @@ class Transfers:
 
     def start_waiting(self) -> None:
         """Begin transfers that wait, as far as the limits allow."""
-        queue = self._queue
-        for _ in range(min(SCANNED, len(queue))):
-            transfer = queue.popleft()
+        for _ in range(min(SCANNED, len(self._queue))):
+            transfer = self._queue.popleft()
             if transfer not in self.of(transfer.stored):
                 continue
             if not _is_wanted(transfer.stored):
                 self._remove(transfer)
             elif not self._start(transfer):
-                queue.append(transfer)
+                self._queue.append(transfer)
 
     def repeat(self, target: Agent) -> None:
         """Send the orders to a host again that has a new connection."""
