@@ -16,6 +16,7 @@ _tried = 0
 _found: list[str] = []
 
 
+@pytest.mark.timeout(600)  # for a stale seed: see first_seeds.py
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_deliberate_fault_is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     global _tried
