@@ -63,7 +63,8 @@ class Machine:
         return Path(f"/proc/{self._first}/root")
 
     def journal(self, unit: str, *options: str) -> str:
-        """The journal of a unit."""
+        """The journal of a unit. `--sync` waits until journald has written what a unit that has just ended said."""
+        self.run("journalctl", "--sync")
         return self.run("journalctl", "--no-pager", "--unit", unit, *options)
 
     def end(self) -> None:
