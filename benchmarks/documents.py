@@ -73,7 +73,7 @@ def performance_part(result: dict[str, Any]) -> str:
         f"One run of `make bench` on {chart.place_of(result)}, {machine['memory_bytes'] / 2**30:.0f} GiB, "
         f"{machine['kernel']}, of revision {result['source']['revision'][:12]}. The scheduler runs under "
         f"{scheduler['implementation']} {scheduler['version']}, everything else under {others['implementation']} "
-        f"{others['version']}. Figures are medians of several runs after warm-up. Before a measure, other processes "
+        f"{others['version']}. Figures are medians of several runs after warm-up. Before each measure, other processes "
         f"kept the machine at most {busy:.0f} % busy."
     )
     lines = [fill(source, 120), "", "| measure | median | min | max | unit | bar | |", "|---|--:|--:|--:|---|--:|---|"]

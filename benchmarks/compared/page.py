@@ -210,9 +210,9 @@ def _readme_part(result: dict[str, Any], figures: dict[str, tuple[Figure, Cells]
         lines.append("| " + " | ".join(f"**{cell}**" if name == "scaler" else cell for cell in row) + " |")
     firsts = [cells[0][0] for _, cells in figures.values() if cells[0][1]]
     lines.append(
-        f"\nScaler is first in {firsts.count('scaler')} of {len(firsts)} figures.\n"
-        f"[Compared with other systems]({PAGE}) has all of them, and who is first in the others.\n"
-        "`make bench-peers` measures them on your machine. [Performance](scheduler_daemon/docs/performance.md) has\n"
-        "what `make bench` measures of Scaler alone.\n"
+        "\nMETG(50 %) is the shortest task with which half of the time of all cores is useful work.\n"
+        f"Scaler is first in {firsts.count('scaler')} of {len(firsts)} figures of [Compared with other systems]({PAGE}).\n"
+        "This page says who is first in each figure. `make bench-peers` measures all figures on your machine.\n"
+        "[Performance](scheduler_daemon/docs/performance.md) has what `make bench` measures of Scaler alone.\n"
     )
     return "\n".join(lines)
