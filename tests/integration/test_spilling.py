@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +61,18 @@ def usage_of(agent: Command) -> Usage:
     usage = HostStorage(str(directory_of(agent.process.pid))).usage()
     assert usage is not None
     return usage
+
+
+def test_a_limit_beyond_the_shared_memory(tmp_path: Path) -> None:
+    room = shutil.disk_usage("/dev/shm").total
+    with (
+        scheduler(tmp_path) as daemon,
+        cluster(tmp_path, daemon.address, 1, "--object-memory", "1T") as agent,
+        Client(daemon.address) as client,
+    ):
+        assert client.submit(abs, -1).result(SECONDS) == 1
+        assert usage_of(agent).memory_limit == room
+        assert f"--object-memory is {1 << 40:,} bytes, but /dev/shm has {room:,}: this is the limit" in agent.log()
 
 
 def test_a_working_set_of_four_times_the_limit(tmp_path: Path) -> None:

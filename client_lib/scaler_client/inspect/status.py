@@ -54,6 +54,7 @@ def status_text(output: OutputFormat, view: SnapshotView, address: str) -> list[
         *_pools(view.snapshot.pools),
         ("memory", _memory(view)),
         *_values(view),
+        *_transfers(view),
         *_functions(view.functions),
     ]
     wrong = problems(view)
@@ -202,6 +203,16 @@ def _values(view: SnapshotView) -> list[tuple[str, str]]:
     return [("values", text)]
 
 
+def _transfers(view: SnapshotView) -> list[tuple[str, str]]:
+    """The values that hosts got from other hosts and from clients, if there are some."""
+    received = sum(agent.received_bytes for agent in view.agents)
+    coming = sum(agent.coming_bytes for agent in view.agents)
+    if not received + coming:
+        return []
+    sent = sum(agent.sent_bytes for agent in view.agents)
+    return [("transfers", f"hosts received {size(received)} and sent {size(sent)}; {size(coming)} on the way")]
+
+
 def _host_bytes(view: SnapshotView) -> tuple[int, int]:
     """The bytes of values in the memory and on the disks of all hosts."""
     return sum(agent.memory_bytes for agent in view.agents), sum(agent.disk_bytes for agent in view.agents)
@@ -295,6 +306,9 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
             "limit_bytes": snapshot.memory_limit_bytes,
             "host_memory_bytes": memory_bytes,
             "host_disk_bytes": disk_bytes,
+            "host_received_bytes": sum(agent.received_bytes for agent in view.agents),
+            "host_sent_bytes": sum(agent.sent_bytes for agent in view.agents),
+            "host_coming_bytes": sum(agent.coming_bytes for agent in view.agents),
         },
         "messages": {"received": snapshot.received, "sent": snapshot.sent, "dropped": snapshot.dropped},
         "problems": problems(view),

@@ -76,6 +76,7 @@ resources  node-7: gpu 1.5 of 4 booked, 1 reserved; gpu 0 of 1 booked
 memory     scheduler 9.0 MiB; tasks and objects 3.0 MiB of 1.0 GiB (0%); workers
            3.0 MiB
 values     1.0 MiB in memory and 2.0 MiB on disk of 1 host
+transfers  hosts received 8.0 MiB and sent 16.0 MiB; 32.0 MiB on the way
 functions  fit: 5 open, 15 done, mean 167 ms, 1 failed
            a "b"\\\\n{c}: 1 open, 0 done
 problems   1 worker does not answer while a task holds them: node-7-\\x1b[31m

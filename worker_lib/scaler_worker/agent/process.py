@@ -33,7 +33,7 @@ from scaler_client.commands.object_files import (
     mark_lost,
     objects_in,
 )
-from scaler_client.commands.options import EXIT_UNAVAILABLE
+from scaler_client.commands.options import EXIT_UNAVAILABLE, MAX_MEMORY_BYTES
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.environments.manifest import this_platform
 from scaler_client.net.bounded_listener import is_file_shortage
@@ -203,11 +203,17 @@ def _set_limits(config: Config, objects: ObjectDirectory) -> None:
     Raises:
         OSError: the directory can't be written to.
     """
+    memory_limit, room = config.object_memory_bytes, shutil.disk_usage(objects.path).total
+    if memory_limit > room:
+        if memory_limit < MAX_MEMORY_BYTES:  # else nobody has set it, and this host has no shared memory
+            place = os.path.dirname(objects.path)
+            _log.warning(f"--object-memory is {memory_limit:,} bytes, but {place} has {room:,}: this is the limit")
+        memory_limit = room
     disk_limit, disk = 0, ""
     if objects.on_disk is not None:
         disk = objects.on_disk.path
         disk_limit = config.spill_limit_bytes or shutil.disk_usage(disk).free // 2
-    HostStorage(objects.path).create(config.object_memory_bytes, disk_limit, disk)
+    HostStorage(objects.path).create(memory_limit, disk_limit, disk)
 
 
 def _data_address_of_clients(own: Address | str) -> str:
