@@ -13,6 +13,7 @@ import json
 import logging
 import sys
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -24,6 +25,9 @@ FILE = Path(__file__).with_name("first_seeds.json")
 
 SEEDS = 600
 
+BLOCK = 10_000
+"""The seeds of one kind of load, such as those with gangs, are in blocks of at least so many."""
+
 
 def read() -> dict[str, int]:
     """Return the first seed of each fault, by the fault's name."""
@@ -31,9 +35,10 @@ def read() -> dict[str, int]:
     return seeds
 
 
-def _by_length(count: int) -> list[int]:
+@cache
+def _by_length(first: int, count: int) -> list[int]:
     """Return so many seeds, those with the shortest runs first."""
-    return sorted(range(count), key=lambda seed: run_seed(seed)[0]["steps"])
+    return sorted(range(first, first + count), key=lambda seed: run_seed(seed)[0]["steps"])
 
 
 def _finds(mutation: Mutation, seed: int) -> bool:
@@ -55,10 +60,10 @@ def main() -> int:
     searched = [mutation for mutation in MUTATIONS if arguments.words in mutation.name]
     if arguments.stale:
         searched = [mutation for mutation in searched if not _finds(mutation, found.get(mutation.name, 0))]
-    candidates = _by_length(arguments.seeds) if searched else []
     is_complete = True
     for mutation in searched:
-        seed = next((seed for seed in candidates if _finds(mutation, seed)), None)
+        first = found.get(mutation.name, 0) // BLOCK * BLOCK
+        seed = next((seed for seed in _by_length(first, arguments.seeds) if _finds(mutation, seed)), None)
         if seed is None:
             is_complete = False
             print(f"none of {arguments.seeds} seeds finds: {mutation.name}", flush=True)
