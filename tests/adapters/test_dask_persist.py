@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -38,6 +39,21 @@ def test_a_persisted_frame_of_several_operations_is_read_where_it_is(client: Cli
     persisted = frame.assign(z=1)[frame.x > 9].persist(scheduler=keep.dask_get)
     assert persisted.z.sum().compute(scheduler=client.dask_get) == 90
     assert persisted.groupby("k").x.sum().compute(scheduler=client.dask_get).sum() == sum(range(10, 100))
+
+
+def test_the_parts_of_a_persisted_frame_stay_until_it_is_dropped(client: Client) -> None:
+    """If a host is lost, the tasks of the frame run again, and read these parts."""
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    frame = frames.from_pandas(pandas.DataFrame({"x": range(100_000)}), npartitions=2)
+    persisted = frame.map_partitions(lambda part: part * 2).persist(scheduler=client.options(keep=True).dask_get)
+    kept = [each for each in kept_in(persisted) if isinstance(each, KeptFuture)]
+    client.wait(kept)
+    del frame
+    gc.collect()
+    assert client.submit(len, kept[0]).result() == 50_000  # everything that was to be forgotten was sent before
+    inputs = [each for future in kept for each in future.stored.payload.inputs]
+    assert len(inputs) == 2 and not any(each.stored.is_gone for each in inputs if not isinstance(each, int))
 
 
 def test_a_future_is_an_argument_of_a_method_of_a_frame(client: Client) -> None:

@@ -58,6 +58,22 @@ def test_results_of_a_killed_host_are_made_again(tmp_path: Path) -> None:
         wait_until(lambda: not object_files(clusters), what="all files are removed")
 
 
+def scaled(values: Any, factor: float) -> tuple[int, Any]:
+    return os.getpid(), values * factor
+
+
+def test_kept_results_of_nodes_that_share_a_literal_are_made_again(tmp_path: Path) -> None:
+    """The client sends the literal as an object, and the user can't know that it must not be freed."""
+    with two_hosts(tmp_path, 1) as (_, clusters, client):
+        graph = {"values": numpy.ones(SIZE // 8), **{str(each): (scaled, "values", float(each)) for each in range(6)}}
+        kept = client.options(keep=True).submit_graph(graph, [str(each) for each in range(6)])
+        del graph
+        client.wait(kept)
+        pid = kept[0].result()[0]
+        kill(next(each for each in clusters if pid in each.seen))
+        assert [client.submit(mean, each).result() for each in kept] == list(range(6))
+
+
 def test_the_first_results_of_a_local_cluster_stay_on_its_host(tmp_path: Path) -> None:
     """Some workers join before the agent of their host."""
     for number in range(4):

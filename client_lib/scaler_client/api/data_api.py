@@ -58,6 +58,12 @@ class DataApi(Submitter):
         task = self._current_task()
         return objects.send_object(self._io_thread, value, name, self._serializer, None if task is None else task.name)
 
+    def _send_argument(self, value: Any) -> ObjectRef:
+        """Send a large argument of several calls. It is kept as long as one of them may run again."""
+        task = self._current_task()
+        parent = None if task is None else task.name
+        return objects.send_object(self._io_thread, value, "", self._serializer, parent, is_arguments=True)
+
     def submit_graph(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[TaskFuture[Any]]:
         """Run a graph of tasks on the workers. Returns at once.
 

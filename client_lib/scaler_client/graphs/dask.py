@@ -30,8 +30,8 @@ class GraphClient(OptionsClient, Protocol):
     def get(self, graph: Any, keys: Any) -> Any:
         """Run a graph, and return values by key."""
 
-    def send_object(self, value: Any) -> Any:
-        """Let the scheduler keep a value; returns its reference."""
+    def _send_argument(self, value: Any) -> Any:
+        """Let the scheduler keep a value that calls read; returns its reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _fuse_chains(
 def _client_graph(client: GraphClient, graph: PlainGraph) -> dict[Hashable, Any]:
     """Return the calls as a graph for `Client.get`."""
     nodes: dict[Hashable, Any] = {
-        key: value if type(value := graph.literals[key]) in RESULT_FUTURES else client.send_object(value)
+        key: value if type(value := graph.literals[key]) in RESULT_FUTURES else client._send_argument(value)
         for key in {key: None for call in graph.calls.values() for key in call.inputs if key in graph.literals}
         if type(graph.literals[key]) in RESULT_FUTURES or _is_large(graph.literals[key])
     }

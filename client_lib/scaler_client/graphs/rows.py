@@ -298,7 +298,7 @@ class RowBuilder:
                     self._add_node_name(error, position)
                     raise
                 if sum(map(len, frames)) >= SHARED_LITERAL_BYTES:
-                    large[position] = objects.make_object(self._encoder._io_thread, frames)
+                    large[position] = objects.make_object(self._encoder._io_thread, frames, is_arguments=True)
         self.new_objects = list(large.values())
         return large
 

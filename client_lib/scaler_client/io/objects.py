@@ -27,7 +27,12 @@ class ObjectSender(ObjectHolder, Protocol):
 
 
 def make_object(
-    io_thread: ObjectSender, frames: list[Payload], name: str = "", parent: TaskAttempt | None = None
+    io_thread: ObjectSender,
+    frames: list[Payload],
+    name: str = "",
+    parent: TaskAttempt | None = None,
+    *,
+    is_arguments: bool = False,
 ) -> ObjectRef:
     """Return a reference to a new object. The caller passes it to `send` before it submits readers of the object.
 
@@ -36,8 +41,9 @@ def make_object(
         frames: the object, from `dump_object`.
         name: for display.
         parent: the task that sends the object; None: a call outside of tasks.
+        is_arguments: as for `StoredObject`.
     """
-    return ObjectRef(io_thread, StoredObject(name, frames, parent))
+    return ObjectRef(io_thread, StoredObject(name, frames, parent, is_arguments))
 
 
 def send(session: Session, reference: ObjectRef) -> None:
@@ -46,7 +52,13 @@ def send(session: Session, reference: ObjectRef) -> None:
 
 
 def send_object(
-    io_thread: ObjectSender, value: Any, name: str, own_serializer: Serializer | type | None, parent: TaskAttempt | None
+    io_thread: ObjectSender,
+    value: Any,
+    name: str,
+    own_serializer: Serializer | type | None,
+    parent: TaskAttempt | None,
+    *,
+    is_arguments: bool = False,
 ) -> ObjectRef:
     """Send a value to the scheduler, which keeps it; return its reference.
 
@@ -56,6 +68,7 @@ def send_object(
         name: for display; may be empty.
         own_serializer: the user's serializer; None: cloudpickle.
         parent: the task that sends the object; None: a call outside of tasks.
+        is_arguments: as for `StoredObject`.
 
     Raises:
         TypeError: the value can't be pickled; the text names its type.
@@ -66,7 +79,7 @@ def send_object(
     limit = io_thread.frame_limit
     if not fits_limit(frames, limit):
         raise MessageTooLargeError(too_large_text(f"the object {name}".rstrip(), max(map(len, frames)), limit))
-    reference = make_object(io_thread, frames, name, parent)
+    reference = make_object(io_thread, frames, name, parent, is_arguments=is_arguments)
     io_thread.call_soon(lambda session: send(session, reference))
     return reference
 

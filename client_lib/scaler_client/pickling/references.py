@@ -26,7 +26,7 @@ class StoredObject:
         name: for display; may be empty.
         frames: the object's frames.
         parent: the task that has sent it; None: it was sent outside of tasks.
-        is_arguments: whether it is the arguments of a call, which alone reads it.
+        is_arguments: whether it is among the arguments of calls, and the user has no reference to it.
     """
 
     __slots__ = ("frames", "id", "is_arguments", "is_gone", "name", "parent", "size")
@@ -44,7 +44,8 @@ class StoredObject:
         self.is_gone = False
         """Whether the scheduler has dropped it, even if references to it exist."""
         self.is_arguments = is_arguments
-        """Whether it is the arguments of a call. The call needs it as long as it may run (io/large_arguments.py)."""
+        """Whether it is among the arguments of calls, and the user has no reference to it. The calls need it as long as
+        they may run (io/large_arguments.py, graphs/rows.py)."""
 
     def drop(self) -> None:
         """Mark the object as dropped and free its bytes."""
