@@ -63,6 +63,13 @@ def usage_of(agent: Command) -> Usage:
     return usage
 
 
+def test_a_spill_directory_in_shared_memory(tmp_path: Path) -> None:
+    with host(tmp_path, "--spill-directory", "/dev/shm") as (client, agent):
+        assert "no value is written to --spill-directory /dev/shm: it is shared memory" in agent.log()
+        with pytest.raises(ResultPickleError, match=r"there is no usable --spill-directory"):
+            client.options(keep=True).submit(numpy.zeros, 2 * LIMIT // 8).result(SECONDS)
+
+
 def test_a_limit_beyond_the_shared_memory(tmp_path: Path) -> None:
     room = shutil.disk_usage("/dev/shm").total
     with (

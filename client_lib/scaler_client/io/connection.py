@@ -207,8 +207,8 @@ def _data_address(given: str | None) -> Address | str:
 
 
 def _timeout_text(address: Address, seconds: float) -> str:
-    problem = file_shortage() or host_problem(address)
-    return f"no scheduler answers at {address} within {seconds:g} seconds{': ' if problem else ''}{problem}"
+    problem = file_shortage() or host_problem(address) or f"`scaler_client doctor {address}` looks for the reason"
+    return f"no scheduler answers at {address} within {seconds:g} seconds: {problem}"
 
 
 def _hello(worker: int) -> messages.Hello:

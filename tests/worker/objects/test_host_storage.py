@@ -175,7 +175,7 @@ def test_a_value_that_never_fits_is_not_waited_for(host: Host, monkeypatch: pyte
 
 def test_without_a_disk_the_error_says_so(tmp_path: Path) -> None:
     host = Host(tmp_path, disk=0)
-    with pytest.raises(NoRoomError, match="--object-memory is 10,000 bytes.* there is no --spill-directory$"):
+    with pytest.raises(NoRoomError, match="--object-memory is 10,000 bytes.* there is no usable --spill-directory$"):
         host.write(2, 11 * KILO)
     host.check()
 

@@ -26,6 +26,7 @@ from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, abs
 from scaler_client.commands.machine import raise_file_limit
 from scaler_client.commands.object_directory import STALE_SECONDS, ObjectDirectory, make_directory, remove_stale
 from scaler_client.commands.object_files import (
+    SHARED_MEMORY,
     ObjectName,
     directory_of,
     file_size,
@@ -191,9 +192,19 @@ def _disk_directory(config: Config, incarnation: int) -> ObjectDirectory | None:
     if not config.spill_directory or not hasattr(os, "fork"):
         return None
     try:
+        if os.stat(config.spill_directory).st_dev == _shared_memory_device():
+            _log.error("no value is written to --spill-directory %s: it is shared memory", config.spill_directory)
+            return None
         return make_directory(incarnation, [config.spill_directory])
     except OSError as error:
         _log.error("no value can be written to --spill-directory %s: %s", config.spill_directory, error.strerror)
+        return None
+
+
+def _shared_memory_device() -> int | None:
+    try:
+        return os.stat(SHARED_MEMORY).st_dev
+    except OSError:
         return None
 
 

@@ -538,7 +538,9 @@ class HostStorage:
         try:
             place = os.readlink(self._disk)
         except OSError:
-            return f"{size:,} bytes fit neither into memory nor onto disk: {memory}; there is no --spill-directory"
+            return (
+                f"{size:,} bytes fit neither into memory nor onto disk: {memory}; there is no usable --spill-directory"
+            )
         reason = "" if isinstance(error, LimitReachedError) else f" ({place}: {error.strerror})"
         return f"{size:,} bytes fit neither into memory nor onto disk: {memory}; {disk}{reason}"
 

@@ -15,7 +15,7 @@ from scaler_scheduler.core.state.resource_pools import resources_text, shown_amo
 from scaler_scheduler.core.state.tables import Tables
 
 NO_WORKER_SECONDS = 5.0
-"""If tasks wait for this long without any worker, the log reports it. Before that, a cluster may be starting."""
+"""If tasks wait for this long without any worker, it is reported. Before that, a cluster may be starting."""
 
 JOINING_SECONDS = 5.0
 """If a worker has joined in this time, others may follow, and what is lacking waits so long before it is reported."""
@@ -82,6 +82,9 @@ class Unschedulable:
         elif 0 <= self._no_worker_since <= now - NO_WORKER_SECONDS:
             reason = "all workers retire" if len(self._tables.workers) else "no worker is connected"
             self._operator_log.warning(f"{self._tables.counts.waiting_calls} task(s) wait: {reason}")
+            for client in self._tables.clients:
+                if client.waiting:
+                    self._outbox.add(effects.Notice(client.route, f"{client.waiting_calls} task(s) wait: {reason}"))
             self._no_worker_since = float("inf")
         if len(workers) > self._worker_count:
             self._joined_at = now

@@ -20,6 +20,7 @@ def test_tasks_without_any_worker(core):
         core.wait(4)
         core.heartbeat(C)
     assert warnings_of(core) == ["2 task(s) wait: no worker is connected"]
+    assert core.notices == [(C, "2 task(s) wait: no worker is connected")]
     core.worker(W, 22)
     core.wait(1)
     core.goodbye(W)
