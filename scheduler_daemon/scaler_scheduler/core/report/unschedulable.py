@@ -82,8 +82,9 @@ class Unschedulable:
         elif 0 <= self._no_worker_since <= now - NO_WORKER_SECONDS:
             reason = "all workers retire" if len(self._tables.workers) else "no worker is connected"
             self._operator_log.warning(f"{self._tables.counts.waiting_calls} task(s) wait: {reason}")
+            is_scaled = any(agent.pools for agent in self._tables.agents)  # an autoscaler starts hosts now
             for client in self._tables.clients:
-                if client.waiting:
+                if client.waiting and not is_scaled:
                     self._outbox.add(effects.Notice(client.route, f"{client.waiting_calls} task(s) wait: {reason}"))
             self._no_worker_since = float("inf")
         if len(workers) > self._worker_count:

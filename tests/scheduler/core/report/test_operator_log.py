@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.scheduler.core.harness import A, C, W, joined, running, warnings_of
 
+from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import Limits
 
 LOST = "worker name on host (process 4711) was lost"
@@ -27,6 +28,20 @@ def test_tasks_without_any_worker(core):
     core.wait(8)
     core.take()
     assert warnings_of(core) == ["2 task(s) wait: no worker is connected"]
+
+
+def test_clients_wait_in_silence_for_an_autoscaler(core):
+    core.client(C, 11)
+    core.agent(A, 33)
+    pool = events.PoolState("pool", 2, 2, 0, 0, 0, 0, 0, False)
+    core.feed(events.Heartbeat(A, 77, [], pools=[pool]))
+    core.take_one("echo", A, 77)
+    core.function(C, 1, b"f")
+    core.submit(C, [1, 2])
+    for _ in range(4):
+        core.wait(4)
+        core.heartbeat(C)
+    assert warnings_of(core) == ["2 task(s) wait: no worker is connected"] and core.notices == []
 
 
 def test_peers_that_leave(core):
