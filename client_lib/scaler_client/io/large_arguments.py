@@ -14,6 +14,7 @@ from ..commands.object_files import SHARED_BYTES
 from ..pickling.call_pickles import load_arguments_pickle
 from ..pickling.references import MAX_INPUTS, Call, CallWithInputs, ObjectRef, StoredObject
 from ..session.frame_limit import fits_limit
+from ..session.session import Session
 from .io_thread import IoThread
 
 DumpCall = Callable[[tuple[Any, ...], Mapping[str, Any]], Call]
@@ -55,5 +56,10 @@ def _shared(call: Call, data: Any, inputs: tuple[Any, ...], io_thread: IoThread)
     value = pickle.dumps(pickle.PickleBuffer(data), pickle.HIGHEST_PROTOCOL, buffer_callback=lambda _: None)
     stored = StoredObject("", [value, data], None, is_arguments=True)
     reference = ObjectRef(io_thread, stored)
-    io_thread.call_soon(lambda session: session.send_object(stored))
+
+    def send(session: Session) -> None:
+        session.frame_limit.large.count_frames(stored.frames)
+        session.send_object(stored)
+
+    io_thread.call_soon(send)
     return CallWithInputs(load_arguments_pickle(len(inputs)), (*inputs, reference))

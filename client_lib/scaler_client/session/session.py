@@ -193,8 +193,6 @@ class Session:
         if self.state is State.CLOSED:
             stored.drop()
             return
-        if stored.is_arguments:
-            self.frame_limit.large.count_frames(stored.frames)
         if self.state is State.JOINED:
             self._batch.flush()
             # Send the objects to forget first, because they make room at the scheduler for this object.

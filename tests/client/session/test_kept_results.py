@@ -255,6 +255,16 @@ def test_large_arguments_stay_as_long_as_the_result_may_be_made_again(session: S
     assert sent(session) == [([1], [0], [Keep.YES], [])]
 
 
+def test_literals_of_graphs_bring_no_warning_of_large_arguments(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each of them is sent once: `send_object`, which the warning recommends, would not be better."""
+    literal = bytes(20_000_000)
+    for _ in range(10):
+        session.send_object(StoredObject("", [literal], None, is_arguments=True))
+    assert caplog.messages == []
+
+
 def test_large_arguments_are_freed_with_the_future_of_a_kept_result(session: Session, keep: Keeper) -> None:
     caller: Any = Caller(session)
     stored = StoredObject("", [b"x"], None, is_arguments=True)
