@@ -193,10 +193,11 @@ def _memory(view: SnapshotView) -> str:
 
 def _values(view: SnapshotView) -> list[tuple[str, str]]:
     """The objects and large results that hosts have, if there are some."""
-    memory, disk = _host_bytes(view)
-    if not memory + disk:
+    total = _host_bytes(view)
+    if not total["memory_bytes"] + total["disk_bytes"]:
         return []
-    text = f"{size(memory)} in memory and {size(disk)} on disk of {plural(len(view.agents), 'host')}"
+    held = f"{size(total['memory_bytes'])} in memory and {size(total['disk_bytes'])} on disk"
+    text = f"{held} of {plural(len(view.agents), 'host')}"
     most = max(view.agents, key=lambda agent: agent.memory_bytes + agent.disk_bytes)
     if len(view.agents) > 1:
         text += f", most on {clean(most.host)}: {size(most.memory_bytes)} and {size(most.disk_bytes)}"
@@ -205,17 +206,17 @@ def _values(view: SnapshotView) -> list[tuple[str, str]]:
 
 def _transfers(view: SnapshotView) -> list[tuple[str, str]]:
     """The values that hosts got from other hosts and from clients, if there are some."""
-    received = sum(agent.received_bytes for agent in view.agents)
-    coming = sum(agent.coming_bytes for agent in view.agents)
-    if not received + coming:
+    total = _host_bytes(view)
+    received, sent, coming = (size(total[f"{each}_bytes"]) for each in ("received", "sent", "coming"))
+    if not total["received_bytes"] + total["coming_bytes"]:
         return []
-    sent = sum(agent.sent_bytes for agent in view.agents)
-    return [("transfers", f"hosts received {size(received)} and sent {size(sent)}; {size(coming)} on the way")]
+    return [("transfers", f"hosts received {received} and sent {sent}; {coming} on the way")]
 
 
-def _host_bytes(view: SnapshotView) -> tuple[int, int]:
-    """The bytes of values in the memory and on the disks of all hosts."""
-    return sum(agent.memory_bytes for agent in view.agents), sum(agent.disk_bytes for agent in view.agents)
+def _host_bytes(view: SnapshotView) -> dict[str, int]:
+    """The bytes of values that all hosts together hold, have received and sent, and wait for."""
+    names = ("memory_bytes", "disk_bytes", "received_bytes", "sent_bytes", "coming_bytes")
+    return {name: sum(getattr(agent, name) for agent in view.agents) for name in names}
 
 
 def _functions(rows: list[FunctionRow]) -> list[tuple[str, str]]:
@@ -259,7 +260,6 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
     states: dict[str, int] = {}
     for row in view.workers:
         states[state_of(row)] = states.get(state_of(row), 0) + 1
-    memory_bytes, disk_bytes = _host_bytes(view)
     return {
         "monitor_address": address,
         "scheduler": {
@@ -304,11 +304,7 @@ def status_json(view: SnapshotView, address: str) -> dict[str, Any]:
             "waiting_bytes": snapshot.waiting_bytes,
             "object_bytes": snapshot.object_bytes,
             "limit_bytes": snapshot.memory_limit_bytes,
-            "host_memory_bytes": memory_bytes,
-            "host_disk_bytes": disk_bytes,
-            "host_received_bytes": sum(agent.received_bytes for agent in view.agents),
-            "host_sent_bytes": sum(agent.sent_bytes for agent in view.agents),
-            "host_coming_bytes": sum(agent.coming_bytes for agent in view.agents),
+            **{f"host_{name}": total for name, total in _host_bytes(view).items()},
         },
         "messages": {"received": snapshot.received, "sent": snapshot.sent, "dropped": snapshot.dropped},
         "problems": problems(view),
