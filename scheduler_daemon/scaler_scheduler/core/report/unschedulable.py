@@ -80,12 +80,7 @@ class Unschedulable:
         elif self._no_worker_since is None:
             self._no_worker_since = now
         elif 0 <= self._no_worker_since <= now - NO_WORKER_SECONDS:
-            reason = "all workers retire" if len(self._tables.workers) else "no worker is connected"
-            self._operator_log.warning(f"{self._tables.counts.waiting_calls} task(s) wait: {reason}")
-            is_scaled = any(agent.pools for agent in self._tables.agents)  # an autoscaler starts hosts now
-            for client in self._tables.clients:
-                if client.waiting and not is_scaled:
-                    self._outbox.add(effects.Notice(client.route, f"{client.waiting_calls} task(s) wait: {reason}"))
+            self._report_no_worker()
             self._no_worker_since = float("inf")
         if len(workers) > self._worker_count:
             self._joined_at = now
@@ -110,6 +105,16 @@ class Unschedulable:
             if further:
                 self._report(incarnation, _further_text(sum(lacking[key] for key in further), len(further)))
         self.task_count = sum(lacking.values())
+
+    def _report_no_worker(self) -> None:
+        """Report to the operator, and to clients with waiting tasks unless an autoscaler starts hosts for them."""
+        reason = "all workers retire" if len(self._tables.workers) else "no worker is connected"
+        self._operator_log.warning(f"{self._tables.counts.waiting_calls} task(s) wait: {reason}")
+        if any(agent.pools for agent in self._tables.agents):
+            return
+        for client in self._tables.clients:
+            if client.waiting:
+                self._outbox.add(effects.Notice(client.route, f"{client.waiting_calls} task(s) wait: {reason}"))
 
     def _may_join(self, key: Requirement, now: float) -> bool:
         """Whether a cluster may be starting, whose next workers could run tasks of a requirement."""
