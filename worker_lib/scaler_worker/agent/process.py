@@ -10,7 +10,6 @@ import math
 import os
 import platform
 import secrets
-import shutil
 import signal
 import socket
 import time
@@ -24,9 +23,8 @@ import zmq
 from scaler_client.commands.addresses import DATA_ADDRESS_VARIABLE, Address
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, key_error_text, read_peer_keys
 from scaler_client.commands.machine import raise_file_limit
-from scaler_client.commands.object_directory import STALE_SECONDS, ObjectDirectory, make_directory, remove_stale
+from scaler_client.commands.object_directory import STALE_SECONDS, remove_stale
 from scaler_client.commands.object_files import (
-    SHARED_MEMORY,
     ObjectName,
     directory_of,
     file_size,
@@ -34,7 +32,7 @@ from scaler_client.commands.object_files import (
     mark_lost,
     objects_in,
 )
-from scaler_client.commands.options import EXIT_UNAVAILABLE, MAX_MEMORY_BYTES
+from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.environments.manifest import this_platform
 from scaler_client.net.bounded_listener import is_file_shortage
@@ -100,6 +98,7 @@ from .service_report import ServiceReport
 from .session import AgentSession, AgentSettings, HostAccess
 from .signal_socket import SignalSocket
 from .transfer_answers import TransferAnswers
+from .value_directories import make_value_directories
 
 PARENT_SECONDS = 1.0
 """With `--parent-process`: the time between two checks that the parent process lives."""
@@ -149,9 +148,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
         worker_main = run_worker
     try:
         # Just before the fork server, which removes it in any case.
-        objects = make_directory(incarnation)
-        objects.on_disk = _disk_directory(config, incarnation)
-        _set_limits(config, objects)
+        objects = make_value_directories(config, incarnation)
     except OSError as error:
         return fail(f"cannot make a directory for objects: {error}", EXIT_UNAVAILABLE)
     os.environ[DATA_ADDRESS_VARIABLE] = _data_address_of_clients(config.data_address)
@@ -185,46 +182,6 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
             data.close()
         starter.close()
         objects.remove()
-
-
-def _disk_directory(config: Config, incarnation: int) -> ObjectDirectory | None:
-    """The directory for spilled values; None: there is none, and the log says why."""
-    if not config.spill_directory or not hasattr(os, "fork"):
-        return None
-    try:
-        if os.stat(config.spill_directory).st_dev == _shared_memory_device():
-            _log.error("no value is written to --spill-directory %s: it is shared memory", config.spill_directory)
-            return None
-        return make_directory(incarnation, [config.spill_directory])
-    except OSError as error:
-        _log.error("no value can be written to --spill-directory %s: %s", config.spill_directory, error.strerror)
-        return None
-
-
-def _shared_memory_device() -> int | None:
-    try:
-        return os.stat(SHARED_MEMORY).st_dev
-    except OSError:
-        return None
-
-
-def _set_limits(config: Config, objects: ObjectDirectory) -> None:
-    """Write the limits of values where all processes of the host read them.
-
-    Raises:
-        OSError: the directory can't be written to.
-    """
-    memory_limit, room = config.object_memory_bytes, shutil.disk_usage(objects.path).total
-    if memory_limit > room:
-        if memory_limit < MAX_MEMORY_BYTES:  # else nobody has set it, and this host has no shared memory
-            place = os.path.dirname(objects.path)
-            _log.warning(f"--object-memory is {memory_limit:,} bytes, but {place} has {room:,}: this is the limit")
-        memory_limit = room
-    disk_limit, disk = 0, ""
-    if objects.on_disk is not None:
-        disk = objects.on_disk.path
-        disk_limit = config.spill_limit_bytes or shutil.disk_usage(disk).free // 2
-    HostStorage(objects.path).create(memory_limit, disk_limit, disk)
 
 
 def _data_address_of_clients(own: Address | str) -> str:
