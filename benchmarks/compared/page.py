@@ -211,9 +211,8 @@ def _readme_part(result: dict[str, Any], figures: dict[str, tuple[Figure, Cells]
     firsts = [cells[0][0] for _, cells in figures.values() if cells[0][1]]
     lines.append(
         "\nMETG(50 %) is the shortest task with which half of the time of all cores is useful work.\n"
-        f"Scaler is first in {firsts.count('scaler')} of {len(firsts)} figures of "
-        f"[Compared with other systems]({PAGE}).\n"
-        "This page says who is first in each figure. `make bench-peers` measures all figures on your machine.\n"
+        f"Scaler is first in {firsts.count('scaler')} of {len(firsts)} figures. [Compared with other systems]({PAGE})\n"
+        "says who is first in each of them. `make bench-peers` measures all figures on your machine.\n"
         "[Performance](scheduler_daemon/docs/performance.md) has what `make bench` measures of Scaler alone.\n"
     )
     return "\n".join(lines)
