@@ -175,6 +175,8 @@ struct Heartbeat {
   unixMilliseconds @9 :UInt64;      # of a host agent: the time of its host's clock; 0: not known
   wantsHosts @10 :Bool;             # of a client: the echo tells about the hosts, at most once in a second
   pools @11 :List(PoolState);       # of scaler_autoscaler, which says hello as a host agent without workers: its pools, at most 100
+  memoryLimitBytes @12 :UInt64;     # of a host agent: what memoryBytes may be; 0: not known, then the host has room for any value
+  diskLimitBytes @13 :UInt64;       # of a host agent: what diskBytes may be
 }
 
 struct PoolState {                  # the hosts of one pool of an autoscaler

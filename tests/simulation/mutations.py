@@ -529,6 +529,10 @@ MUTATIONS = (
         near_data.NearData, "choose", "now >= self.waits_until.get(task, INFINITY)", "False",
     ),
     Mutation(
+        "let a task wait for a host that has no room either",
+        near_data.NearData, "choose", "if not self._has_room(host, inputs):", "if False:",
+    ),
+    Mutation(
         "do not wake up when a task has waited for a host",
         near_data.NearData, "choose", "self.next_choice_at = min(self.next_choice_at, until)", "pass",
     ),

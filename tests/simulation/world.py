@@ -104,7 +104,7 @@ class World:
             patch.object(decode, "SHARED_BYTES", 1),
             patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
             patch.multiple(downloads, CHUNK_BYTES=100, FIRST_CHUNK_BYTES=20, CHUNKS_IN_FLIGHT=2),
-            patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, MAX_BETWEEN=1, WAITING_TASKS=2),
+            patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, MAX_BETWEEN=1, WAITING_TASKS=2, LATE_SECONDS=0.1),
             # In a third of the runs several small files are on their way between two hosts.
             patch.object(transfers, "WHOLE_BYTES", 1 if plan.seed % 3 else 4000),
             # Files are small, so the rate is low. In half of the runs tasks wait for hosts that have the files.

@@ -459,6 +459,7 @@ CASES: list[Any] = [
         ],
         "lagMicroseconds": 350, "isRetiring": True,
         "memoryBytes": 1 << 34, "diskBytes": 1 << 41, "movedBytes": 1 << 42, "unixMilliseconds": 1_700_000_000_123,
+        "memoryLimitBytes": 1 << 35, "diskLimitBytes": 1 << 43,
     }, []),
     ("heartbeat-pools", "heartbeat", {
         "sequence": 4, "residentBytes": 1, "cpuMilliseconds": 2, "pools": POOLS,

@@ -103,6 +103,7 @@ def _heartbeat(event: events.Heartbeat, vector: Vector) -> None:
     assert event.lag_microseconds == vector.fields.get("lagMicroseconds", 0)
     assert event.is_retiring is vector.fields.get("isRetiring", False)
     assert event.values == tuple(vector.fields.get(name, 0) for name in ("memoryBytes", "diskBytes", "movedBytes"))
+    assert event.limits == tuple(vector.fields.get(name, 0) for name in ("memoryLimitBytes", "diskLimitBytes"))
     assert [tuple(pool) for pool in event.pools] == [tuple(pool.values()) for pool in vector.fields.get("pools", [])]
 
 

@@ -174,6 +174,8 @@ def _encode_heartbeat(message: Heartbeat) -> Frames:
     heartbeat.memoryBytes = message.memory_bytes
     heartbeat.diskBytes = message.disk_bytes
     heartbeat.movedBytes = message.moved_bytes
+    heartbeat.memoryLimitBytes = message.memory_limit_bytes
+    heartbeat.diskLimitBytes = message.disk_limit_bytes
     heartbeat.unixMilliseconds = message.unix_milliseconds
     heartbeat.wantsHosts = message.wants_hosts
     workers = heartbeat.init("workers", len(message.workers))

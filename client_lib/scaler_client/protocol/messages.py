@@ -169,6 +169,8 @@ class Heartbeat(Record):
     wants_hosts: bool = False
     pools: list[PoolState] = field(default_factory=list)
     """Those of an autoscaler."""
+    memory_limit_bytes: int = 0
+    disk_limit_bytes: int = 0
 
 
 @dataclass(eq=False, repr=False)

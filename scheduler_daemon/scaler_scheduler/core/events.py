@@ -303,7 +303,8 @@ class Heartbeat(Event):
     `workers` are the workers whose leases a host agent renews in addition to its own. `usage` has the sender's resident
     bytes and milliseconds of processor time, and `usages` those of each of these workers. `is_retiring`: the agent is
     about to end; its workers finish running tasks and get no new ones. `values` has the bytes of the agent's host in
-    memory, on disk, and moved between them. `clock_ms` is the time of this host's clock, in milliseconds of Unix time;
+    memory, on disk, and moved between them; `limits` what they may take in memory and on disk, where 0 in memory means
+    not known. `clock_ms` is the time of this host's clock, in milliseconds of Unix time;
     0: not known. `wants_hosts`: a client wants to be told about the hosts. `pools` are those of an autoscaler.
     """
 
@@ -311,6 +312,7 @@ class Heartbeat(Event):
         "clock_ms",
         "is_retiring",
         "lag_microseconds",
+        "limits",
         "pools",
         "sequence",
         "usage",
@@ -334,11 +336,13 @@ class Heartbeat(Event):
         clock_ms: int = 0,
         wants_hosts: bool = False,
         pools: Sequence[PoolState] = (),
+        limits: tuple[int, int] = (0, 0),
     ) -> None:
         self.route = route
         self.sequence = sequence
         self.workers = workers
         self.pools = pools
+        self.limits = limits
         self.usage = usage
         self.lag_microseconds = lag_microseconds
         self.usages = usages

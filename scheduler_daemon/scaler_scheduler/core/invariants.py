@@ -158,13 +158,18 @@ def check_collected(scheduler: Scheduler) -> None:
             if len(able) < tasks:
                 continue
             hosts = {worker.agent for worker in [*able, *dispatcher.partial]}
+            all_hosts = {worker.agent for worker in scheduler.tables.workers}
             may_wait = 0
             for task in lane.requeued.values():
                 if task.state == WAITING and task.inputs:
                     until = near_data.waits_until.get(task, 0.0)
                     if until >= near_data.next_choice_at and until > now:
                         may_wait += 1
-                    elif any(transfers.is_full(stored, host) for stored in task.inputs for host in hosts):
+                        continue
+                    # If no idle host has room for its inputs, it goes to any other.
+                    has_room = any(not near_data.is_full(task, worker) for worker in able)
+                    chosen = hosts if has_room else all_hosts
+                    if any(transfers.is_full(stored, host) for stored in task.inputs for host in chosen):
                         may_wait += 1
             if lane.waiting > may_wait and may_wait < MAX_PASSED:
                 raise InvariantError(f"tasks wait while worker {able[0].incarnation} is idle")

@@ -340,6 +340,7 @@ def _heartbeat(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
         heartbeat.unix_milliseconds,
         heartbeat.wants_hosts,
         pools,
+        (heartbeat.memory_limit_bytes, heartbeat.disk_limit_bytes),
     )
 
 

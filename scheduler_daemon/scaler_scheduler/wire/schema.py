@@ -893,7 +893,7 @@ _Goodbye_list_item_type = _StructItemType(Goodbye)
 @Heartbeat.__extend__
 class Heartbeat(_Struct):
     __capnpy_id__ = 0xeba354bb328ef745
-    __static_data_size__ = 9
+    __static_data_size__ = 11
     __static_ptrs_size__ = 2
     
     
@@ -1007,14 +1007,30 @@ class Heartbeat(_Struct):
         ptr = self._read_fast_ptr(8)
         return ptr != 0
     
+    @property
+    def memory_limit_bytes(self):
+        # no union check
+        value = self._read_primitive(72, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
+    @property
+    def disk_limit_bytes(self):
+        # no union check
+        value = self._read_primitive(80, ord(b'Q'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False, pools=None):
+    def __new(sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False, pools=None, memory_limit_bytes=0, disk_limit_bytes=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(88)
+        pos = builder.allocate(104)
         builder.write_uint64(pos + 0, sequence)
         builder.write_uint64(pos + 8, resident_bytes)
         builder.write_uint64(pos + 16, cpu_milliseconds)
-        builder.copy_from_list(pos + 72, _WorkerHeartbeat_list_item_type, workers)
+        builder.copy_from_list(pos + 88, _WorkerHeartbeat_list_item_type, workers)
         builder.write_uint64(pos + 24, lag_microseconds)
         builder.write_bool(32, 0, is_retiring)
         builder.write_uint64(pos + 40, memory_bytes)
@@ -1022,12 +1038,14 @@ class Heartbeat(_Struct):
         builder.write_uint64(pos + 56, moved_bytes)
         builder.write_uint64(pos + 64, unix_milliseconds)
         builder.write_bool(32, 1, wants_hosts)
-        builder.copy_from_list(pos + 80, _PoolState_list_item_type, pools)
+        builder.copy_from_list(pos + 96, _PoolState_list_item_type, pools)
+        builder.write_uint64(pos + 72, memory_limit_bytes)
+        builder.write_uint64(pos + 80, disk_limit_bytes)
         return builder.as_string()
     
-    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False, pools=None):
-        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes, unix_milliseconds, wants_hosts, pools)
-        self._init_from_buffer(_buf, 0, 9, 2)
+    def __init__(self, sequence=0, resident_bytes=0, cpu_milliseconds=0, workers=None, lag_microseconds=0, is_retiring=False, memory_bytes=0, disk_bytes=0, moved_bytes=0, unix_milliseconds=0, wants_hosts=False, pools=None, memory_limit_bytes=0, disk_limit_bytes=0):
+        _buf = Heartbeat.__new(sequence, resident_bytes, cpu_milliseconds, workers, lag_microseconds, is_retiring, memory_bytes, disk_bytes, moved_bytes, unix_milliseconds, wants_hosts, pools, memory_limit_bytes, disk_limit_bytes)
+        self._init_from_buffer(_buf, 0, 11, 2)
     
     def shortrepr(self):
         parts = []
@@ -1043,6 +1061,8 @@ class Heartbeat(_Struct):
         parts.append("unixMilliseconds = %s" % self.unix_milliseconds)
         parts.append("wantsHosts = %s" % str(self.wants_hosts).lower())
         if self.has_pools(): parts.append("pools = %s" % self.get_pools().shortrepr())
+        parts.append("memoryLimitBytes = %s" % self.memory_limit_bytes)
+        parts.append("diskLimitBytes = %s" % self.disk_limit_bytes)
         return "(%s)" % ", ".join(parts)
 
 _Heartbeat_list_item_type = _StructItemType(Heartbeat)

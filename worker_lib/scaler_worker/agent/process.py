@@ -505,7 +505,10 @@ class _Agent:
         figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
         used = self._storage.usage() or Usage(0, 0)
         values = used.memory_bytes, used.disk_bytes, used.written_bytes + used.read_bytes
-        self._send(Heartbeat(beat.sequence, *figures, beat.is_retiring, *values, time.time_ns() // 1_000_000))
+        now_ms = time.time_ns() // 1_000_000
+        message = Heartbeat(beat.sequence, *figures, beat.is_retiring, *values, now_ms)
+        message.memory_limit_bytes, message.disk_limit_bytes = used.memory_limit, used.disk_limit
+        self._send(message)
 
     def _measure(self, effect: MeasureMemory) -> None:
         shared = self._storage.bytes_in_use()

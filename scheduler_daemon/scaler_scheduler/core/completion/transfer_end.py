@@ -62,10 +62,20 @@ class TransferEnd:
                 self._host_results.discard_file_of(target, stored.client.incarnation, stored.id)
 
     def check(self, now: float) -> None:
-        """Give up the transfers that take too long."""
+        """Give up the transfers that take too long. If one takes unusually long, look at its tasks again: workers of a
+        host that has the file may be idle by now."""
+        idle = set(self._dispatcher.idle.agents())
+        late: dict[StoredObject, None] = {}
         for transfer in list(self._transfers):
             if now >= transfer.deadline:
                 self._give_up(transfer)
+            elif idle and self._transfers.is_late(transfer):
+                late[transfer.stored] = None
+        for stored in late:
+            if stored.is_blocking and stored.copies is not None:
+                if any(host.incarnation in idle for host in stored.copies.hosts):
+                    self._transfers.forget_tasks(stored)
+                    self._graphs.object_available(stored)
         self._transfers.start_waiting()
 
     def agent_lost(self, agent: Agent, moved: list[StoredObject]) -> None:

@@ -576,11 +576,17 @@ class Dispatcher:
         return False
 
     def _place_reader(self, lane: Lane, worker: Worker, cost: int) -> Worker | None:
-        """Return the worker that gets the lane's next task, which has an input that some peer has: this worker or a
-        nearer one. None: the task waits for its inputs, or for a host that has them."""
+        """Return the worker that gets the lane's next task, which has an input that some peer has: this worker, a
+        nearer one, or one of a host with room. None: the task waits for its inputs, or for a host that has them."""
         hidden_ns = lane.waiting * cost if len(self._passed) >= MAX_PASSED else 0
         near: Worker | None = worker
         if not lane.resources:  # else another host may have no room
+            if self.near_data.is_full(lane.first_requeued, worker):
+                other = self._idle_elsewhere(lane, lane.first_requeued)
+                if other is not None:
+                    self.add_worker(worker)
+                    self._take(other)
+                    worker = other
             near = self.near_data.choose(lane, worker, cost, self._reserved, hidden_ns)
         if near is not None and near is not worker:
             self.add_worker(worker)
@@ -614,12 +620,14 @@ class Dispatcher:
         return any(self._transfers.is_full(stored, worker.agent) for stored in away)
 
     def _idle_elsewhere(self, lane: Lane, task: Task) -> Worker | None:
-        """Return an idle worker of a host where not enough tasks wait for the task's inputs yet."""
+        """Return an idle worker of a host with room for the task's inputs, where not enough tasks wait for them yet."""
         for agent in islice(self.idle.agents(), MAX_PASSED):  # some of which may not have joined
             if lane.resources and not self.host_choice.has_room(lane, agent):
                 continue
             worker = self.idle.newest_of_agent(agent, lane.capabilities, lane.kind)
-            if worker is not None and not self._is_full(self._away(task, worker), worker):
+            if worker is None or self.near_data.is_full(task, worker):
+                continue
+            if not self._is_full(self._away(task, worker), worker):
                 return worker
         return None
 

@@ -1,7 +1,8 @@
 """Decides whether a task with large inputs waits for a worker of a host that has them, or goes elsewhere at once.
 
 Both times are estimates: the wait by the mean run times of what the host's workers hold, the transfer by the rate of
-the last transfers. A task never waits for longer than it was expected to wait for the transfer.
+the last transfers. A task never waits for longer than it was expected to wait for the transfer. A host without room for
+the inputs that it lacks gets the task only if no host with room could have it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ LEAST_BYTES = LARGE_BYTES
 
 CONSIDERED_HOSTS = 4
 """A task waits for one of so many hosts, those with most of its bytes."""
+
+FULL_SECONDS = 1.0
+"""The time to the next look at a task that waits because a host has no room for its inputs."""
 
 INFINITY = float("inf")
 
@@ -78,11 +82,19 @@ class NearData:
         agent = self._agents.find(free.agent)
         own = 0 if agent is None else sizes.get(agent, 0)
         now = self._clock.now
-        if max(sizes.values(), default=0) - own < LEAST_BYTES or now >= self.waits_until.get(task, INFINITY):
-            return free
-        elsewhere_ns = least = _busy_ns(free, now) + self._transfer_ns(agent, size - own)
+        least: float
+        if self._has_room(agent, inputs):
+            if max(sizes.values(), default=0) - own < LEAST_BYTES or now >= self.waits_until.get(task, INFINITY):
+                return free
+            least = _busy_ns(free, now) + self._transfer_ns(agent, size - own)
+            patience = least / 1e9
+        else:
+            least, patience = INFINITY, FULL_SECONDS
+            self.waits_until.pop(task, None)
         best: Queue | None = None
         for host in sorted(sizes, key=lambda each: (-sizes[each], each.incarnation))[:CONSIDERED_HOSTS]:
+            if not self._has_room(host, inputs):
+                continue
             queue = self._queue(host, (lane.capabilities, lane.kind))
             if queue:
                 wait = max(queue[0][0], hidden_ns // len(queue))
@@ -97,9 +109,30 @@ class NearData:
             not worker.task_count or (task.function.mean_ns >= 0 and not is_reserved(worker, reserved))
         ):
             return worker
-        until = self.waits_until.setdefault(task, now + elsewhere_ns / 1e9)
+        until = self.waits_until.setdefault(task, now + patience)
         self.next_choice_at = min(self.next_choice_at, until)
         return None
+
+    def is_full(self, task: Task, worker: Worker) -> bool:
+        """Whether the worker's host has no room for the inputs of the task that it lacks."""
+        return not self._has_room(self._agents.find(worker.agent), task.inputs)
+
+    def _has_room(self, agent: Agent | None, inputs: Collection[StoredObject]) -> bool:
+        """Whether a host has room for those of the inputs that neither are there nor on their way."""
+        if agent is None:
+            return True
+        size = 0
+        for stored in inputs:
+            size += stored.size
+        if size < LEAST_BYTES or agent.has_room(size):
+            return True
+        lacking = sum([stored.size for stored in dict.fromkeys(inputs) if not self._is_at(stored, agent)])
+        return lacking < LEAST_BYTES or agent.has_room(lacking)
+
+    def _is_at(self, stored: StoredObject, agent: Agent) -> bool:
+        """Whether a host has an object, or gets it."""
+        is_there = stored.copies is not None and agent in stored.copies.agents
+        return is_there or self._transfers.find(stored, agent) is not None
 
     def _transfer_ns(self, target: Agent | None, size: int) -> int:
         """Nanoseconds until these bytes are on a host, behind other files that are on their way to it."""

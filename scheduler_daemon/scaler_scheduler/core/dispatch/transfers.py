@@ -46,6 +46,9 @@ UNREACHABLE_SECONDS = 300.0
 MAX_UNREACHABLE = 1000
 """Beyond so many such pairs, those that may be tried again are forgotten."""
 
+LATE_SECONDS = 2.0
+"""A transfer that has not ended after this time takes unusually long."""
+
 GRACE_SECONDS = 30.0
 LEAST_BYTES_PER_SECOND = 4 << 20
 """A transfer that takes longer than the grace, and is slower than this, goes through the scheduler."""
@@ -72,9 +75,9 @@ _Key = TypeVar("_Key")
 class Transfer:
     """One file on its way to one host."""
 
-    __slots__ = ("deadline", "part", "source", "started_at", "stored", "target", "tasks")
+    __slots__ = ("deadline", "part", "requested_at", "source", "started_at", "stored", "target", "tasks")
 
-    def __init__(self, stored: StoredObject, target: Agent, deadline: float) -> None:
+    def __init__(self, stored: StoredObject, target: Agent, requested_at: float) -> None:
         self.stored = stored
         self.target = target
         self.part = _part_of(stored.size)
@@ -83,7 +86,9 @@ class Transfer:
         """The host that sends it. None: it waits for its turn."""
         self.started_at = 0.0
         """When its source was chosen, in seconds of the monotonic clock."""
-        self.deadline = deadline
+        self.requested_at = requested_at
+        """When the first task needed it, in seconds of the monotonic clock."""
+        self.deadline = requested_at + QUEUE_SECONDS
         """When it is given up, in seconds of the monotonic clock."""
         self.tasks = 0
         """How many tasks were blocked for it."""
@@ -147,7 +152,7 @@ class Transfers:
             # A host with another file of this name must not take that for the right one.
             if copies is None or target in copies.stale_agents or not any(self._sources(stored, target)):
                 return False
-            transfer = Transfer(stored, target, self._clock.now + QUEUE_SECONDS)
+            transfer = Transfer(stored, target, self._clock.now)
             self._all.setdefault(stored, []).append(transfer)
             self._named.setdefault(_name(stored), []).append(transfer)
             target.coming_bytes += stored.size
@@ -160,6 +165,15 @@ class Transfers:
         """Nanoseconds until so many more bytes are on a host, by the rate of the last transfers."""
         before = 0 if target is None else target.coming_bytes
         return int((size + before / MAX_IN) * 1e9 * self._measured_seconds / self._measured_bytes)
+
+    def is_late(self, transfer: Transfer) -> bool:
+        """Whether a transfer takes unusually long. The time in the queue counts."""
+        return self._clock.now >= transfer.requested_at + LATE_SECONDS
+
+    def forget_tasks(self, stored: StoredObject) -> None:
+        """Note that no task is blocked for a file any more. Its transfers go on."""
+        for transfer in self.of(stored):
+            transfer.tasks = 0
 
     def end(self, transfer: Transfer) -> None:
         """Forget a transfer that has ended, well or not. Then call `start_waiting`."""
@@ -210,6 +224,7 @@ class Transfers:
         self.done += 1
         target.received_bytes += transfer.stored.size
         source.sent_bytes += transfer.stored.size
+        target.room -= transfer.stored.size
         seconds = max(0.0001, self._clock.now - transfer.started_at) * transfer.part  # small files share their time
         self._measured_bytes = self._measured_bytes * FADING + transfer.stored.size
         self._measured_seconds = self._measured_seconds * FADING + seconds

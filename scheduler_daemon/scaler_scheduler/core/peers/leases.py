@@ -58,7 +58,7 @@ class Leases:
             agent.last_heartbeat_at = now
             agent.usage = event.usage
             agent.lag_us = event.lag_microseconds
-            agent.values = event.values
+            agent.note_values(event.values, event.limits)
             agent.clock_ms = event.clock_ms
             agent.pools = event.pools
             for row, incarnation in enumerate(event.workers):

@@ -129,8 +129,22 @@ class WaitReasons:
             return []
         hosts = {agent.host for stored in task.inputs if stored.copies is not None for agent in stored.copies.agents}
         names = ", ".join(sorted(hosts)[:LISTED])
+        full = list(islice(self._full_hosts(task), LISTED))
+        if full:
+            limits = "--object-memory and --spill-limit are reached"
+            lines = [f"data: {host} has no room for its inputs: {limits}" for host in full]
+            return [*lines, f"data: it waits for a worker of a host that has inputs, and room for the others: {names}"]
         seconds = until - self._tables.clock.now
         return [f"data: for at most {seconds:.1f} s it waits for a worker of a host that has its inputs: {names}"]
+
+    def _full_hosts(self, task: Task) -> Iterator[str]:
+        """The hosts with idle workers that have no room for the task's inputs."""
+        lane = task.client.lane_of(task)
+        idle = self._dispatcher.idle
+        for agent in list(idle.agents()):
+            worker = idle.newest_of_agent(agent, lane.capabilities, lane.kind)
+            if worker is not None and self._dispatcher.near_data.is_full(task, worker):
+                yield worker.host
 
     # --------------------------------------------------------------------------------------------------------- the lane
 

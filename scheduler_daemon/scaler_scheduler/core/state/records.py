@@ -365,6 +365,7 @@ class StoredObject:
         self.copies.agents.add(agent)
         self.copies.hosts.add(agent)
         agent.objects.add(self)
+        agent.room -= size
 
 
 LaneKey = tuple[int, Capabilities, str, tuple[str, ...], Resources, int]
@@ -856,6 +857,10 @@ class AgentEnvironment:
         """When the agent may be asked again after an error, in seconds of the monotonic clock."""
 
 
+UNLIMITED_BYTES = 1 << 62
+"""The room of a host whose limits are not known."""
+
+
 class Agent:
     """A host agent. Such a record also stands for a client as the place of its files: see `Client.place`."""
 
@@ -882,6 +887,7 @@ class Agent:
         "platform",
         "pools",
         "received_bytes",
+        "room",
         "route",
         "sent_bytes",
         "usage",
@@ -926,6 +932,8 @@ class Agent:
         """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
         self.values = (0, 0, 0)
         """The bytes of its host's objects and large results in memory, on disk, and moved between them."""
+        self.room = UNLIMITED_BYTES
+        """The bytes that further values may take, by its last heartbeat and the files that came since then."""
         self.received_bytes = self.sent_bytes = 0
         """The bytes of the files that came from other hosts and clients, and that went to other hosts."""
         self.coming_bytes = 0
@@ -938,3 +946,18 @@ class Agent:
         """Whether it is about to end. Its workers get no new tasks."""
         self.evacuated: set[StoredObject] = set()
         """Objects that were requested from it because it retires. Some may have arrived or may be dropped."""
+
+    def note_values(self, values: tuple[int, int, int], limits: tuple[int, int]) -> None:
+        """Note what a heartbeat says of its host's values.
+
+        Args:
+            values: their bytes in memory, on disk, and moved between them.
+            limits: the bytes that they may take in memory and on disk. 0 in memory: not known.
+        """
+        self.values = values
+        self.room = max(limits[0] - values[0], limits[1] - values[1], 0) if limits[0] else UNLIMITED_BYTES
+
+    def has_room(self, size: int) -> bool:
+        """Whether so many more bytes of values fit below the limits of its host, beside the files on their way to
+        it."""
+        return size + self.coming_bytes <= self.room

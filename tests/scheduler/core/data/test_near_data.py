@@ -12,7 +12,7 @@ from tests.scheduler.core.harness import MILLISECOND, SECOND, submit_event
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch import near_data
 from scaler_scheduler.core.dispatch.dispatcher import MAX_PASSED
-from scaler_scheduler.core.dispatch.transfers import FIRST_BYTES_PER_SECOND
+from scaler_scheduler.core.dispatch.transfers import FIRST_BYTES_PER_SECOND, LATE_SECONDS
 from scaler_scheduler.core.ids import DataAddress
 
 LARGE = FIRST_BYTES_PER_SECOND
@@ -271,6 +271,149 @@ def row(number):
     event = submit_event(C, [number], [READ], [b""], ())
     event.inputs, event.input_counts, event.keep = array("q", [1]), array("I", [1]), array("B", [NO])
     return event
+
+
+def fill(core, number, room, *workers):
+    """Let this host say that its values may take so many more bytes."""
+    limits = LARGE, 2 * LARGE
+    values = LARGE, 2 * LARGE - room, 0
+    core.feed(events.Heartbeat(agent(number), 1, list(workers), values=values, limits=limits))
+    core.take_one("echo", agent(number), 1)
+
+
+def waiting(core):
+    return sorted(task.id for task in core.scheduler.dispatcher.near_data.waits_until)
+
+
+def test_a_host_without_room_is_not_chosen(core):
+    begin(core, 20 * SECOND)
+    fill(core, 1, LARGE - 1, 200)
+    submit(core, (12, [1]))
+    assert orders(core, LARGE) == ([], [])
+    assert waiting(core) == [12], "although its host is busy for 20 s"
+    core.wait(5)
+    assert orders(core, LARGE) == ([], []) and waiting(core) == [12]
+    done(core, worker(0), 11)
+    assert (worker(0), 12) in dispatched(core)
+
+
+def test_a_host_gets_tasks_as_soon_as_it_has_room(core):
+    begin(core, 20 * SECOND)
+    fill(core, 1, LARGE - 1, 200)
+    submit(core, (12, [1]))
+    assert orders(core, LARGE) == ([], [])
+    fill(core, 1, LARGE, 200)
+    assert orders(core, LARGE) == ([(0, 1)], [])
+
+
+def test_another_idle_host_with_room_is_chosen(core):
+    begin(core, 20 * SECOND, hosts=4)
+    fill(core, 1, 0, 200)
+    fill(core, 3, 0, 400)
+    submit(core, (12, [1]))
+    assert orders(core, LARGE) == ([(0, 2)], [])
+
+
+def test_files_on_their_way_count_in_the_room_of_a_host(core):
+    begin(core, 20 * SECOND, hosts=1)
+    done(core, worker(0), 11, nanoseconds=20 * SECOND)
+    make(core, worker(0), LARGE, first=20)
+    submit(core, (31, [1]))
+    host(core, 1, workers=3)
+    core.take()
+    fill(core, 1, 2 * LARGE - 1, 200, 201, 202)
+    submit(core, (32, [1]), (33, [20]), (34, [1]))
+    assert [transfer.stored.id for transfer in core.scheduler.transfers] == [1], "for the tasks 32 and 34"
+    assert waiting(core) == [33]
+    core.take()
+
+
+def test_what_has_come_counts_in_the_room_of_a_host(core):
+    begin(core, 20 * SECOND)
+    core.worker(worker(1, 1), 201, 32)
+    fill(core, 1, 2 * LARGE - 1, 200, 201)
+    submit(core, (12, [1]))
+    assert orders(core, LARGE) == ([(0, 1)], [])
+    answer(core, 0, 1)
+    assert [task for _, task in dispatched(core)] == [12]
+    assert core.scheduler.tables.agents.find(32).room == LARGE - 1
+
+
+def test_a_host_without_room_is_chosen_if_no_other_can_have_the_task(core):
+    begin(core, hosts=1)
+    host(core, 1, capabilities=[("gpu", 1)])
+    core.take()
+    fill(core, 1, 0, 200)
+    submit(core, (12, [1]), capabilities=frozenset([("gpu", 1)]))
+    assert orders(core, LARGE) == ([(0, 1)], [])
+
+
+def test_full_hosts_exchange_inputs_of_one_task(core):
+    core.client(C, NAME)
+    core.function(C, MAKE, b"1")
+    core.function(C, READ, b"2")
+    host(core, 0)
+    make(core, worker(0), LARGE)
+    core.goodbye(worker(0))
+    host(core, 1)
+    make(core, worker(1), LARGE, first=2)
+    core.worker(worker(0, 1), 190, 31)
+    core.take()
+    fill(core, 0, 0, 190)
+    fill(core, 1, 0, 200)
+    submit(core, (10, [1, 2]))
+    assert len([sent for sent in core.take() if sent[0] == "transfer object"]) == 1, "else the task waits for ever"
+
+
+def test_a_host_with_room_for_the_rest_is_chosen_although_it_has_fewer_bytes(core):
+    core.client(C, NAME)
+    core.function(C, MAKE, b"1")
+    core.function(C, READ, b"2")
+    host(core, 0)
+    make(core, worker(0), LARGE + 1)
+    core.goodbye(worker(0))
+    host(core, 1)
+    make(core, worker(1), LARGE, first=2)
+    core.worker(worker(0, 1), 190, 31)
+    core.take()
+    fill(core, 0, 0, 190)
+    fill(core, 1, LARGE + 1, 200)
+    submit(core, (10, [1, 2]))
+    assert [sent[4] - 31 for sent in core.take() if sent[0] == "transfer object"] == [0], "to host 1"
+
+
+def test_the_limit_in_memory_says_whether_limits_are_known(core):
+    begin(core, 20 * SECOND)
+    core.feed(events.Heartbeat(agent(1), 1, [200], values=(LARGE, 0, 0)))
+    core.take_one("echo", agent(1), 1)
+    submit(core, (12, [1]))
+    assert orders(core, LARGE) == ([(0, 1)], [])
+
+
+def test_a_task_whose_input_is_late_goes_to_an_idle_worker_that_has_it(core):
+    begin(core, 20 * SECOND)
+    submit(core, (12, [1]))
+    assert orders(core, LARGE) == ([(0, 1)], [])
+    done(core, worker(0), 11)
+    core.take()
+    core.wait(LATE_SECONDS - 0.5)
+    assert dispatched(core) == [], "the file may come at any moment"
+    core.wait(2)
+    assert dispatched(core) == [(worker(0), 12)]
+    answer(core, 0, 1)
+    assert dispatched(core) == []
+    assert not list(core.scheduler.transfers)
+
+
+def test_a_task_whose_input_is_late_waits_while_no_other_worker_is_idle(core):
+    begin(core, 20 * SECOND)
+    submit(core, (12, [1]))
+    assert orders(core, LARGE) == ([(0, 1)], [])
+    for _ in range(5):
+        core.wait(1)
+    assert orders(core, LARGE) == ([], [])
+    answer(core, 0, 1)
+    assert dispatched(core) == [(worker(1), 12)]
 
 
 def test_small_inputs_go_anywhere(core, monkeypatch):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 
 import pytest
-from tests.scheduler.core.harness import C2, A, C, Core, W, joined, running
+from tests.scheduler.core.data import test_near_data
+from tests.scheduler.core.harness import C2, SECOND, A, C, Core, W, joined, running
 
 from scaler_scheduler.core import events
 from scaler_scheduler.core.limits import LimitSettings
@@ -43,6 +44,18 @@ def test_where_it_runs() -> None:
     core.heartbeat(A, 22)
     assert lines(core, 1) == ["runs: on worker name on host, for 1.5 s"]
     core.take()
+
+
+def test_hosts_without_room_for_the_inputs(core: Core) -> None:
+    test_near_data.begin(core, 20 * SECOND)
+    test_near_data.fill(core, 1, 0, 200)
+    test_near_data.submit(core, (12, [1]))
+    core.take()
+    named = [line for line in lines(core, 12) if line.startswith("data: ")]
+    assert named == [
+        "data: host has no room for its inputs: --object-memory and --spill-limit are reached",
+        "data: it waits for a worker of a host that has inputs, and room for the others: host0",
+    ]
 
 
 def test_what_goes_before_it() -> None:
