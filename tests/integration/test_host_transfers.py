@@ -18,6 +18,7 @@ from tests.integration.commands import (
     cluster_command,
     key_command,
     monitor,
+    run_once,
     scheduler,
 )
 from tests.integration.executions import note, notes
@@ -66,6 +67,12 @@ def make_large() -> Any:
 def first_of(log: str, number: int, array: Any) -> float:
     note(log, "reads", number)
     return float(array[0])
+
+
+def stay(log: str) -> None:
+    """Run until this file exists."""
+    note(log, "stays")
+    wait_until(lambda: os.path.exists(log + ".end"), SECONDS)
 
 
 def meet(log: str, hosts: int, array: Any) -> tuple[int, int]:
@@ -156,3 +163,30 @@ def test_short_readers_wait_for_the_host_and_long_ones_do_not(tmp_path: Path) ->
             wait_until(
                 lambda: watch.next().sent.get("transfer_objects") == 1, SECONDS, "the file has gone to the other"
             )
+
+
+def test_a_full_host_gets_no_reader_of_values_that_others_have(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    hosts = [
+        cluster_command("--capabilities", "large"),
+        cluster_command("--object-memory", "1M", "--spill-limit", "1M"),
+    ]
+    with hosts_of(tmp_path, *hosts) as (daemon, _, client):
+        large = client.options(capabilities={"large": 1})
+        made = large.options(keep=True).submit(make)
+        client.wait([made])
+        busy = large.submit(stay, log)
+        wait_until(lambda: bool(notes(log, "stays")), SECONDS, "the first host is busy")
+        reader = client.submit(first_of, log, 0, made)
+
+        def reasons() -> str:
+            question = [sys.executable, "-m", "scaler_client", "why", f"first_of#{reader.task_id}"]
+            return run_once(question, SCALER_MONITOR_ADDRESS=daemon.monitor_address).stdout
+
+        wait_until(lambda: "has no room for its inputs" in reasons(), SECONDS, "the idle host is known to be full")
+        assert not notes(log, "reads")
+        Path(log + ".end").touch()
+        assert reader.result(SECONDS) == 0.0 and busy.result(SECONDS) is None
+        assert notes(log, "reads")[0].pid == notes(log, "stays")[0].pid
+        with monitor(daemon.monitor_address) as watch:
+            assert not watch.next().sent.get("transfer_objects")
