@@ -360,8 +360,8 @@ struct Dispatch {
   payload @6 :Data;
   flags @7 :List(UInt8);            # bit 0: profile the task; 1: send `started` when it begins; 2: send its `output`; 3: its result is
                                     # kept, and a large one may be `stored`; 4: the row stands for several calls, as `calls` of its
-                                    # Options says; 5: it releases its resources when it is suspended; 6: it is a member of a gang. Empty:
-                                    # all 0
+                                    # Options says; 5: it releases its resources when it is suspended; 6: it is a member of a gang; 7:
+                                    # with bit 3: a small result may be `stored` too. Empty: all 0
   depths @8 :List(UInt32);          # depth and priority of its Options, for the tasks that it submits; empty: all 0
   priorities @9 :List(UInt32);      # in two's complement
   inputs @10 :List(UInt64);         # as in Submit: ids of objects of the row's client

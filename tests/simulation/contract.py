@@ -15,7 +15,6 @@ from typing import Any
 from scaler_client.pickling.call_rows import RowAnswer, has_row_form
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.scheduler import Scheduler
-from scaler_scheduler.core.state.functions import SMALL
 from scaler_scheduler.core.state.records import Client, Worker
 from scaler_scheduler.core.state.transitions import BLOCKED
 
@@ -402,11 +401,12 @@ class Contract:
         """Check that the large result of a dispatched task stays on its host, if an agent is there or about to join."""
         client = self._core.tables.clients.find(name[0])
         task = None if client is None else client.tasks.get(name[1])
-        if task is None or not self._objects.is_kept(name) or task.function.kept_size == SMALL:
+        if task is None or not self._objects.is_kept(name) or not task.function.may_store:
             return
         is_expected = self._awaited.is_expected(worker, self._agents.values(), self._trace.now)
         may_stay = bool(flags & effects.FLAG_MAY_STORE)
         self._expect(may_stay == is_expected, "dispatched so that its result goes elsewhere", name, may_stay)
+        self._trace.count("tasks whose small results may stay", flags >= effects.FLAG_STORE_SMALL)
         is_first = worker.agent not in {agent.incarnation for agent in self._agents.values()}
         self._trace.count("results that may stay before their agent has joined", may_stay and is_first)
 

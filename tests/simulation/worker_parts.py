@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 EARLY_ONE_IN = 7
 """A row ends behind one of this many calls, without a reason."""
 
+SMALL_BYTES = 20
+"""If the scheduler has little memory left, results of at least this size may stay on their hosts."""
+
 DAMAGED_ONE_IN = 4
 """One of this many stopped tasks damages its process."""
 
@@ -233,6 +236,8 @@ class SimulatedExecution:
         self._inputs: InputReader | None = None
         """The inputs of the task that begins next."""
         self._profile: SimulatedProfile | None = None
+        self._least_bytes = 0
+        """The least size of a result that the task that begins next writes to a file."""
 
     def runs(self) -> list[Run]:
         """The tasks that have begun and not ended."""
@@ -243,7 +248,8 @@ class SimulatedExecution:
         self._inputs = InputReader(client, inputs, worker.session.objects, worker.agent.files, worker.world.clock)
         return self._inputs
 
-    def store_for(self, _client: int, _task_id: int) -> Any:
+    def store_for(self, _client: int, _task_id: int, with_small: bool) -> Any:
+        self._least_bytes = SMALL_BYTES if with_small else self._worker.world.plan.kept_bytes
         return self._store
 
     def new_profile(self) -> SimulatedProfile:
@@ -316,7 +322,7 @@ class SimulatedExecution:
         function = worker.session.functions.get(number)
         if function is None or bytes(function.payload) != function_bytes(script.function, worker.environment):
             raise SimulationError(f"{worker.name} lacks the function of task {script.key}, {number}: {function}")
-        if store is not None and world.plan.kept_bytes <= len(script.answer()):
+        if store is not None and self._least_bytes <= len(script.answer()):
             moment = "a result is made" if world.oracle.executions[script.key] < 2 else "a result is made again"
             world.reached(moment, worker.agent)
         else:

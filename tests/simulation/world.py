@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from unittest.mock import patch
 
 from scaler_client.api import map_run
 from scaler_client.pickling import call_rows
 from scaler_client.session import map_feed
-from scaler_scheduler.core.dispatch import credit, input_delivery, near_data, transfers
+from scaler_scheduler.core.dispatch import credit, dispatch_writer, input_delivery, near_data, transfers
 from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.wire import decode
 from scaler_worker.agent import downloads
@@ -34,6 +34,7 @@ from .scheduler_host import SchedulerHost
 from .scripts import FUNCTIONS
 from .threads import SimulatedThreads
 from .trace import SimulationError, Trace
+from .worker_parts import SMALL_BYTES
 
 REST_SECONDS = 150.0
 """The longest time from the last fault until all tasks are answered."""
@@ -96,13 +97,27 @@ class World:
         Raises:
             SimulationError: something happened that must never happen.
         """
+        with ExitStack() as patched:
+            for each in self._patches():
+                patched.enter_context(each)
+            try:
+                self._run_load()
+            finally:
+                for threads in self.threads:
+                    threads.end()
+
+    def _patches(self) -> list[AbstractContextManager[object]]:
+        """Sizes and limits that suit a short run. Small windows, and room for all objects: a rejection at the limit is
+        the user's error, and no fault."""
         plan = self.plan
+        limit = plan.limits.memory_limit_bytes
         sizes = {"SHARED_BYTES": plan.shared_bytes, "SMALL_BYTES": plan.small_bytes, "INLINE_BYTES": plan.inline_bytes}
-        # Small windows, and room for all objects: a rejection at the limit is the user's error, and no fault.
-        with (
+        return [
             patch.multiple(input_delivery, **sizes),
             patch.object(decode, "SHARED_BYTES", 1),
-            patch.object(functions, "LARGE_BYTES", plan.kept_bytes),
+            patch.multiple(functions, LARGE_BYTES=plan.kept_bytes, SMALL_BYTES=SMALL_BYTES),
+            # In half of the runs the scheduler has little memory left as soon as it has 500 bytes of objects.
+            patch.object(dispatch_writer, "SCARCE_DIVISOR", 2 if plan.seed % 2 else limit // 500),
             patch.multiple(downloads, CHUNK_BYTES=100, FIRST_CHUNK_BYTES=20, CHUNKS_IN_FLIGHT=2),
             patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, MAX_BETWEEN=1, WAITING_TASKS=2, LATE_SECONDS=0.1),
             # In a third of the runs several small files are on their way between two hosts.
@@ -121,12 +136,7 @@ class World:
             patch.multiple(map_feed, **plan.feed_sizes) if plan.feed_sizes else nullcontext(),
             patch.object(map_feed._Row, "__hash__", lambda row: hash((row.block.first, row.begin, row.end))),
             patch.object(map_feed.MapFeed, "__hash__", lambda feed: feed.function.number),
-        ):
-            try:
-                self._run_load()
-            finally:
-                for threads in self.threads:
-                    threads.end()
+        ]
 
     def _run_load(self) -> None:
         self._start()

@@ -291,6 +291,8 @@ FLAG_CALLS = 16
 FLAG_RELEASE = 32
 """The row releases its resources when it is suspended."""
 FLAG_GANG = 64
+FLAG_STORE_SMALL = 128
+"""With FLAG_MAY_STORE: also a small result may be a file."""
 
 INPUT_IN_WORKER_FILE = 2
 """In Dispatch.input_sources: a file that a worker of the host has made."""

@@ -21,7 +21,8 @@ from scaler_client.nested.task_host import TaskStoppedError
 from scaler_client.pickling import input_lookup
 from scaler_client.protocol.messages import FLAG_MAY_STORE, FLAG_PROFILE, Outcome
 from scaler_worker.objects.files import read_object
-from scaler_worker.objects.kept_results import KeptResults
+from scaler_worker.objects.host_storage import HostStorage, NoRoomError
+from scaler_worker.objects.kept_results import SMALL_BYTES, KeptResults
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the worker can't import the tests
 
@@ -54,8 +55,8 @@ class Ref:
         return input_lookup.load_input, (0,)
 
 
-def store(directory: Path, value: Any) -> tuple[int, Any]:
-    return KeptResults(str(directory)).writer_for(CLIENT, ID)(value)
+def store(directory: Path, value: Any, with_small: bool = False) -> tuple[int, Any]:
+    return KeptResults(str(directory)).writer_for(CLIENT, ID, with_small)(value)
 
 
 def files(directory: Path) -> list[str]:
@@ -88,6 +89,22 @@ def test_small_values_are_answered(tmp_path: Path, size: int) -> None:
     assert files(tmp_path) == []
 
 
+def test_small_values_are_files_if_the_scheduler_has_little_memory(tmp_path: Path) -> None:
+    assert store(tmp_path, b"x" * (SMALL_BYTES - 100), with_small=True)[0] == Outcome.VALUE
+    outcome, payload = store(tmp_path, b"x" * SMALL_BYTES, with_small=True)
+    frames = read_object(str(tmp_path), (CLIENT, ID))
+    assert outcome == Outcome.STORED and frames is not None
+    assert int.from_bytes(payload, "little") == len(frames[0]) and pickle.loads(frames[0]) == b"x" * SMALL_BYTES
+
+
+def test_small_values_that_fit_nowhere_are_answered(tmp_path: Path) -> None:
+    HostStorage(str(tmp_path)).create(SMALL_BYTES)
+    outcome, payload = store(tmp_path, b"x" * SMALL_BYTES, with_small=True)
+    assert outcome == Outcome.VALUE and pickle.loads(payload) == b"x" * SMALL_BYTES
+    with pytest.raises(NoRoomError):
+        store(tmp_path, b"x" * SHARED_BYTES, with_small=True)
+
+
 def test_without_a_directory_the_value_is_answered(tmp_path: Path) -> None:
     for directory in ("", str(tmp_path / "gone")):
         outcome, payload = KeptResults(directory).writer_for(CLIENT, ID)(large(SHARED_BYTES))
@@ -118,6 +135,7 @@ def test_a_stop_during_the_write_leaves_no_file(tmp_path: Path, monkeypatch: pyt
 def test_worker_and_scheduler_agree_on_the_limit() -> None:
     functions = pytest.importorskip("scaler_scheduler.core.state.functions")
     assert functions.LARGE_BYTES == SHARED_BYTES
+    assert functions.SMALL_BYTES == SMALL_BYTES
 
 
 # ------------------------------------------------------------------------------------------------------- in a process

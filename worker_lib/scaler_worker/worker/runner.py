@@ -21,6 +21,7 @@ from scaler_client.protocol.messages import (
     FLAG_MAY_STORE,
     FLAG_PROFILE,
     FLAG_REPORT_START,
+    FLAG_STORE_SMALL,
     Outcome,
     Payload,
     TaskAttempt,
@@ -89,8 +90,8 @@ class Execution(Protocol):
     def inputs(self, client: int, inputs: Any) -> InputValues:
         """Find the inputs of a task that begins next."""
 
-    def store_for(self, client: int, task_id: int) -> Store:
-        """The Store of a task whose value may be written to a file of the host."""
+    def store_for(self, client: int, task_id: int, with_small: bool) -> Store:
+        """The Store of a task whose value may be written to a file of the host, also if it is small or not."""
 
     def new_profile(self) -> Profile: ...
 
@@ -250,7 +251,8 @@ class Runner:
                 if flags & FLAG_CALLS:
                     run_special = partial(self._run_calls, row)
                 elif flags & FLAG_MAY_STORE:
-                    run_special = partial(run, store=self._execution.store_for(client, task_id))
+                    with_small = bool(flags & FLAG_STORE_SMALL)
+                    run_special = partial(run, store=self._execution.store_for(client, task_id, with_small))
                 if flags & _SPECIAL_FLAGS:
                     begun = self._begin_special(row, flags)
                     if flags & FLAG_REPORT_START:

@@ -47,7 +47,7 @@ class CoreState:
         self.task_limits = TaskLimits(tables, incarnation)
         self.bookings = Bookings(tables, incarnation)
         self.holdings = Holdings(self.task_limits, self.bookings, tables.clock)
-        self.writer = DispatchWriter(outbox, tables, self.holdings)
+        self.writer = DispatchWriter(outbox, tables, self.holdings, limits)
         self.operator_log = OperatorLog()
         self.transfers = Transfers(outbox, self.operator_log, tables.clock)
         self.dispatcher = Dispatcher(

@@ -5,20 +5,26 @@ from scaler_scheduler.core.dispatch.holdings import Holdings
 from scaler_scheduler.core.dispatch.input_delivery import deliver_inputs
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns
-from scaler_scheduler.core.events import DEFAULT_OPTIONS, Options
+from scaler_scheduler.core.events import DEFAULT_OPTIONS, KEEP_YES, Options
+from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.state.batches import Batch, BatchQueue
 from scaler_scheduler.core.state.environments import split_kind
-from scaler_scheduler.core.state.functions import SMALL, Function
+from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.records import Client, Gang, GangTask, Lane, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, DISPATCH, READY, REATTACH, WAITING
+
+SCARCE_DIVISOR = 2
+"""If objects fill more than the memory limit divided by this number, small kept results are files of their hosts."""
 
 
 class DispatchWriter:
     """Writes tasks into the Dispatch of a worker, and makes their records."""
 
-    def __init__(self, outbox: Outbox, tables: Tables, holdings: Holdings) -> None:
+    def __init__(self, outbox: Outbox, tables: Tables, holdings: Holdings, limits: Limits) -> None:
         self._clock = tables.clock
+        self._objects = tables.objects
+        self._scarce_bytes = limits.memory_limit_bytes // SCARCE_DIVISOR
         self._history = tables.history
         self._outbox = outbox
         self._counts = tables.counts
@@ -156,7 +162,12 @@ class DispatchWriter:
         row = len(outgoing.ids)
         outgoing.clients.extend([client.incarnation] * len(tasks))
         outgoing.functions.extend([function.number] * len(tasks))
-        may_store = function.kept_size != SMALL and self._agents.is_expected(worker, now)
+        store_flags = 0
+        is_scarce = self._objects.bytes > self._scarce_bytes
+        if is_scarce:
+            function.store_small()
+        if function.may_store and self._agents.is_expected(worker, now):
+            store_flags = effects.FLAG_MAY_STORE | (effects.FLAG_STORE_SMALL if is_scarce else 0)
         options = DEFAULT_OPTIONS
         run: list[int] = []
         """The ids of the last tasks with equal options and attempts."""
@@ -175,7 +186,7 @@ class DispatchWriter:
                     self._history.record_dispatched(worker, client, function, options.name, run, attempt)
                     run = []
                 options, attempt = task.options, task.attempt
-            flags = effects.FLAG_MAY_STORE if may_store and task.may_store else 0
+            flags = store_flags if task.keep == KEEP_YES else 0
             if flags or options is not DEFAULT_OPTIONS:
                 special = _row_options(options, flags)
                 if any(special):

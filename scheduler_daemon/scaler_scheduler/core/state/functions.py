@@ -12,12 +12,17 @@ MINIMUM_NS = 500
 """The least cost of a task for a worker, even if its clock measured less."""
 
 UNKNOWN_SIZE = 0
-SMALL = 1
-LARGE = 2
-"""The size class of a function's kept results: none seen yet; all small; one was large."""
+TINY = 1
+SMALL = 2
+LARGE = 3
+"""The size class of a function's largest kept result. UNKNOWN_SIZE: none was seen yet."""
 
 LARGE_BYTES = 64 * 1024
 """Shared bytes of at least this size are a file on the host."""
+
+SMALL_BYTES = 4 * 1024
+"""If the scheduler has little memory left, kept results of at least this size are files too. The record of a smaller
+one takes about as much memory as its bytes."""
 
 KEPT_TASK_NAMES = 4
 """The number of user-given task names that a function remembers."""
@@ -106,10 +111,19 @@ class Function:
 
     def observe_kept_size(self, size: int) -> None:
         """Learn from the size of a kept result."""
-        if size >= LARGE_BYTES:
+        size_class = LARGE if size >= LARGE_BYTES else SMALL if size >= SMALL_BYTES else TINY
+        self.kept_size = max(self.kept_size, size_class)
+
+    def store_small(self) -> None:
+        """Let small results be files from now on. It is not taken back, because the workers of lost attempts may have
+        written files at any time."""
+        if self.kept_size == SMALL:
             self.kept_size = LARGE
-        elif not self.kept_size:
-            self.kept_size = SMALL
+
+    @property
+    def may_store(self) -> bool:
+        """Whether a kept result may be a file of its host. False if they are too small: the flag costs a column."""
+        return self.kept_size == LARGE or self.kept_size == UNKNOWN_SIZE
 
     @property
     def is_unused(self) -> bool:

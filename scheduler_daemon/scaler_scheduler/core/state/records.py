@@ -17,7 +17,7 @@ from scaler_scheduler.core.ids import DataAddress
 from scaler_scheduler.core.state.batches import BatchQueue
 from scaler_scheduler.core.state.chains import NO_ENTRY, Chains
 from scaler_scheduler.core.state.environments import kinds_in, split_kind
-from scaler_scheduler.core.state.functions import SMALL, Function
+from scaler_scheduler.core.state.functions import Function
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
 
@@ -117,9 +117,8 @@ class Task:
 
     @property
     def may_store(self) -> bool:
-        """Whether a large result may stay on its worker's host. False if the function's results are small, because the
-        flag costs a column."""
-        return self.keep == KEEP_YES and self.function.kept_size != SMALL
+        """Whether its result may stay on its worker's host as a file."""
+        return self.keep == KEEP_YES and self.function.may_store
 
     @property
     def is_node(self) -> bool:

@@ -28,7 +28,9 @@ from tests.scheduler.core.data.test_graphs import (
 from tests.scheduler.core.harness import MILLISECOND, SECOND, results_event, submit_event
 
 from scaler_scheduler.core import effects, events
+from scaler_scheduler.core.dispatch.dispatch_writer import SCARCE_DIVISOR
 from scaler_scheduler.core.peers.welcome import JOIN_SECONDS
+from scaler_scheduler.core.state import functions
 from scaler_scheduler.core.state.functions import LARGE_BYTES
 
 B, U = b"another agent", b"a worker of the other agent"
@@ -121,6 +123,36 @@ def test_rows_with_small_results_may_not_store(core):
     assert only(core, "dispatch", "object", "resolved")[1] == dispatch(W, 3, flagged=True)
     run(core, W, 3, b"small")
     assert core.take()[0] == ("dispatch", W, [(NAME, 4, 1, 1, b"xsmall")], FLAGGED), "one was large"
+
+
+def test_small_results_may_store_while_memory_is_scarce(make_core):
+    core = make_core(memory_limit_bytes=1000 * SCARCE_DIVISOR)
+    joined(core, W)
+    submit(core, [(1, [], KEEP)])
+    core.take()
+    run(core, W, 1, bytes(functions.SMALL_BYTES))
+    core.take()
+    assert core.scheduler.tables.objects.bytes > 1000
+    submit(core, [(2, [], KEEP), (3, [], BOTH)])
+    both = {0: (effects.FLAG_MAY_STORE | effects.FLAG_STORE_SMALL, 0, 0)}
+    [sent] = only(core, "dispatch")
+    assert [row[1] for row in sent[2]] == [2, 3] and sent[3] == both
+    forget(core, 1)
+    core.take()
+    submit(core, [(4, [], KEEP)])
+    assert only(core, "dispatch") == [dispatch(W, 4, flagged=True)], "workers may have files of this function"
+
+
+def test_tiny_results_are_never_files(make_core):
+    core = make_core(memory_limit_bytes=1000 * SCARCE_DIVISOR)
+    joined(core, W)
+    submit(core, [(1, [], KEEP)])
+    core.take()
+    run(core, W, 1, bytes(functions.SMALL_BYTES - 1))
+    core.take()
+    assert core.scheduler.tables.objects.bytes > 1000
+    submit(core, [(2, [], KEEP)])
+    assert only(core, "dispatch") == [dispatch(W, 2)]
 
 
 def test_a_reader_goes_to_an_idle_worker_of_the_host(core):
