@@ -90,4 +90,9 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "did not make it again",
     ),
     (101, "a worker was set aside for a task that it could run after a change of its environment, and never changed"),
+    (
+        50040,
+        "after a restart of the scheduler, an agent joined behind its workers and was told to remove the file of a "
+        "result that counted in the next moment, when the results before it had made its task ready",
+    ),
 )

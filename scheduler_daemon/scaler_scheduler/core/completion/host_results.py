@@ -200,7 +200,11 @@ class HostResults:
 
     def _may_count(self, agent: Agent, incarnation: int, task_id: int) -> bool:
         """Whether a file on the host of an agent that has just joined may be the result of an attempt that counts, or
-        its workers were told to read it."""
+        its workers were told to read it. The task of the attempt may be blocked, until results count that have waited
+        for this agent."""
+        unclaimed = self._tables.unclaimed.get((incarnation, task_id))
+        if unclaimed is not None and unclaimed.worker.agent == agent.incarnation:
+            return True
         client = self._tables.clients.find(incarnation)
         if client is None:
             return False

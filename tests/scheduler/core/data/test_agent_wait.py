@@ -186,3 +186,17 @@ def test_a_file_of_before_a_restart_is_removed_although_its_task_waits(core):
     assert only(core, "dispatch") == [dispatch(W, 1, flagged=True)]
     store(core, W, 1)
     assert core.take() == [resolved(1, outcome=KEPT, body=ON_HOST)]
+
+
+def test_results_of_a_chain_that_ended_during_a_restart(core):
+    """The second task is blocked until the first result counts, which waits for the agent. The agent names both files
+    before."""
+    core.client(C, NAME)
+    core.function(C, 1, b"f")
+    core.worker(W, 21, agent=AGENT, running=[(NAME, 1, 6), (NAME, 2, 7)])
+    submit(core, [(1, [], KEEP), (2, [1], KEEP)])
+    store(core, W, 1, attempt=6)
+    store(core, W, 2, attempt=7)
+    assert core.take() == []
+    core.agent(A, AGENT, running=[(NAME, 1, 0), (NAME, 2, 0)])
+    assert core.take() == [("resolved", C, [(1, KEPT, b""), (2, KEPT, b"")])]
