@@ -52,6 +52,10 @@ MAX_POOLS = 200
 _FIRST_TABLE = 7
 """The number of Snapshot's pointer `texts`. The pointers of the other tables follow it, as in the schema."""
 
+SILENT_SECONDS = 3.0
+"""A host that could not be reached and whose last heartbeat was so long before is probably dead, and no firewall is in
+between."""
+
 
 class Traffic:
     """Counts of messages by type, and of dropped messages by reason."""
@@ -227,7 +231,9 @@ def _counters(names: Sequence[str], counts: Sequence[int]) -> list[Counter]:
 
 def _unreachable_hosts(core: Scheduler) -> list[Counter]:
     pairs: dict[str, int] = {}
-    for source, target in core.transfers.unreachable:
+    for (source, target), failed_at in core.transfers.unreachable.items():
+        if not isinstance(source, str) and source.last_heartbeat_at < failed_at - SILENT_SECONDS:
+            continue  # the host may be dead: it has sent no heartbeat since
         name = f"{f'clients on {source}' if isinstance(source, str) else source.host} from {target.host}"
         pairs[name] = pairs.get(name, 0) + 1
     return [Counter(name=name, count=count) for name, count in list(pairs.items())[:MAX_PAIRS]]

@@ -152,7 +152,7 @@ class Leases:
             given_up.add(agent.incarnation)
             workers = sum(worker.agent == agent.incarnation for worker in tables.workers)
             text = f"agent {agent.name} on {agent.host} sent no heartbeat within its lease and is removed"
-            self._operator_log.warning(f"{text} ({workers} worker(s))")
+            self._operator_log.warning(f"{text}{f' with {workers} worker(s)' if workers else ''}")
             self._peer_loss.agent_left(agent)
         for worker in tables.workers.expired(now):
             is_logged = bool(worker.tasks) or worker.agent not in given_up

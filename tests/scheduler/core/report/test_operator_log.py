@@ -63,7 +63,7 @@ def test_peers_that_are_lost(make_core):
     core.take()
     core.wait(limits.worker_timeout_seconds + 2)
     assert warnings_of(core)[:2] == [
-        "agent name on host sent no heartbeat within its lease and is removed (1 worker(s))",
+        "agent name on host sent no heartbeat within its lease and is removed with 1 worker(s)",
         f"{LOST}: lease ran out. It ran function 1 (task 11/1 of client name), which runs again",
     ]
     core.wait(10 * limits.worker_timeout_seconds)
