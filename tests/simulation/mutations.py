@@ -530,7 +530,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let a task wait for a host that has no room either",
-        near_data.NearData, "choose", "if not self._has_room(host, inputs):", "if False:",
+        near_data.NearData, "choose", "if not self._has_room(host, task):", "if False:",
     ),
     Mutation(
         "do not wake up when a task has waited for a host",
@@ -538,7 +538,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget a task that waits for a host",
-        dispatcher.Dispatcher, "_place_reader", "self._passed.append(task)", "pass",
+        dispatcher.Dispatcher, "_place", "self._passed.append(task)", "pass",
     ),
     Mutation(
         "send a task to the worker of a host with its inputs, whatever it needs",

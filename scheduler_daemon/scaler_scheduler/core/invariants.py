@@ -161,7 +161,7 @@ def check_collected(scheduler: Scheduler) -> None:
             all_hosts = {worker.agent for worker in scheduler.tables.workers}
             may_wait = 0
             for task in lane.requeued.values():
-                if task.state == WAITING and task.inputs:
+                if task.state == WAITING:
                     until = near_data.waits_until.get(task, 0.0)
                     if until >= near_data.next_choice_at and until > now:
                         may_wait += 1

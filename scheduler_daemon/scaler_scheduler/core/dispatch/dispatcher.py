@@ -19,7 +19,7 @@ from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_re
 from scaler_scheduler.core.dispatch.gang_dispatch import GangReservation
 from scaler_scheduler.core.dispatch.holdings import Holdings
 from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS, HostChoice
-from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData
+from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData, makes_large_result
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
 from scaler_scheduler.core.dispatch.share_queue import RankedLanes, ShareQueues
@@ -357,8 +357,8 @@ class Dispatcher:
                 skipped += 1
                 lanes.rotate(-1)
                 continue
-            if lane.requeued and has_copies(lane.first_requeued):
-                near = self._place_reader(lane, worker, cost)
+            if lane.requeued and self._needs_place(lane, worker):
+                near = self._place(lane, worker, cost)
                 if near is None:
                     if len(self._passed) >= MAX_PASSED:
                         skipped += 1
@@ -368,6 +368,8 @@ class Dispatcher:
             workers = len(self.idle) + len(self.partial) + 1
             if lane.limits:
                 room = 1
+            elif lane.requeued and makes_large_result(lane.first_requeued):
+                room = min(room, self.near_data.results_in_room(function, worker))
             count = min(prefetch_count(worker, cost, self._counts.waiting, workers, queue_size), room)
             if count == 0:
                 continue  # it has no room left, and is listed again when it reports
@@ -469,8 +471,8 @@ class Dispatcher:
         worker = self._booked_worker(lane, function, cost)
         if worker is None:
             return
-        if lane.requeued and has_copies(lane.first_requeued):
-            near = self._place_reader(lane, worker, cost)
+        if lane.requeued and self._needs_place(lane, worker):
+            near = self._place(lane, worker, cost)
             if near is None:
                 return
             worker = near
@@ -575,9 +577,15 @@ class Dispatcher:
         self.next_limit_at = min(self.next_limit_at, ready_at)
         return False
 
-    def _place_reader(self, lane: Lane, worker: Worker, cost: int) -> Worker | None:
-        """Return the worker that gets the lane's next task, which has an input that some peer has: this worker, a
-        nearer one, or one of a host with room. None: the task waits for its inputs, or for a host that has them."""
+    def _needs_place(self, lane: Lane, worker: Worker) -> bool:
+        """Whether the host of a worker matters for the lane's next task: some peer has an input of it, or its result
+        finds no room on this host."""
+        task = lane.first_requeued
+        return has_copies(task) or (makes_large_result(task) and self.near_data.is_full(task, worker))
+
+    def _place(self, lane: Lane, worker: Worker, cost: int) -> Worker | None:
+        """Return the worker that gets the lane's next task: this one, a nearer one, or one of a host with room. None:
+        the task waits for its inputs, or for a host that has them or has room."""
         hidden_ns = lane.waiting * cost if len(self._passed) >= MAX_PASSED else 0
         near: Worker | None = worker
         if not lane.resources:  # else another host may have no room

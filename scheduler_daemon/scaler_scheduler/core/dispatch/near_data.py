@@ -1,8 +1,10 @@
 """Decides whether a task with large inputs waits for a worker of a host that has them, or goes elsewhere at once.
 
 Both times are estimates: the wait by the mean run times of what the host's workers hold, the transfer by the rate of
-the last transfers. A task never waits for longer than it was expected to wait for the transfer. A host without room for
-the inputs that it lacks gets the task only if no host with room could have it.
+the last transfers. A task never waits for longer than it was expected to wait for the transfer.
+
+A host is full for a task if it has no room for the task's result, or for the inputs that it lacks. It gets the task
+only if no other host can have it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from heapq import heapify, heapreplace
 
 from scaler_scheduler.core.dispatch.free_workers import Need, is_reserved
 from scaler_scheduler.core.dispatch.transfers import Transfers
-from scaler_scheduler.core.state.functions import LARGE_BYTES
+from scaler_scheduler.core.events import KEEP_YES
+from scaler_scheduler.core.state.functions import LARGE_BYTES, Function
 from scaler_scheduler.core.state.records import Agent, Lane, StoredObject, Task, Worker
 from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import WAITING
@@ -27,6 +30,9 @@ FULL_SECONDS = 1.0
 """The time to the next look at a task that waits because a host has no room for its inputs."""
 
 INFINITY = float("inf")
+
+MANY = 1000
+"""A host with room for so many results is not near its limits."""
 
 Queue = list[tuple[int, int, Worker]]
 """A heap of the workers of one host: nanoseconds until the worker is free, its incarnation, the worker."""
@@ -71,10 +77,11 @@ class NearData:
             hidden_ns: nanoseconds of the work that waits in this lane, if not all of it is looked at in this run.
         """
         task = lane.first_requeued
+        is_full = self.is_full(task, free)
         size = 0
         for stored in task.inputs:
             size += stored.size
-        if size < LEAST_BYTES:
+        if size < LEAST_BYTES and not is_full:
             return free
         inputs = dict.fromkeys(task.inputs)
         size = sum([stored.size for stored in inputs])
@@ -83,25 +90,31 @@ class NearData:
         own = 0 if agent is None else sizes.get(agent, 0)
         now = self._clock.now
         least: float
-        if self._has_room(agent, inputs):
+        if is_full:
+            least, patience = INFINITY, FULL_SECONDS
+            self.waits_until.pop(task, None)
+        else:
             if max(sizes.values(), default=0) - own < LEAST_BYTES or now >= self.waits_until.get(task, INFINITY):
                 return free
             least = _busy_ns(free, now) + self._transfer_ns(agent, size - own)
             patience = least / 1e9
-        else:
-            least, patience = INFINITY, FULL_SECONDS
-            self.waits_until.pop(task, None)
+        need = lane.capabilities, lane.kind
         best: Queue | None = None
         for host in sorted(sizes, key=lambda each: (-sizes[each], each.incarnation))[:CONSIDERED_HOSTS]:
-            if not self._has_room(host, inputs):
+            if not self._has_room(host, task):
                 continue
-            queue = self._queue(host, (lane.capabilities, lane.kind))
+            queue = self._queue(host, need)
             if queue:
                 wait = max(queue[0][0], hidden_ns // len(queue))
                 ns = wait + self._transfer_ns(host, size - sizes[host])
                 if ns < least:
                     best, least = queue, ns
+        if best is None and is_full:
+            best = self._queue_with_room(task, need)
         if best is None:
+            if is_full and self._queue_with_room(task, need, is_later=True):
+                self._wait(task, now + patience)
+                return None
             return free
         ns, incarnation, worker = best[0]
         heapreplace(best, (ns + cost, incarnation, worker))
@@ -109,25 +122,67 @@ class NearData:
             not worker.task_count or (task.function.mean_ns >= 0 and not is_reserved(worker, reserved))
         ):
             return worker
-        until = self.waits_until.setdefault(task, now + patience)
-        self.next_choice_at = min(self.next_choice_at, until)
+        self._wait(task, now + patience)
         return None
 
-    def is_full(self, task: Task, worker: Worker) -> bool:
-        """Whether the worker's host has no room for the inputs of the task that it lacks."""
-        return not self._has_room(self._agents.find(worker.agent), task.inputs)
+    def _wait(self, task: Task, until: float) -> None:
+        """Let a task wait until then, or until its earlier end of the wait, in seconds of the monotonic clock."""
+        self.next_choice_at = min(self.next_choice_at, self.waits_until.setdefault(task, until))
 
-    def _has_room(self, agent: Agent | None, inputs: Collection[StoredObject]) -> bool:
-        """Whether a host has room for those of the inputs that neither are there nor on their way."""
+    def is_full(self, task: Task, worker: Worker) -> bool:
+        """Whether the worker's host has no room for the inputs of the task that it lacks, or for its result."""
+        agent = self._agents.find(worker.agent)
+        return agent is not None and not self._has_room(agent, task)
+
+    def results_in_room(self, function: Function, worker: Worker) -> int:
+        """For how many further kept results of a function the worker's host has room, if all tasks of its workers make
+        such results. At least 1."""
+        agent = self._agents.find(worker.agent)
         if agent is None:
-            return True
+            return MANY
+        free = agent.room - agent.coming_bytes
+        return max(1, free // function.kept_bytes - self._tasks_at(agent))
+
+    def _has_room(self, agent: Agent, task: Task, is_later: bool = False) -> bool:
+        """Whether a host has room for the task's result, and for those of its inputs that neither are there nor on
+        their way.
+
+        Args:
+            agent: of the host.
+            task: the task.
+            is_later: whether the results of the tasks that its workers hold do not count: they may be small, or fail.
+        """
+        if makes_large_result(task):
+            size = task.function.kept_bytes
+            held = 0 if is_later or agent.has_room(size * MANY) else self._tasks_at(agent)
+            if not agent.has_room(size * (1 + held)):
+                return False
         size = 0
-        for stored in inputs:
+        for stored in task.inputs:
             size += stored.size
         if size < LEAST_BYTES or agent.has_room(size):
             return True
-        lacking = sum([stored.size for stored in dict.fromkeys(inputs) if not self._is_at(stored, agent)])
+        lacking = sum([stored.size for stored in dict.fromkeys(task.inputs) if not self._is_at(stored, agent)])
         return lacking < LEAST_BYTES or agent.has_room(lacking)
+
+    def _tasks_at(self, agent: Agent) -> int:
+        """The number of tasks that the host's workers hold."""
+        return sum([worker.task_count for worker in self._workers.of_agent(agent.incarnation)])
+
+    def _queue_with_room(self, task: Task, need: Need, is_later: bool = False) -> Queue | None:
+        """The workers of some host with room for the task that can serve a need. None: there are none.
+
+        Args:
+            task: the task.
+            need: what its workers need.
+            is_later: whether a host counts that may have room when its workers have done what they hold.
+        """
+        for agent in self._agents:
+            if self._has_room(agent, task, is_later):
+                queue = self._queue(agent, need)
+                if queue:
+                    return queue
+        return None
 
     def _is_at(self, stored: StoredObject, agent: Agent) -> bool:
         """Whether a host has an object, or gets it."""
@@ -150,6 +205,11 @@ class NearData:
             heapify(queue)
             self._queues[host.incarnation, need] = queue
         return queue
+
+
+def makes_large_result(task: Task) -> bool:
+    """Whether a task probably makes a kept result that is a file."""
+    return task.keep == KEEP_YES and task.function.kept_bytes >= LEAST_BYTES
 
 
 def _bytes_by_host(inputs: Collection[StoredObject]) -> dict[Agent, int]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.dispatch.near_data import makes_large_result
 from scaler_scheduler.core.limits import MOST_MEMBERS, rate_in_words
 from scaler_scheduler.core.report.resource_wait import resource_waits
 from scaler_scheduler.core.report.story import waiting_gang
@@ -132,7 +133,10 @@ class WaitReasons:
         full = list(islice(self._full_hosts(task), LISTED))
         if full:
             limits = "--object-memory and --spill-limit are reached"
-            lines = [f"data: {host} has no room for its inputs: {limits}" for host in full]
+            whats = "its result or its inputs" if makes_large_result(task) else "its inputs"
+            lines = [f"data: {host} has no room for {whats}: {limits}" for host in full]
+            if not names:
+                return [*lines, "data: it waits for a worker of a host with room"]
             return [*lines, f"data: it waits for a worker of a host that has inputs, and room for the others: {names}"]
         seconds = until - self._tables.clock.now
         return [f"data: for at most {seconds:.1f} s it waits for a worker of a host that has its inputs: {names}"]

@@ -24,6 +24,9 @@ SMALL_BYTES = 4 * 1024
 """If the scheduler has little memory left, kept results of at least this size are files too. The record of a smaller
 one takes about as much memory as its bytes."""
 
+KEPT_WEIGHT = 4
+"""The last kept result counts as one of so many in the mean of their sizes."""
+
 KEPT_TASK_NAMES = 4
 """The number of user-given task names that a function remembers."""
 
@@ -46,6 +49,7 @@ class Function:
         "clients",
         "environment",
         "further_calls",
+        "kept_bytes",
         "kept_size",
         "kind",
         "mean_ns",
@@ -85,6 +89,8 @@ class Function:
         self.sample_count = 0
         self.kept_size = UNKNOWN_SIZE
         """The size class of its kept results."""
+        self.kept_bytes = 0
+        """About the mean size of its last kept results."""
 
     def add_task_name(self, name: str) -> None:
         """Remember a user-given name of its tasks."""
@@ -111,6 +117,7 @@ class Function:
 
     def observe_kept_size(self, size: int) -> None:
         """Learn from the size of a kept result."""
+        self.kept_bytes += (size - self.kept_bytes) // KEPT_WEIGHT if self.kept_size else size
         size_class = LARGE if size >= LARGE_BYTES else SMALL if size >= SMALL_BYTES else TINY
         self.kept_size = max(self.kept_size, size_class)
 

@@ -382,6 +382,61 @@ def test_a_host_with_room_for_the_rest_is_chosen_although_it_has_fewer_bytes(cor
     assert [sent[4] - 31 for sent in core.take() if sent[0] == "transfer object"] == [0], "to host 1"
 
 
+def makes(core, *ids):
+    submit(core, *[(each, []) for each in ids], function=MAKE)
+
+
+def test_kept_results_go_where_there_is_room(core):
+    begin(core, hosts=2)
+    fill(core, 1, LARGE - 1, 200)
+    makes(core, 20)
+    assert dispatched(core) == [] and waiting(core) == [20], "the only other worker is busy"
+    done(core, worker(0), 11)
+    assert (worker(0), 20) in dispatched(core)
+
+
+def test_kept_results_go_to_another_idle_host(core):
+    begin(core, hosts=4)
+    fill(core, 1, LARGE - 1, 200)
+    fill(core, 3, LARGE - 1, 400)
+    makes(core, 20)
+    assert dispatched(core) == [(worker(2), 20)]
+
+
+def test_kept_results_go_to_a_full_host_if_all_are_full(core):
+    begin(core, hosts=2)
+    fill(core, 0, 0, 100)
+    fill(core, 1, 0, 200)
+    makes(core, 20)
+    assert dispatched(core) == [(worker(1), 20)], "its error names both limits"
+
+
+def test_no_more_results_are_made_at_once_than_fit(core):
+    begin(core, MILLISECOND, hosts=1)
+    done(core, worker(0), 11, nanoseconds=MILLISECOND)
+    host(core, 1)
+    fill(core, 0, 0, 100)
+    fill(core, 1, 3 * LARGE, 200)
+    core.take()
+    makes(core, *range(20, 26))
+    assert dispatched(core) == [(worker(1), 20), (worker(1), 21), (worker(1), 22)]
+    assert core.scheduler.counts.waiting == 3
+    body = LARGE.to_bytes(8, "little")
+    core.results(worker(1), [(NAME, each, 1) for each in (20, 21, 22)], 1000, effects.OUTCOME_STORED, body)
+    core.wait(1.1)
+    assert len(dispatched(core)) == 3, "no host has room: idle workers try it"
+
+
+def test_small_kept_results_go_anywhere(core):
+    begin(core, hosts=2)
+    fill(core, 1, 0, 200)
+    core.function(C, 3, b"3")
+    event = submit_event(C, [20], [3], [b""], ())
+    event.inputs, event.input_counts, event.keep = array("q"), array("I", [0]), array("B", [KEEP])
+    core.feed(event)
+    assert dispatched(core) == [(worker(1), 20)]
+
+
 def test_the_limit_in_memory_says_whether_limits_are_known(core):
     begin(core, 20 * SECOND)
     core.feed(events.Heartbeat(agent(1), 1, [200], values=(LARGE, 0, 0)))

@@ -58,6 +58,17 @@ def test_hosts_without_room_for_the_inputs(core: Core) -> None:
     ]
 
 
+def test_hosts_without_room_for_the_result(core: Core) -> None:
+    test_near_data.begin(core)
+    test_near_data.fill(core, 1, 0, 200)
+    test_near_data.makes(core, 20)
+    named = [line for line in lines(core, 20) if line.startswith("data: ")]
+    assert named == [
+        "data: host has no room for its result or its inputs: --object-memory and --spill-limit are reached",
+        "data: it waits for a worker of a host with room",
+    ]
+
+
 def test_what_goes_before_it() -> None:
     core = busy()
     core.submit(C, range(10, 20))
