@@ -534,7 +534,7 @@ MUTATIONS = (
     ),
     Mutation(
         "do not wake up when a task has waited for a host",
-        near_data.NearData, "choose", "self.next_choice_at = min(self.next_choice_at, until)", "pass",
+        near_data.NearData, "_wait", "self.next_choice_at = min(self.next_choice_at, end)", "pass",
     ),
     Mutation(
         "forget a task that waits for a host",

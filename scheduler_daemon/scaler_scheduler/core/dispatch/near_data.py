@@ -127,7 +127,8 @@ class NearData:
 
     def _wait(self, task: Task, until: float) -> None:
         """Let a task wait until then, or until its earlier end of the wait, in seconds of the monotonic clock."""
-        self.next_choice_at = min(self.next_choice_at, self.waits_until.setdefault(task, until))
+        end = self.waits_until.setdefault(task, until)
+        self.next_choice_at = min(self.next_choice_at, end)
 
     def is_full(self, task: Task, worker: Worker) -> bool:
         """Whether the worker's host has no room for the inputs of the task that it lacks, or for its result."""
