@@ -1,4 +1,4 @@
-"""Keeps large results on the host if other tasks read them. The results are files that the host's workers share."""
+"""Writes kept results to files that the host's workers share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZE_BYTES = 8
 """The length of the size in an answer, little-endian."""
 
 SMALL_BYTES = 4 * 1024
-"""If the scheduler has little memory left, results of at least this size are files too."""
+"""While the scheduler's memory is scarce, results of at least this size are files too."""
 
 _VALUE = Outcome.VALUE.value
 _STORED = Outcome.STORED.value

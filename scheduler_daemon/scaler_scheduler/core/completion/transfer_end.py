@@ -62,8 +62,8 @@ class TransferEnd:
                 self._host_results.discard_file_of(target, stored.client.incarnation, stored.id)
 
     def check(self, now: float) -> None:
-        """Give up the transfers that take too long. If one takes unusually long, look at its tasks again: workers of a
-        host that has the file may be idle by now."""
+        """Give up the transfers whose deadline has passed. If another transfer is late, and a host with the file has an
+        idle worker, place all tasks again that wait for this file."""
         idle = set(self._dispatcher.idle.agents())
         late: dict[StoredObject, None] = {}
         for transfer in list(self._transfers):

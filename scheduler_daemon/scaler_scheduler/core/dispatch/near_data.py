@@ -1,16 +1,17 @@
 """Decides whether a task with large inputs waits for a worker of a host that has them, or goes elsewhere at once.
 
 Both times are estimates: the wait by the mean run times of what the host's workers hold, the transfer by the rate of
-the last transfers. A task never waits for longer than it was expected to wait for the transfer.
+the last transfers. A task waits for a host with its inputs at most as long as the transfer was expected to take.
 
-A host is full for a task if it has no room for the task's result, or for the inputs that it lacks. It gets the task
-only if no other host can have it.
+A host is full for a task if it has no room for the task's kept result and the inputs that it lacks. It gets the task
+only if no host with room can run it. A task that waits because hosts are full waits without a limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from heapq import heapify, heapreplace
+from itertools import islice
 
 from scaler_scheduler.core.dispatch.free_workers import Need, is_reserved
 from scaler_scheduler.core.dispatch.transfers import Transfers
@@ -21,18 +22,22 @@ from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import WAITING
 
 LEAST_BYTES = LARGE_BYTES
-"""A task waits only if the other worker's host lacks at least so many bytes more."""
+"""A task waits for a host with its inputs only if the free worker's host lacks at least so many bytes more of them.
+Smaller results and inputs need no room."""
 
 CONSIDERED_HOSTS = 4
-"""A task waits for one of so many hosts, those with most of its bytes."""
+"""Only so many hosts are compared, those with most bytes of the inputs."""
 
 FULL_SECONDS = 1.0
-"""The time to the next look at a task that waits because a host has no room for its inputs."""
+"""The time to the next look at a task that waits because hosts are full for it."""
 
 INFINITY = float("inf")
 
 MANY = 1000
-"""A host with room for so many results is not near its limits."""
+"""If a host has room for so many results, the results of the tasks that its workers hold are not counted."""
+
+MOST_HOSTS = 256
+"""The most hosts that are looked at for one with room."""
 
 Queue = list[tuple[int, int, Worker]]
 """A heap of the workers of one host: nanoseconds until the worker is free, its incarnation, the worker."""
@@ -47,17 +52,21 @@ class NearData:
         self._clock = tables.clock
         self._transfers = transfers
         self._queues: dict[tuple[int, Need], Queue] = {}
-        """The workers that can serve a need, by host agent. Made and used in one run of the dispatcher. They count the
-        tasks that wait for the host."""
+        """The workers that can serve a need, by host agent. Made and used in one run of the dispatcher. Their times
+        include the tasks that wait for the host."""
+        self._without_room: set[tuple[Function, Need, bool]] = set()
+        """The functions and needs for which `_queue_with_room` has found no host in this run."""
         self.waits_until: dict[Task, float] = {}
         """When a task stops waiting for a host, in seconds of the monotonic clock. Some tasks wait no longer."""
         self.next_choice_at = INFINITY
-        """When the first of the tasks that wait now goes elsewhere, in seconds of the monotonic clock."""
+        """When the first of the tasks that wait now is looked at again, in seconds of the monotonic clock."""
 
     def end_run(self) -> None:
         """Forget the estimates of the dispatcher's run that ends."""
         if self._queues:
             self._queues.clear()
+        if self._without_room:
+            self._without_room.clear()
 
     def forget_ended(self) -> None:
         """Forget the tasks that wait no longer. Call it from time to time."""
@@ -67,11 +76,11 @@ class NearData:
     def choose(
         self, lane: Lane, free: Worker, cost: int, reserved: Collection[Need], hidden_ns: int = 0
     ) -> Worker | None:
-        """Return the free worker that gets the lane's next task. None: the task waits for a worker of another host.
+        """Return the worker that gets the lane's next task now. It may hold other tasks. None: the task waits.
 
         Args:
             lane: the lane. Its next task has a record of its own.
-            free: the worker that gets the task if no host with more of its inputs is quicker.
+            free: the worker that gets the task if its host has room, and no host with more of its inputs is quicker.
             cost: nanoseconds of the task.
             reserved: the needs whose workers get no tasks behind others.
             hidden_ns: nanoseconds of the work that waits in this lane, if not all of it is looked at in this run.
@@ -136,53 +145,65 @@ class NearData:
         return agent is not None and not self._has_room(agent, task)
 
     def results_in_room(self, function: Function, worker: Worker) -> int:
-        """For how many further kept results of a function the worker's host has room, if all tasks of its workers make
-        such results. At least 1."""
+        """How many further tasks of a function the worker may get, by the room of its host for their kept results. At
+        least 1, also without room, and at most MANY."""
         agent = self._agents.find(worker.agent)
-        if agent is None:
+        if agent is None or agent.has_room(function.kept_bytes * MANY):
             return MANY
-        free = agent.room - agent.coming_bytes
-        return max(1, free // function.kept_bytes - self._tasks_at(agent))
+        room = agent.room - agent.coming_bytes - self._expected_bytes(agent)
+        return max(1, room // function.kept_bytes)
 
     def _has_room(self, agent: Agent, task: Task, is_later: bool = False) -> bool:
-        """Whether a host has room for the task's result, and for those of its inputs that neither are there nor on
+        """Whether a host has room for the task's result together with those of its inputs that are neither there nor on
         their way.
 
         Args:
             agent: of the host.
             task: the task.
-            is_later: whether the results of the tasks that its workers hold do not count: they may be small, or fail.
+            is_later: whether the results of the tasks that its workers hold do not count. They may be small, or fail.
         """
-        if makes_large_result(task):
-            size = task.function.kept_bytes
-            held = 0 if is_later or agent.has_room(size * MANY) else self._tasks_at(agent)
-            if not agent.has_room(size * (1 + held)):
-                return False
-        size = 0
+        result = task.function.kept_bytes if makes_large_result(task) else 0
+        inputs = 0
         for stored in task.inputs:
-            size += stored.size
-        if size < LEAST_BYTES or agent.has_room(size):
+            inputs += stored.size
+        if inputs < LEAST_BYTES:
+            inputs = 0
+        if not (result or inputs) or agent.has_room(result * MANY + inputs):
             return True
-        lacking = sum([stored.size for stored in dict.fromkeys(task.inputs) if not self._is_at(stored, agent)])
-        return lacking < LEAST_BYTES or agent.has_room(lacking)
+        if result and not is_later:
+            result += self._expected_bytes(agent)
+        if inputs:
+            inputs = sum([stored.size for stored in dict.fromkeys(task.inputs) if not self._is_at(stored, agent)])
+        return result + inputs < LEAST_BYTES or agent.has_room(result + inputs)
 
-    def _tasks_at(self, agent: Agent) -> int:
-        """The number of tasks that the host's workers hold."""
-        return sum([worker.task_count for worker in self._workers.of_agent(agent.incarnation)])
+    def _expected_bytes(self, agent: Agent) -> int:
+        """The size of the large results that the tasks of the host's workers will probably make."""
+        size = 0
+        for worker in self._workers.of_agent(agent.incarnation):
+            for task in worker.tasks.values():
+                if makes_large_result(task):
+                    size += task.function.kept_bytes
+        return size
 
     def _queue_with_room(self, task: Task, need: Need, is_later: bool = False) -> Queue | None:
-        """The workers of some host with room for the task that can serve a need. None: there are none.
+        """The workers of some host with room for the task that can serve a need. None: there are none among the first
+        MOST_HOSTS.
 
         Args:
             task: the task.
             need: what its workers need.
             is_later: whether a host counts that may have room when its workers have done what they hold.
         """
-        for agent in self._agents:
+        key = task.function, need, is_later
+        if key in self._without_room and not task.inputs:
+            return None
+        for agent in islice(self._agents, MOST_HOSTS):
             if self._has_room(agent, task, is_later):
                 queue = self._queue(agent, need)
                 if queue:
                     return queue
+        if not task.inputs:
+            self._without_room.add(key)
         return None
 
     def _is_at(self, stored: StoredObject, agent: Agent) -> bool:
@@ -209,7 +230,7 @@ class NearData:
 
 
 def makes_large_result(task: Task) -> bool:
-    """Whether a task probably makes a kept result that is a file."""
+    """Whether a task probably makes a kept result of LEAST_BYTES or more."""
     return task.keep == KEEP_YES and task.function.kept_bytes >= LEAST_BYTES
 
 

@@ -47,7 +47,7 @@ MAX_UNREACHABLE = 1000
 """Beyond so many such pairs, those that may be tried again are forgotten."""
 
 LATE_SECONDS = 2.0
-"""A transfer that has not ended after this time takes unusually long."""
+"""A transfer is late if it has not ended so long after its request."""
 
 GRACE_SECONDS = 30.0
 LEAST_BYTES_PER_SECOND = 4 << 20
@@ -167,7 +167,7 @@ class Transfers:
         return int((size + before / MAX_IN) * 1e9 * self._measured_seconds / self._measured_bytes)
 
     def is_late(self, transfer: Transfer) -> bool:
-        """Whether a transfer takes unusually long. The time in the queue counts."""
+        """Whether a transfer is late. The time in the queue counts."""
         return self._clock.now >= transfer.requested_at + LATE_SECONDS
 
     def forget_tasks(self, stored: StoredObject) -> None:

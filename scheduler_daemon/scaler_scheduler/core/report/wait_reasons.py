@@ -132,12 +132,11 @@ class WaitReasons:
         names = ", ".join(sorted(hosts)[:LISTED])
         full = list(islice(self._full_hosts(task), LISTED))
         if full:
-            limits = "--object-memory and --spill-limit are reached"
             whats = "its result or its inputs" if makes_large_result(task) else "its inputs"
-            lines = [f"data: {host} has no room for {whats}: {limits}" for host in full]
-            if not names:
-                return [*lines, "data: it waits for a worker of a host with room"]
-            return [*lines, f"data: it waits for a worker of a host that has inputs, and room for the others: {names}"]
+            limits = "(--object-memory, --spill-limit)"
+            lines = [f"data: {host} has no room for {whats} {limits}" for host in full]
+            with_inputs = f"; these have inputs: {names}" if names else ""
+            return [*lines, f"data: it waits for a worker of a host with room{with_inputs}"]
         seconds = until - self._tables.clock.now
         return [f"data: for at most {seconds:.1f} s it waits for a worker of a host that has its inputs: {names}"]
 

@@ -21,7 +21,7 @@ LARGE_BYTES = 64 * 1024
 """Shared bytes of at least this size are a file on the host."""
 
 SMALL_BYTES = 4 * 1024
-"""If the scheduler has little memory left, kept results of at least this size are files too. The record of a smaller
+"""While the scheduler's memory is scarce, kept results of at least this size are files too. The record of a smaller
 one takes about as much memory as its bytes."""
 
 KEPT_WEIGHT = 4

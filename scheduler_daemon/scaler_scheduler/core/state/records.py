@@ -932,7 +932,8 @@ class Agent:
         self.values = (0, 0, 0)
         """The bytes of its host's objects and large results in memory, on disk, and moved between them."""
         self.room = UNLIMITED_BYTES
-        """The bytes that further values may take, by its last heartbeat and the files that came since then."""
+        """The free bytes in memory or on disk, whichever are more, at its last heartbeat, less the files that came or
+        were written since then."""
         self.received_bytes = self.sent_bytes = 0
         """The bytes of the files that came from other hosts and clients, and that went to other hosts."""
         self.coming_bytes = 0
@@ -951,12 +952,11 @@ class Agent:
 
         Args:
             values: their bytes in memory, on disk, and moved between them.
-            limits: the bytes that they may take in memory and on disk. 0 in memory: not known.
+            limits: the bytes that they may take in memory and on disk. If the first is 0, neither is known.
         """
         self.values = values
         self.room = max(limits[0] - values[0], limits[1] - values[1], 0) if limits[0] else UNLIMITED_BYTES
 
     def has_room(self, size: int) -> bool:
-        """Whether so many more bytes of values fit below the limits of its host, beside the files on their way to
-        it."""
+        """Whether so many bytes of further values fit on its host, beside the files on their way to it."""
         return size + self.coming_bytes <= self.room

@@ -427,6 +427,29 @@ def test_no_more_results_are_made_at_once_than_fit(core):
     assert len(dispatched(core)) == 3, "no host has room: idle workers try it"
 
 
+def test_the_result_needs_room_beside_the_inputs(core):
+    begin(core, 20 * SECOND)
+    for room, expected in ((2 * LARGE - 1, []), (2 * LARGE, [(0, 1)])):
+        fill(core, 1, room, 200)
+        event = submit_event(C, [20], [MAKE], [b""], ())
+        event.inputs, event.input_counts, event.keep = array("q", [1]), array("I", [1]), array("B", [KEEP])
+        core.feed(event)
+        assert orders(core, LARGE) == (expected, [])
+
+
+def test_other_tasks_of_a_host_need_no_room_for_results(core):
+    begin(core, hosts=1)
+    host(core, 1, workers=2)
+    fill(core, 0, 0, 100)
+    fill(core, 1, LARGE, 200, 201)
+    core.take()
+    submit(core, (20, []))
+    assert len(dispatched(core)) == 1, "a task without a kept result"
+    makes(core, 21)
+    [(at, _)] = dispatched(core)
+    assert at in (worker(1, 0), worker(1, 1))
+
+
 def test_small_kept_results_go_anywhere(core):
     begin(core, hosts=2)
     fill(core, 1, 0, 200)

@@ -53,8 +53,8 @@ def test_hosts_without_room_for_the_inputs(core: Core) -> None:
     core.take()
     named = [line for line in lines(core, 12) if line.startswith("data: ")]
     assert named == [
-        "data: host has no room for its inputs: --object-memory and --spill-limit are reached",
-        "data: it waits for a worker of a host that has inputs, and room for the others: host0",
+        "data: host has no room for its inputs (--object-memory, --spill-limit)",
+        "data: it waits for a worker of a host with room; these have inputs: host0",
     ]
 
 
@@ -64,7 +64,7 @@ def test_hosts_without_room_for_the_result(core: Core) -> None:
     test_near_data.makes(core, 20)
     named = [line for line in lines(core, 20) if line.startswith("data: ")]
     assert named == [
-        "data: host has no room for its result or its inputs: --object-memory and --spill-limit are reached",
+        "data: host has no room for its result or its inputs (--object-memory, --spill-limit)",
         "data: it waits for a worker of a host with room",
     ]
 
