@@ -86,6 +86,8 @@ class Host:
         self.start_effects = self.follow(self.session.start(self.now))
         if welcomed:
             self.receive(WELCOME)
+            self.first_beat = self.at(0.0)
+            """What the agent does right after the welcome: it sends its first heartbeat."""
 
     def follow(self, effects: list[Effect]) -> list[Effect]:
         """Start the workers of these effects. Returns the effects, and the effects of the starts."""

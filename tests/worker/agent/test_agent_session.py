@@ -54,9 +54,19 @@ def test_a_rejected_agent_logs_it_once_and_logs_its_acceptance() -> None:
 
 def test_heartbeats_name_the_living_workers() -> None:
     host = Host(workers=2)
-    assert only(SendHeartbeat, host.at(2.5)) == [SendHeartbeat(1, ((101, 1010), (102, 1020)))]
+    assert only(SendHeartbeat, host.at(2.5)) == [SendHeartbeat(2, ((101, 1010), (102, 1020)))]
     host.ends(101, status=-9)
-    assert only(SendHeartbeat, host.at(4.5)) == [SendHeartbeat(2, ((102, 1020), (103, 1030)))]
+    assert only(SendHeartbeat, host.at(4.5)) == [SendHeartbeat(3, ((102, 1020), (103, 1030)))]
+
+
+def test_a_scheduler_that_welcomes_the_agent_gets_a_heartbeat_at_once() -> None:
+    """It says how much room the host has for values."""
+    host = Host(workers=1)
+    assert only(SendHeartbeat, host.first_beat) == [SendHeartbeat(1, ((101, 1010),))]
+    host.receive(WELCOME)
+    assert only(SendHeartbeat, host.at(1.9)) == [], "the same scheduler knows it"
+    host.receive(Welcome(WELCOME.incarnation + 1, "0.9", 6000, 60.0))
+    assert len(only(SendHeartbeat, host.at(1.9))) == 1
 
 
 def test_a_worker_whose_process_is_not_known_yet_is_in_no_heartbeat() -> None:
@@ -70,7 +80,7 @@ def test_a_worker_whose_process_is_not_known_yet_is_in_no_heartbeat() -> None:
 def test_a_short_lease_makes_heartbeats_more_frequent() -> None:
     host = Host(welcomed=False, interval=10.0)
     host.receive(Welcome(1, "0.9", 5000, 3.0))
-    assert len(only(SendHeartbeat, host.at(3.5))) == 3
+    assert len(only(SendHeartbeat, host.at(3.5))) == 4, "one at once, and one a second"
 
 
 def test_hello_wanted_is_answered_at_once_and_only_once() -> None:
@@ -129,10 +139,10 @@ def test_a_report_is_repeated_after_each_welcome_until_a_later_heartbeat_is_echo
     host.at(2.5)
     died = WorkerDied(101, 1010, "exit code 1")
     assert sent(host.ends(101, status=1)) == [died]
-    host.receive(HeartbeatEcho(1))  # of the heartbeat before the report: does not confirm it
+    host.receive(HeartbeatEcho(2))  # of the heartbeat before the report: does not confirm it
     assert sent(host.receive(WELCOME)) == [died]
-    assert only(SendHeartbeat, host.at(4.5))[0].sequence == 2
-    host.receive(HeartbeatEcho(2))
+    assert only(SendHeartbeat, host.at(4.5))[0].sequence == 3
+    host.receive(HeartbeatEcho(3))
     assert sent(host.receive(WELCOME)) == []
 
 
@@ -188,7 +198,7 @@ def test_stop_ends_workers_then_says_goodbye_then_exits() -> None:
     host = Host(workers=2)
     effects = host.session.stop("SIGTERM", host.now)
     assert only(SignalWorker, effects) == [SignalWorker(101, kill=False), SignalWorker(102, kill=False)]
-    assert only(SendHeartbeat, effects) == [SendHeartbeat(1, ((101, 1010), (102, 1020)), is_retiring=True)]
+    assert only(SendHeartbeat, effects) == [SendHeartbeat(2, ((101, 1010), (102, 1020)), is_retiring=True)]
     assert host.echo() == host.ends(101) == []
     effects = host.ends(102, status=-15)
     assert effects == [Send(Goodbye("SIGTERM")), Exit(0)], "no death, no restart"

@@ -180,9 +180,10 @@ def test_a_size_of_an_ended_worker_is_ignored() -> None:
 def test_a_new_connection_gets_a_heartbeat_at_once() -> None:
     host = Host()
     host.at(1.0)
-    assert host.session.connected(host.now) == [SendHeartbeat(1, ((101, 1010), (102, 1020)))]
+    assert host.session.connected(host.now) == [SendHeartbeat(2, ((101, 1010), (102, 1020)))]
     assert sent(host.receive(HelloWanted())) == [AGAIN]
     host.receive(Welcome(1, "0.9", 6000, 60.0))
+    assert len(only(SendHeartbeat, host.at(1.0))) == 1
     assert only(SendHeartbeat, host.at(2.9)) == [], "the next one an interval later"
     assert len(only(SendHeartbeat, host.at(3.0))) == 1
 
@@ -249,7 +250,7 @@ def test_an_ending_agent_renews_leases_until_the_end() -> None:
     host.states[0] = BUSY
     effects = host.session.stop("SIGTERM", host.now)
     beats = only(SendHeartbeat, effects + host.at(1.9))
-    assert beats == [SendHeartbeat(number, ((101, 1010),), is_retiring=True) for number in (1, 2, 3, 4)]
+    assert beats == [SendHeartbeat(number, ((101, 1010),), is_retiring=True) for number in (2, 3, 4, 5)]
 
 
 def test_the_goodbye_covers_workers_that_were_killed() -> None:

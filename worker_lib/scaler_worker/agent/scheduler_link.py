@@ -176,6 +176,8 @@ class SchedulerLink:
             effects.append(Log(logging.WARNING, f"the scheduler at {self.address} is a new one: the agent continues"))
         elif self._rejection:
             effects.append(Log(logging.WARNING, f"the scheduler at {self.address} accepts this agent now"))
+        if self._scheduler != welcome.incarnation:
+            self._heartbeat_at = now  # it says how much room the host has for values
         self._rejection = ""
         self._welcomed = True
         self._welcomed_behind = self._sequence
