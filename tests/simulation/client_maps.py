@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scaler_client.api import map as map_module
@@ -24,6 +25,7 @@ from .trace import SimulationError
 
 if TYPE_CHECKING:
     from .client_host import ClientHost
+    from .client_objects import Ref
 
 
 class SimulatedFunction(Function):
@@ -99,14 +101,16 @@ class ClientMap:
         """Ids of the inputs of all calls, by the objects' keys."""
         self.client = client
         self._manner = manner
-        refs = []
+        refs: list[Ref] = []
         for script in scripts:
             for sent_object in script.sent_objects:
                 ref = client.user_objects.get(sent_object)
                 self.object_ids[sent_object.key] = ref.object_id
                 refs.append(ref)
         read = read_results(scripts)
-        self._release = client.user_objects.hold(refs, on_release=lambda: client.user_objects.reader_ended(read))
+        self._held = refs
+        on_release = partial(client.user_objects.reader_ended, read)
+        self._releases = [client.user_objects.hold(refs, on_release=on_release)]
         self.futures = [
             Future(client.world.oracle, client, self.function, script, options, of_map=self) for script in scripts
         ]
@@ -128,7 +132,7 @@ class ClientMap:
         self._changed = _Changed(self._wake)
         plan = MapPlan(
             self.function,
-            lambda args, _: client.user_objects.call(args[0], map(client.user_objects.get, args[0].sent_objects)),
+            lambda args, _: client.user_objects.call(args[0], self._refs(args[0])),
             [(script,) for script in scripts],
             None if options == Options() else options,
             None,
@@ -147,6 +151,15 @@ class ClientMap:
                 map_module._submit_all(self._run, self._changed)
             self._parts = map_module.result_parts(self._run, manner.buffer, manner.is_ordered)
         self._wake()
+
+    def _refs(self, script: Script) -> list[Ref]:
+        """References to the objects that a call reads. The map holds those that were sent again meanwhile."""
+        refs = [self.client.user_objects.get(each) for each in script.sent_objects]
+        again = [ref for ref in refs if ref not in self._held]
+        if again:
+            self._held += again
+            self._releases.append(self.client.user_objects.hold(again))
+        return refs
 
     # --------------------------------------------------------------------------------------------------- the user
 
@@ -238,7 +251,8 @@ class ClientMap:
 
     def _end(self) -> None:
         self.is_idle = True
-        self._release()
+        for release in self._releases:
+            release()
         self.client.maps.remove(self)
         clock, oracle = self.client.world.clock, self.client.world.oracle
         if self._forced_at is not None and oracle.is_calm:

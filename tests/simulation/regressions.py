@@ -95,4 +95,9 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "after a restart of the scheduler, an agent joined behind its workers and was told to remove the file of a "
         "result that counted in the next moment, when the results before it had made its task ready",
     ),
+    (
+        5050026,
+        "a client joined again, and told the scheduler nothing of a result whose value was a file of the client: the "
+        "file stayed until the client left",
+    ),
 )

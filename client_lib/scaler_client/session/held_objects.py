@@ -126,17 +126,21 @@ class HeldObjects:
         self._unread.clear()
         self.joins += 1
         for object_id in self.files.ids():
+            stored = self._objects.get(object_id)
             if not takes_files:
-                stored = self._objects.get(object_id)
                 if stored is not None and not stored.frames:
                     stored.frames = self.files.read(object_id) or ()
                 self.files.remove(object_id)
-            elif object_id not in self._objects:
-                # The scheduler may know it no more. So it gets the object, and is told to forget it again.
+            elif stored is None or isinstance(stored, ResultObject):
+                # The scheduler may know it no more, and only the scheduler ends a file: it gets the object, and is told
+                # to forget it again, now or when it has no references.
                 message = self.files.announcement(object_id)
                 self._backlog.count_object(message)
                 outgoing.append(message)
-                self._forgotten.append(object_id)
+                if stored is None:
+                    self._forgotten.append(object_id)
+                else:
+                    stored.known_in_join = self.joins
         for stored in self._objects.values():
             if type(stored) is StoredObject:
                 self.send_now(stored, outgoing)

@@ -157,6 +157,24 @@ def test_the_result_of_an_ended_task_may_be_a_file() -> None:
     assert list(files.there) == [0]
 
 
+def test_the_next_scheduler_ends_the_file_of_a_result_too() -> None:
+    session, files = joined()
+    producer = SinkRecorder()
+    producer.task_id = submit(session, producer)  # type: ignore[attr-defined]
+    session.handle(messages.Resolved([0], [0], [LARGE]), 2.0)
+    stored = ResultObject("", producer, None)  # type: ignore[arg-type]
+    stored.set_value([LARGE])
+    session.objects.add(stored, session._batch.outgoing)
+    sent_without_functions(session)
+    join(session, 6)
+    assert sent_without_functions(session) == [Object(0, (), file_bytes=len(LARGE), data=DATA)]
+    assert stored.known_in_join == session.objects.joins, "the next reader does not send it again"
+    session.objects.forget(stored)
+    assert sent_without_functions(session) == [ForgetObjects([0])]
+    session.handle(ForgetObjects([0], [77]), 2.0)
+    assert not files.there
+
+
 def test_a_rejected_object_keeps_its_file_as_long_as_it_has_references() -> None:
     session, files = joined()
     stored = send(session)
