@@ -391,6 +391,7 @@ enum Outcome {
   inputLost @9;        # payload: UTF-8 text; an object that the row reads is missing
   stored @10;          # payload: the size, 8 bytes, little-endian; the result is a file of the host. Never sent to a client
   environmentFailed @11;  # payload: UTF-8 text; no host could prepare the environment of the task
+  noRoom @12;          # payload: as of `resultFailed`; the host has no room for the kept result. Never sent to a client
 }
 
 struct Results {

@@ -85,7 +85,7 @@ def test_roles_and_outcomes():
     assert outcomes[effects.OUTCOME_CANCELLED] == "cancelled"
     assert outcomes[effects.OUTCOME_RETRYABLE] == "retryable"
     assert outcomes[effects.OUTCOME_TIMED_OUT] == "timedOut"
-    others = ["workerDied", "cancelled", "timedOut", "kept", "inputLost", "stored", "environmentFailed"]
+    others = ["workerDied", "cancelled", "timedOut", "kept", "inputLost", "stored", "environmentFailed", "noRoom"]
     assert outcomes[effects.WORKER_OUTCOMES :] == others
     assert outcomes[effects.OUTCOME_ENVIRONMENT_FAILED] == "environmentFailed"
     assert outcomes[effects.OUTCOME_KEPT] == "kept"

@@ -24,6 +24,7 @@ _OUTCOMES = {
     Outcome.INPUT_LOST: "an input was lost",
     Outcome.STORED: "returned a value, which is kept on its host",
     Outcome.ENVIRONMENT_FAILED: "no host could prepare its environment",
+    Outcome.NO_ROOM: "its host had no room for the result",
 }
 
 

@@ -28,8 +28,9 @@ from .host_rows import HostRow, host_rows
 from .reader import MonitorReader, Presence
 from .snapshot_view import SnapshotView
 
-OUTCOMES = [outcome for outcome in Outcome if outcome not in (Outcome.RETRYABLE, Outcome.STORED)]
-"""How tasks end for their clients. Two outcomes are left out, because they occur only between worker and scheduler."""
+OUTCOMES = [outcome for outcome in Outcome if outcome not in (Outcome.RETRYABLE, Outcome.STORED, Outcome.NO_ROOM)]
+"""How tasks end for their clients. Three outcomes are left out, because they occur only between worker and
+scheduler."""
 
 COMMON_DEATH_CAUSES = ("signal 9", "memory limit", "lease")
 """Causes exported from the start. Prometheus sees no increase of a counter that appears with its first event."""

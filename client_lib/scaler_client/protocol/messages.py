@@ -43,6 +43,7 @@ class Outcome(enum.IntEnum):
     INPUT_LOST = 9
     STORED = 10
     ENVIRONMENT_FAILED = 11
+    NO_ROOM = 12
 
 
 class Keep(enum.IntEnum):

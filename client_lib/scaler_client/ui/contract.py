@@ -149,7 +149,7 @@ TOPICS = ("series", "tasks", "running", "workers", "agents", "clients", "functio
 
 OUTCOMES = (
     "value", "exception", "function failed", "result failed", "exception, retryable", "worker died", "cancelled",
-    "timed out", "kept", "input lost", "stored", "environment failed",
+    "timed out", "kept", "input lost", "stored", "environment failed", "no room",
 )  # fmt: skip
 """Outcome names, by their number in the schema."""
 RETURNED = 255

@@ -53,11 +53,12 @@ OUTCOME_KEPT = 8
 OUTCOME_INPUT_LOST = 9
 OUTCOME_STORED = 10
 OUTCOME_ENVIRONMENT_FAILED = 11
-OUTCOMES = 12
+OUTCOME_NO_ROOM = 12
+OUTCOMES = 13
 """The number of outcomes."""
 
 WORKER_OUTCOMES = 5
-"""Workers may send outcomes below this one, and two more: INPUT_LOST and STORED."""
+"""Workers may send outcomes below this one, and three more: INPUT_LOST, STORED and NO_ROOM."""
 
 
 class Effect:

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from scaler_scheduler.commands.object_files import SHARED_BYTES
 from scaler_scheduler.core import events
-from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_STORED, WORKER_OUTCOMES
+from scaler_scheduler.core.effects import OUTCOME_INPUT_LOST, OUTCOME_NO_ROOM, OUTCOME_STORED, WORKER_OUTCOMES
 from scaler_scheduler.core.events import CPUS, MAX_AMOUNT, MAX_UNITS, UNIT
 from scaler_scheduler.core.ids import NAME_LIMIT, DataAddress
 from scaler_scheduler.wire import one_row_codec
@@ -488,7 +488,7 @@ def _results(route: bytes, message: Any, frames: list[bytes]) -> events.Event:
 
 def _check_outcomes(outcomes: "array[int]", sizes: "array[int]") -> None:
     for outcome, size in zip(outcomes, sizes):
-        if outcome >= WORKER_OUTCOMES and outcome not in (OUTCOME_INPUT_LOST, OUTCOME_STORED):
+        if outcome >= WORKER_OUTCOMES and outcome not in (OUTCOME_INPUT_LOST, OUTCOME_STORED, OUTCOME_NO_ROOM):
             raise WireError(f"outcome {outcome} is not for workers")
         if outcome == OUTCOME_STORED and size != STORED_SIZE_BYTES:
             raise WireError(f"the size of a stored result has {size} bytes, not {STORED_SIZE_BYTES}")

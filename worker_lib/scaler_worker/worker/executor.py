@@ -135,7 +135,8 @@ class Executor:
         except TaskStoppedError as error:
             return self._exception(number, fn, error)
         except BaseException as error:
-            return Outcome.RESULT_FAILED.value, self._unpicklable(number, "result", value, error)
+            outcome = Outcome.NO_ROOM if type(error) is NoRoomError else Outcome.RESULT_FAILED
+            return outcome.value, self._unpicklable(number, "result", value, error)
 
     def run_calls(self, number: int, payload: Payload, now_ns: Callable[[], int]) -> tuple[int, Payload, int]:
         """Call a function several times.

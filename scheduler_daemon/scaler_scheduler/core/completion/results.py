@@ -12,6 +12,8 @@ from scaler_scheduler.core.dispatch.input_delivery import resend_unread
 from scaler_scheduler.core.effects import (
     OUTCOME_EXCEPTION,
     OUTCOME_INPUT_LOST,
+    OUTCOME_NO_ROOM,
+    OUTCOME_RESULT_FAILED,
     OUTCOME_RETRYABLE,
     OUTCOME_STORED,
     OUTCOME_VALUE,
@@ -51,6 +53,7 @@ class ResultHandler:
         self._graphs = graphs
         self._host_results = host_results
         self._gangs = gangs
+        self._near_data = core.dispatcher.near_data
 
     def handle(self, event: Results, worker: Worker) -> None:
         """Resolve each row whose task waits for it. The bytes of neighbouring rows for one client are sent as one
@@ -130,6 +133,8 @@ class ResultHandler:
                     pending = None
                 if task.gang is not None and isinstance(task, GangTask):
                     task.client.share.forget_late(durations[row] - task.cost)
+                    if outcome == OUTCOME_NO_ROOM:
+                        outcome = OUTCOME_RESULT_FAILED
                     value = large[row] if row in large else payload[position : position + size]
                     error = event.errors[row] if event.errors else ""
                     if not self._gangs.end_with_result(
@@ -238,6 +243,12 @@ class ResultHandler:
             if task.state == WAITING:
                 self._host_results.fetch_unread(task)
             return outcome
+        if outcome == OUTCOME_NO_ROOM:
+            task.full_agent = worker.agent
+            task.failures += 1
+            if self._attempt_end.has_retries_left(task) and self._near_data.has_room_elsewhere(task):
+                return self._retry(task, worker, outcome, error, duration)
+            outcome = OUTCOME_RESULT_FAILED
         if outcome == OUTCOME_RETRYABLE:
             task.failures += 1
             if self._attempt_end.has_retries_left(task):

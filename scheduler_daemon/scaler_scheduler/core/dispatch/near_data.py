@@ -151,7 +151,15 @@ class NearData:
         if agent is None or agent.has_room(function.kept_bytes * MANY):
             return MANY
         room = agent.room - agent.coming_bytes - self._expected_bytes(agent)
-        return max(1, room // function.kept_bytes)
+        return max(1, room // max(1, function.kept_bytes))
+
+    def has_room_elsewhere(self, task: Task) -> bool:
+        """Whether a host that has not failed for want of room could run a task, now or when its workers have done what
+        they hold."""
+        need = task.options.capabilities, task.function.kind
+        found = self._queue_with_room(task, need, is_later=True)
+        self.end_run()
+        return found is not None
 
     def _has_room(self, agent: Agent, task: Task, is_later: bool = False) -> bool:
         """Whether a host has room for the task's result together with those of its inputs that are neither there nor on
@@ -162,6 +170,8 @@ class NearData:
             task: the task.
             is_later: whether the results of the tasks that its workers hold do not count. They may be small, or fail.
         """
+        if agent.incarnation == task.full_agent:
+            return False
         result = task.function.kept_bytes if makes_large_result(task) else 0
         inputs = 0
         for stored in task.inputs:
@@ -195,14 +205,15 @@ class NearData:
             is_later: whether a host counts that may have room when its workers have done what they hold.
         """
         key = task.function, need, is_later
-        if key in self._without_room and not task.inputs:
+        is_usual = not task.inputs and not task.full_agent
+        if is_usual and key in self._without_room:
             return None
         for agent in islice(self._agents, MOST_HOSTS):
             if self._has_room(agent, task, is_later):
                 queue = self._queue(agent, need)
                 if queue:
                     return queue
-        if not task.inputs:
+        if is_usual:
             self._without_room.add(key)
         return None
 
@@ -231,7 +242,7 @@ class NearData:
 
 def makes_large_result(task: Task) -> bool:
     """Whether a task probably makes a kept result of LEAST_BYTES or more."""
-    return task.keep == KEEP_YES and task.function.kept_bytes >= LEAST_BYTES
+    return task.keep == KEEP_YES and (task.function.kept_bytes >= LEAST_BYTES or task.full_agent != 0)
 
 
 def _bytes_by_host(inputs: Collection[StoredObject]) -> dict[Agent, int]:

@@ -33,6 +33,7 @@ class Task:
         "cost",
         "deaths",
         "failures",
+        "full_agent",
         "function",
         "id",
         "inputs",
@@ -114,6 +115,8 @@ class Task:
         """The number of inputs that do not exist yet. An input that it reads twice counts twice."""
         self.keep = 0
         """Whether its result is kept: one of the KEEP_ constants of events."""
+        self.full_agent = 0
+        """The incarnation of the agent whose host had no room for its result at the last attempt. 0: none."""
 
     @property
     def may_store(self) -> bool:

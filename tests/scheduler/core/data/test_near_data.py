@@ -437,6 +437,76 @@ def test_the_result_needs_room_beside_the_inputs(core):
         assert orders(core, LARGE) == (expected, [])
 
 
+NO_ROOM = b"10 bytes fit nowhere"
+
+
+def no_room(core, at, task, attempt=1):
+    core.results(at, [(NAME, task, attempt)], SECOND, effects.OUTCOME_NO_ROOM, NO_ROOM)
+
+
+def answers(core):
+    return [row for sent in core.take() if sent[0] == "resolved" for row in sent[2]]
+
+
+def unknown_size(core, *ids, **options):
+    """Submit kept tasks of a function without results so far."""
+    core.function(C, 3, b"3")
+    event = submit_event(C, list(ids), [3], [b""] * len(ids), ())
+    event.inputs, event.input_counts = array("q"), array("I", [0] * len(ids))
+    event.keep, event.options = array("B", [KEEP] * len(ids)), events.Options(**options)
+    core.feed(event)
+
+
+def test_a_result_without_room_is_made_on_another_host(core):
+    begin(core, hosts=3)
+    unknown_size(core, 20)
+    [(first, _)] = dispatched(core)
+    no_room(core, first, 20)
+    [(second, _)] = dispatched(core)
+    assert {first, second} == {worker(1), worker(2)}
+    core.results(second, [(NAME, 20, 2)], 1000, effects.OUTCOME_STORED, LARGE.to_bytes(8, "little"))
+    assert [row[:2] for row in answers(core)] == [(20, effects.OUTCOME_KEPT)]
+
+
+def test_it_waits_for_a_busy_host_with_room(core):
+    begin(core, hosts=2)
+    unknown_size(core, 20)
+    assert dispatched(core) == [(worker(1), 20)]
+    no_room(core, worker(1), 20)
+    core.wait(3)
+    assert dispatched(core) == [] and core.scheduler.counts.waiting == 1
+    done(core, worker(0), 11)
+    assert (worker(0), 20) in dispatched(core)
+
+
+def test_a_result_that_no_host_has_room_for_fails(core):
+    begin(core, hosts=2)
+    unknown_size(core, 20)
+    fill(core, 0, 0, 100)
+    core.scheduler.tables.clients.find(NAME).functions[3].kept_bytes = LARGE
+    assert dispatched(core) == [(worker(1), 20)]
+    no_room(core, worker(1), 20)
+    assert answers(core) == [(20, effects.OUTCOME_RESULT_FAILED, NO_ROOM)]
+
+
+def test_without_retries_it_fails_at_once(core):
+    begin(core, hosts=3)
+    unknown_size(core, 20, retries=0)
+    [(first, _)] = dispatched(core)
+    no_room(core, first, 20)
+    assert answers(core) == [(20, effects.OUTCOME_RESULT_FAILED, NO_ROOM)]
+
+
+def test_a_task_that_is_cancelled_meanwhile_does_not_run_again(core):
+    begin(core, hosts=3)
+    unknown_size(core, 20)
+    [(first, _)] = dispatched(core)
+    core.cancel(C, 20)
+    core.take()
+    no_room(core, first, 20)
+    assert answers(core) == [(20, effects.OUTCOME_CANCELLED, b"")]
+
+
 def test_other_tasks_of_a_host_need_no_room_for_results(core):
     begin(core, hosts=1)
     host(core, 1, workers=2)
