@@ -643,6 +643,7 @@ struct AgentColumns {
   receivedBytes @13 :List(UInt64);  # objects that it got from other hosts and from clients, since it joined
   sentBytes @14 :List(UInt64);      # objects that it has sent to other hosts, since it joined
   comingBytes @15 :List(UInt64);    # objects that are on their way to it, or wait for their turn
+  roomBytes @16 :List(UInt64);      # what further objects and large results may take, by the host's limits; 2^62: they are not known
 }
 
 struct ClientColumns {

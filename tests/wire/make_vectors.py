@@ -521,6 +521,7 @@ CASES: list[Any] = [
             "lastHeartbeatMilliseconds": [86399000],
             "memoryBytes": [1 << 34], "diskBytes": [1 << 41], "movedBytes": [1 << 42],
             "receivedBytes": [1 << 43], "sentBytes": [1 << 44], "comingBytes": [1 << 30],
+            "roomBytes": [1 << 62],
         },
         "clientColumns": {
             "incarnations": [CLIENT], "names": [2], "workers": [0], "waiting": [5], "notWaiting": [3], "objects": [1],

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..protocol.snapshots import WorkerState
-from .snapshot_view import SnapshotView
+from .snapshot_view import AgentRow, SnapshotView
 from .text_layout import clean, duration, moment, plural, size
 
 SILENT_AGENT_SECONDS = 10.0
 NEARLY_FULL = 0.9
-"""Share of the memory limit."""
+"""Share of the memory limit, and of what the values of a host may take."""
 BUSY_LOOP_PERCENT = 90.0
 SLOW_LAG_SECONDS = 1.0
 MAX_LISTED = 3
@@ -74,9 +74,19 @@ def _host_problems(view: SnapshotView) -> Iterator[str]:
     if slow:
         longest = max(row.lag_seconds for row in slow)
         yield f"heartbeats take up to {duration(longest)}: {_listed([row.host for row in slow])}"
+    full = [row for row in view.agents if is_nearly_full(row)]
+    if full:
+        rooms = _listed([f"{row.host} (agent {row.name}) has {size(row.room_bytes)}" for row in full])
+        yield f"little room for further values (--object-memory, --spill-limit): {rooms}"
     if view.snapshot.unreachable_hosts:
         pairs = _listed(sorted(view.snapshot.unreachable_hosts))
         yield f"values go through the scheduler, because hosts can't reach others (--data-address): {pairs}"
+
+
+def is_nearly_full(row: AgentRow) -> bool:
+    """Whether the values of a host have nearly reached its limits."""
+    used = row.memory_bytes + row.disk_bytes
+    return used > 0 and used > NEARLY_FULL * (used + row.room_bytes)
 
 
 def _scheduler_problems(view: SnapshotView) -> Iterator[str]:

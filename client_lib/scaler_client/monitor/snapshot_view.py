@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from ..protocol.snapshots import ObjectState, Snapshot, WorkerState
 
+UNKNOWN_ROOM_BYTES = 1 << 62
+"""The room of a host whose limits the scheduler does not know."""
+
 SHORT_NAME_LENGTH = 12
 """Digits of an environment's name that are shown."""
 
@@ -85,6 +88,8 @@ class AgentRow:
     """Those that it has sent to other hosts."""
     coming_bytes: int = 0
     """Those that are on their way to it, or wait for their turn."""
+    room_bytes: int = UNKNOWN_ROOM_BYTES
+    """What further ones may take."""
 
 
 @dataclass(frozen=True)
@@ -316,6 +321,7 @@ def _agent_rows(snapshot: Snapshot, usages: CpuUsages) -> list[AgentRow]:
             received_bytes=columns.received_bytes[row],
             sent_bytes=columns.sent_bytes[row],
             coming_bytes=columns.coming_bytes[row],
+            room_bytes=columns.room_bytes[row],
         )
         for row, incarnation in enumerate(columns.incarnations)
     ]

@@ -171,6 +171,7 @@ class AgentColumns(Record):
     received_bytes: list[int] = field(default_factory=list)
     sent_bytes: list[int] = field(default_factory=list)
     coming_bytes: list[int] = field(default_factory=list)
+    room_bytes: list[int] = field(default_factory=list)
 
 
 @dataclass(eq=False, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..monitor.resource_text import pool_text
-from ..monitor.snapshot_view import AgentRow, SnapshotView, WorkerRow
+from ..monitor.snapshot_view import UNKNOWN_ROOM_BYTES, AgentRow, SnapshotView, WorkerRow
 from ..protocol.snapshots import HostPool
 from .number_format import count, duration, percent, rate, size
 from .text_width import Line, align_right
@@ -86,6 +86,7 @@ def _agent(agent: AgentRow | None, row: WorkerRow, pools: list[HostPool]) -> lis
         ("heard", f"{duration(agent.silent_seconds)} ago"),
         ("workers", str(agent.workers)),
         ("values", f"{size(agent.memory_bytes)} in memory, {size(agent.disk_bytes)} on disk"),
+        *([("room", size(agent.room_bytes))] if agent.room_bytes < UNKNOWN_ROOM_BYTES else []),
         ("moved", f"{size(agent.moved_bytes)} to and from disk"),
         (
             "network",

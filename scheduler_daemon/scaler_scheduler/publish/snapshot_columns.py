@@ -187,6 +187,7 @@ def agent_columns(table: AgentTable, workers: WorkerTable, texts: TextTable, sta
         (WIDE, compacted([agent.received_bytes for agent in agents])),
         (WIDE, compacted([agent.sent_bytes for agent in agents])),
         (WIDE, compacted([agent.coming_bytes for agent in agents])),
+        (WIDE, compacted([max(0, agent.room) for agent in agents])),
     ]
 
 

@@ -8628,7 +8628,7 @@ _WorkerColumns_list_item_type = _StructItemType(WorkerColumns)
 class AgentColumns(_Struct):
     __capnpy_id__ = 0x893b63319b442fca
     __static_data_size__ = 0
-    __static_ptrs_size__ = 16
+    __static_ptrs_size__ = 17
     
     
     @property
@@ -8871,10 +8871,25 @@ class AgentColumns(_Struct):
         ptr = self._read_fast_ptr(120)
         return ptr != 0
     
+    @property
+    def room_bytes(self):
+        # no union check
+        return self._read_list(128, _PrimitiveItemType(_Types.uint64))
+    
+    def get_room_bytes(self):
+        res = self.room_bytes
+        if res is None:
+            return _List.from_buffer(b'', 0, 0, 0, _PrimitiveItemType(_Types.uint64))
+        return res
+    
+    def has_room_bytes(self):
+        ptr = self._read_fast_ptr(128)
+        return ptr != 0
+    
     @staticmethod
-    def __new(incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None, memory_bytes=None, disk_bytes=None, moved_bytes=None, received_bytes=None, sent_bytes=None, coming_bytes=None):
+    def __new(incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None, memory_bytes=None, disk_bytes=None, moved_bytes=None, received_bytes=None, sent_bytes=None, coming_bytes=None, room_bytes=None):
         builder = _SegmentBuilder()
-        pos = builder.allocate(128)
+        pos = builder.allocate(136)
         builder.copy_from_list(pos + 0, _PrimitiveItemType(_Types.uint64), incarnations)
         builder.copy_from_list(pos + 8, _PrimitiveItemType(_Types.uint32), names)
         builder.copy_from_list(pos + 16, _PrimitiveItemType(_Types.uint32), hosts)
@@ -8891,11 +8906,12 @@ class AgentColumns(_Struct):
         builder.copy_from_list(pos + 104, _PrimitiveItemType(_Types.uint64), received_bytes)
         builder.copy_from_list(pos + 112, _PrimitiveItemType(_Types.uint64), sent_bytes)
         builder.copy_from_list(pos + 120, _PrimitiveItemType(_Types.uint64), coming_bytes)
+        builder.copy_from_list(pos + 128, _PrimitiveItemType(_Types.uint64), room_bytes)
         return builder.as_string()
     
-    def __init__(self, incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None, memory_bytes=None, disk_bytes=None, moved_bytes=None, received_bytes=None, sent_bytes=None, coming_bytes=None):
-        _buf = AgentColumns.__new(incarnations, names, hosts, pids, languages, versions, resident_bytes, cpu_milliseconds, lag_microseconds, last_heartbeat_milliseconds, memory_bytes, disk_bytes, moved_bytes, received_bytes, sent_bytes, coming_bytes)
-        self._init_from_buffer(_buf, 0, 0, 16)
+    def __init__(self, incarnations=None, names=None, hosts=None, pids=None, languages=None, versions=None, resident_bytes=None, cpu_milliseconds=None, lag_microseconds=None, last_heartbeat_milliseconds=None, memory_bytes=None, disk_bytes=None, moved_bytes=None, received_bytes=None, sent_bytes=None, coming_bytes=None, room_bytes=None):
+        _buf = AgentColumns.__new(incarnations, names, hosts, pids, languages, versions, resident_bytes, cpu_milliseconds, lag_microseconds, last_heartbeat_milliseconds, memory_bytes, disk_bytes, moved_bytes, received_bytes, sent_bytes, coming_bytes, room_bytes)
+        self._init_from_buffer(_buf, 0, 0, 17)
     
     def shortrepr(self):
         parts = []
@@ -8915,6 +8931,7 @@ class AgentColumns(_Struct):
         if self.has_received_bytes(): parts.append("receivedBytes = %s" % self.get_received_bytes().shortrepr())
         if self.has_sent_bytes(): parts.append("sentBytes = %s" % self.get_sent_bytes().shortrepr())
         if self.has_coming_bytes(): parts.append("comingBytes = %s" % self.get_coming_bytes().shortrepr())
+        if self.has_room_bytes(): parts.append("roomBytes = %s" % self.get_room_bytes().shortrepr())
         return "(%s)" % ", ".join(parts)
 
 _AgentColumns_list_item_type = _StructItemType(AgentColumns)

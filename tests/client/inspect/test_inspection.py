@@ -509,6 +509,13 @@ def test_problems() -> None:
     ]
     full = {"waitingBytes": 95, "objectBytes": 4, "memoryLimitBytes": 100}
     assert of(**full) == ["tasks and objects fill 99 B of 100 B: clients keep further tasks back"]
+    named = Texts()
+    values = {"incarnations": 1, "hosts": named("node-8"), "names": named("small"), "memoryBytes": 60, "diskBytes": 40}
+    values["lastHeartbeatMilliseconds"] = 62_000
+    for room, expected in ((12, []), (11, ["node-8 (agent small) has 11 B"])):
+        text = "little room for further values (--object-memory, --spill-limit)"
+        agents = table("agentColumns", {**values, "roomBytes": room})
+        assert of(texts=named.field(), **agents) == [f"{text}: {each}" for each in expected]
     assert of(deaths=[{"name": "cancelled", "count": 3}]) == [], "cancelled on request"
     assert of(dropped=[{"name": "malformed", "count": 3}]) == [
         "3 messages dropped since the start: malformed (the sender does not speak this protocol)"

@@ -39,7 +39,8 @@ COLUMNS = {
     ).split(),
     "agentColumns": (
         "incarnations names hosts pids languages versions residentBytes cpuMilliseconds lagMicroseconds "
-        "lastHeartbeatMilliseconds memoryBytes diskBytes movedBytes receivedBytes sentBytes comingBytes"
+        "lastHeartbeatMilliseconds memoryBytes diskBytes movedBytes receivedBytes sentBytes comingBytes "
+        "roomBytes"
     ).split(),
     "clientColumns": "incarnations names workers waiting notWaiting objects objectBytes done".split(),
     "functionColumns": "numbers names tasks done failed runNanoseconds bytes clients taskNames".split(),
@@ -98,7 +99,7 @@ def busy(sequence: int = 1, seconds: float = 60.0, **fields: Any) -> bytes:
     ]
     agent = {"incarnations": 33, "hosts": texts("node-7"), "residentBytes": 24, "lagMicroseconds": 350}
     agent |= {"memoryBytes": 1 << 20, "diskBytes": 1 << 21, "movedBytes": 1 << 22}
-    agent |= {"receivedBytes": 1 << 23, "sentBytes": 1 << 24, "comingBytes": 1 << 25}
+    agent |= {"receivedBytes": 1 << 23, "sentBytes": 1 << 24, "comingBytes": 1 << 25, "roomBytes": 1 << 62}
     agent |= {"lastHeartbeatMilliseconds": round((seconds - 1) * 1000)}
     clients = [
         {"incarnations": 11, "names": texts("fit.py[47]@node-1"), "waiting": 3},

@@ -121,8 +121,27 @@ class WaitReasons:
         """The inputs that a blocked task waits for."""
         missing = [stored for stored in dict.fromkeys(task.inputs) if stored.is_missing or stored.is_remote]
         now = self._tables.clock.now
-        lines = [f"input: {_input_text(stored, now)}" for stored in missing[:LISTED]]
+        lines = [f"input: {self._input_text(stored, now)}" for stored in missing[:LISTED]]
         return lines + ([f"input: and {len(missing) - LISTED} more inputs"] if len(missing) > LISTED else [])
+
+    def _input_text(self, stored: StoredObject, now: float) -> str:
+        name = f"{stored.name}#{stored.id}" if stored.name else f"object {stored.id}"
+        if stored.is_remote and stored.home is not None:
+            silent = now - stored.home.last_heartbeat_at
+            if stored.home is not stored.client.place and silent > SILENT_SECONDS:
+                return f"{name} is on {stored.home.host}, whose host agent has been silent for {silent:.0f} s"
+            text = f"{name} is on its way from {stored.home.host}"
+            full = {
+                transfer.target.host
+                for transfer in self._core.transfers.of(stored)
+                if transfer.target.room < stored.size
+            }
+            if full:
+                text += f"; {', '.join(sorted(full))} has no room for it (--object-memory, --spill-limit)"
+            return text
+        if stored.producer is not None:
+            return f"{name} does not exist yet: its task has not ended"
+        return f"{name} comes from the client"
 
     def _near_data(self, task: Task) -> list[str]:
         until = self._dispatcher.near_data.waits_until.get(task)
@@ -270,15 +289,3 @@ def _pauses(client: Client) -> Iterator[str]:
         yield f"client: it has not read {unread} bytes of results, so none of its tasks begins"
     if client.pause_reasons & PAUSE_RESTART_HOLD:
         yield "restart: for a second after the scheduler's restart, workers may still name the tasks that they run"
-
-
-def _input_text(stored: StoredObject, now: float) -> str:
-    name = f"{stored.name}#{stored.id}" if stored.name else f"object {stored.id}"
-    if stored.is_remote and stored.home is not None:
-        silent = now - stored.home.last_heartbeat_at
-        if stored.home is not stored.client.place and silent > SILENT_SECONDS:
-            return f"{name} is on {stored.home.host}, whose host agent has been silent for {silent:.0f} s"
-        return f"{name} is on its way from {stored.home.host}"
-    if stored.producer is not None:
-        return f"{name} does not exist yet: its task has not ended"
-    return f"{name} comes from the client"

@@ -58,6 +58,16 @@ def test_hosts_without_room_for_the_inputs(core: Core) -> None:
     ]
 
 
+def test_an_input_that_waits_for_room(core: Core) -> None:
+    test_near_data.begin(core, hosts=1)
+    test_near_data.host(core, 1, capabilities=[("gpu", 1)])
+    test_near_data.fill(core, 1, 0, 200)
+    test_near_data.submit(core, (12, [1]), capabilities=frozenset([("gpu", 1)]))
+    core.take()
+    [named] = [line for line in lines(core, 12) if line.startswith("input: ")]
+    assert named.endswith("is on its way from host0; host1 has no room for it (--object-memory, --spill-limit)")
+
+
 def test_hosts_without_room_for_the_result(core: Core) -> None:
     test_near_data.begin(core)
     test_near_data.fill(core, 1, 0, 200)
