@@ -126,6 +126,7 @@ class AgentHost:
             MEMORY_LIMIT_BYTES,
             RETIRE_SECONDS,
             "modules",
+            plan.has_little_room,
         )
         access = HostAccess(
             world.draw_incarnation,
@@ -278,7 +279,7 @@ class AgentHost:
         workers = [WorkerHeartbeat(incarnation, 1, 1) for incarnation, _ in beat.workers]
         heartbeat = Heartbeat(beat.sequence, 1, 1, workers, beat.lag_microseconds, beat.is_retiring)
         # Some hosts are always full of values, others now and then. No draw decides it: a draw would change all seeds.
-        kind = self.incarnation % 4
+        kind = self.incarnation % 4 if self.world.plan.has_little_room else 0
         if kind == 1 or (kind == 2 and int(self.world.clock.now / FULL_SECONDS) % 2):
             self.world.trace.count("heartbeats of hosts that are full of values")
             heartbeat.memory_bytes, heartbeat.memory_limit_bytes = MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES

@@ -116,10 +116,11 @@ class World:
             patch.multiple(input_delivery, **sizes),
             patch.object(decode, "SHARED_BYTES", 1),
             patch.multiple(functions, LARGE_BYTES=plan.kept_bytes, SMALL_BYTES=SMALL_BYTES),
-            # In half of the runs the scheduler has little memory left as soon as it has 500 bytes of objects.
-            patch.object(dispatch_writer, "SCARCE_DIVISOR", 2 if plan.seed % 2 else limit // 500),
+            # The scheduler's memory is scarce as soon as it has 500 bytes of objects.
+            patch.object(dispatch_writer, "SCARCE_DIVISOR", limit // 500 if plan.has_little_room else 2),
             patch.multiple(downloads, CHUNK_BYTES=100, FIRST_CHUNK_BYTES=20, CHUNKS_IN_FLIGHT=2),
-            patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, MAX_BETWEEN=1, WAITING_TASKS=2, LATE_SECONDS=0.1),
+            patch.multiple(transfers, MAX_IN=2, MAX_OUT=2, MAX_BETWEEN=1, WAITING_TASKS=2),
+            patch.object(transfers, "LATE_SECONDS", 0.1 if plan.has_little_room else 1000.0),
             # In a third of the runs several small files are on their way between two hosts.
             patch.object(transfers, "WHOLE_BYTES", 1 if plan.seed % 3 else 4000),
             # Files are small, so the rate is low. In half of the runs tasks wait for hosts that have the files.

@@ -46,9 +46,12 @@ class SchedulerLink:
         now: float,
         *,
         list_files: Callable[[], Iterable[ObjectName]],
+        has_limits: bool = True,
     ) -> None:
-        """`list_files` returns the results that workers have written to files of this host."""
+        """`list_files` returns the results that workers have written to files of this host. `has_limits`: whether the
+        values of this host have limits, which heartbeats tell the scheduler."""
         self._list_files = list_files
+        self._has_limits = has_limits
         self.address = address
         """The scheduler's, for the log only."""
         self.death_timeout_seconds = death_timeout_seconds
@@ -176,7 +179,7 @@ class SchedulerLink:
             effects.append(Log(logging.WARNING, f"the scheduler at {self.address} is a new one: the agent continues"))
         elif self._rejection:
             effects.append(Log(logging.WARNING, f"the scheduler at {self.address} accepts this agent now"))
-        if self._scheduler != welcome.incarnation:
+        if self._scheduler != welcome.incarnation and self._has_limits:
             self._heartbeat_at = now  # it says how much room the host has for values
         self._rejection = ""
         self._welcomed = True

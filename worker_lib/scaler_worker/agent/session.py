@@ -80,6 +80,8 @@ class AgentSettings:
     """How long tasks may continue when the agent retires."""
     environments: str = "none"
     """Which environments the operator allows: a key of `environments.LEVELS`."""
+    has_limits: bool = True
+    """Whether the values of the host have limits."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ class AgentSession:
             settings.death_timeout_seconds,
             now,
             list_files=lambda: self._objects.written_by_workers(host.list_files()),
+            has_limits=settings.has_limits,
         )
         self._workers = WorkerTable(settings.worker_names, host.draw_incarnation)
         self._environments = AgentEnvironments(settings.environments, host.missing_contents)
