@@ -25,6 +25,7 @@ from tests.waiting import wait_until
 from scaler_client import Client
 from scaler_client.commands.object_directory import remove_stale
 from scaler_client.commands.object_files import STORAGE_FILES
+from scaler_client.protocol.snapshots import Snapshot
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 
@@ -171,6 +172,11 @@ def test_a_host_is_killed_while_its_result_is_read(tmp_path: Path) -> None:
         assert len(pids(log, "made")) == len(pids(log, "added")) == 2
 
 
+def open_tasks(snapshot: Snapshot) -> int:
+    """The number of tasks that run or could run."""
+    return snapshot.waiting + snapshot.dispatched
+
+
 def test_a_host_is_killed_before_its_result_is_read(tmp_path: Path) -> None:
     log, gate = str(tmp_path / "log"), tmp_path / "gate"
     with two_hosts(tmp_path, 1) as (daemon, clusters, client):
@@ -190,6 +196,8 @@ def test_a_host_is_killed_before_its_result_is_read(tmp_path: Path) -> None:
         kill(host_of(clusters, added))
         with monitor(daemon.monitor_address) as watch:
             wait_until(lambda: watch.next().agents == 1, SECONDS, "the scheduler has given it up")
+            # Else the running task may end while no reader of its result is there: it would not be kept.
+            wait_until(lambda: open_tasks(watch.next()) >= 2, SECONDS, "the client has submitted the lost task again")
         gate.touch()
         assert summed.result(SECONDS) == 1.0
         assert pids(log, "waits") == [busy], "what still ran is not run again"
