@@ -169,7 +169,7 @@ def check_collected(scheduler: Scheduler) -> None:
                     # If no idle host has room for its inputs, it goes to any other.
                     has_room = any(not near_data.is_full(task, worker) for worker in able)
                     chosen = hosts if has_room else all_hosts
-                    if any(transfers.is_full(stored, host) for stored in task.inputs for host in chosen):
+                    if any(transfers.has_enough_tasks(stored, host) for stored in task.inputs for host in chosen):
                         may_wait += 1
             if lane.waiting > may_wait and may_wait < MAX_PASSED:
                 raise InvariantError(f"tasks wait while worker {able[0].incarnation} is idle")

@@ -143,8 +143,8 @@ def test_bytes_that_the_scheduler_asks_for_use_no_credit() -> None:
     assert batch.ids == [1]
 
 
-def test_the_result_of_an_ended_task_may_be_a_file() -> None:
-    session, files = joined()
+def add_result(session: Session) -> ResultObject:
+    """Add the large result of a task that has ended."""
     producer = SinkRecorder()
     producer.task_id = submit(session, producer)  # type: ignore[attr-defined]
     session.handle(messages.Resolved([0], [0], [LARGE]), 2.0)
@@ -152,6 +152,12 @@ def test_the_result_of_an_ended_task_may_be_a_file() -> None:
     stored.set_value([LARGE])
     sent_without_functions(session)
     session.objects.add(stored, session._batch.outgoing)
+    return stored
+
+
+def test_the_result_of_an_ended_task_may_be_a_file() -> None:
+    session, files = joined()
+    add_result(session)
     assert sent_without_functions(session) == [Object(0, (), file_bytes=len(LARGE), data=DATA)]
     assert fetch(session, 0) == [Object(0, [LARGE], is_wanted=True)]
     assert list(files.there) == [0]
@@ -159,12 +165,7 @@ def test_the_result_of_an_ended_task_may_be_a_file() -> None:
 
 def test_the_next_scheduler_ends_the_file_of_a_result_too() -> None:
     session, files = joined()
-    producer = SinkRecorder()
-    producer.task_id = submit(session, producer)  # type: ignore[attr-defined]
-    session.handle(messages.Resolved([0], [0], [LARGE]), 2.0)
-    stored = ResultObject("", producer, None)  # type: ignore[arg-type]
-    stored.set_value([LARGE])
-    session.objects.add(stored, session._batch.outgoing)
+    stored = add_result(session)
     sent_without_functions(session)
     join(session, 6)
     assert sent_without_functions(session) == [Object(0, (), file_bytes=len(LARGE), data=DATA)]

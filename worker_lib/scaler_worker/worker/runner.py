@@ -91,7 +91,7 @@ class Execution(Protocol):
         """Find the inputs of a task that begins next."""
 
     def store_for(self, client: int, task_id: int, with_small: bool) -> Store:
-        """The Store of a task whose value may be written to a file of the host, also if it is small or not."""
+        """The Store of a task whose value may be written to a file of the host. `with_small`: also a small value."""
 
     def new_profile(self) -> Profile: ...
 

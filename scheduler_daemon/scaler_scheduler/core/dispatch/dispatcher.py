@@ -602,7 +602,7 @@ class Dispatcher:
             worker = near
         task = lane.first_requeued
         away = self._away(task, worker)
-        if near is not None and self._is_full(away, worker):
+        if near is not None and self._has_enough_tasks(away, worker):
             other = self._idle_elsewhere(lane, task)
             if other is not None:
                 self.add_worker(worker)
@@ -612,7 +612,7 @@ class Dispatcher:
         if near is not None and not away:
             return worker
         lane.pop_requeued()
-        if near is None or self._is_full(away, worker):
+        if near is None or self._has_enough_tasks(away, worker):
             self._passed.append(task)
         else:
             self.block_on_fetch(task, away, self._agents.find(worker.agent))
@@ -623,9 +623,9 @@ class Dispatcher:
             del self._filling[worker.profile]
         return None
 
-    def _is_full(self, away: Sequence[StoredObject], worker: Worker) -> bool:
+    def _has_enough_tasks(self, away: Sequence[StoredObject], worker: Worker) -> bool:
         """Whether enough tasks wait for one of these files on the worker's host."""
-        return any(self._transfers.is_full(stored, worker.agent) for stored in away)
+        return any(self._transfers.has_enough_tasks(stored, worker.agent) for stored in away)
 
     def _idle_elsewhere(self, lane: Lane, task: Task) -> Worker | None:
         """Return an idle worker of a host with room for the task's inputs, where not enough tasks wait for them yet."""
@@ -635,7 +635,7 @@ class Dispatcher:
             worker = self.idle.newest_of_agent(agent, lane.capabilities, lane.kind)
             if worker is None or self.near_data.is_full(task, worker):
                 continue
-            if not self._is_full(self._away(task, worker), worker):
+            if not self._has_enough_tasks(self._away(task, worker), worker):
                 return worker
         return None
 

@@ -140,7 +140,7 @@ class Transfers:
                 return transfer
         return None
 
-    def is_full(self, stored: StoredObject, target: int) -> bool:
+    def has_enough_tasks(self, stored: StoredObject, target: int) -> bool:
         """Whether so many tasks wait for the file on this host (an agent's incarnation) that no more should."""
         return any(each.target.incarnation == target and each.tasks >= WAITING_TASKS for each in self.of(stored))
 

@@ -131,11 +131,8 @@ class WaitReasons:
             if stored.home is not stored.client.place and silent > SILENT_SECONDS:
                 return f"{name} is on {stored.home.host}, whose host agent has been silent for {silent:.0f} s"
             text = f"{name} is on its way from {stored.home.host}"
-            full = {
-                transfer.target.host
-                for transfer in self._core.transfers.of(stored)
-                if transfer.target.room < stored.size
-            }
+            targets = [transfer.target for transfer in self._core.transfers.of(stored)]
+            full = {target.host for target in targets if target.room < stored.size}
             if full:
                 text += f"; {', '.join(sorted(full))} has no room for it (--object-memory, --spill-limit)"
             return text
@@ -160,7 +157,7 @@ class WaitReasons:
         return [f"data: for at most {seconds:.1f} s it waits for a worker of a host that has its inputs: {names}"]
 
     def _full_hosts(self, task: Task) -> Iterator[str]:
-        """The hosts with idle workers that have no room for the task's inputs."""
+        """The hosts with idle workers that have no room for the task's inputs and its result."""
         lane = task.client.lane_of(task)
         idle = self._dispatcher.idle
         for agent in list(idle.agents()):

@@ -348,17 +348,22 @@ def test_a_host_without_room_is_chosen_if_no_other_can_have_the_task(core):
     assert orders(core, LARGE) == ([(0, 1)], [])
 
 
-def test_full_hosts_exchange_inputs_of_one_task(core):
+def one_input_each(core, first, second):
+    """Two hosts with an idle worker each. Host 0 has the result 1, of the first size, and host 1 the result 2."""
     core.client(C, NAME)
     core.function(C, MAKE, b"1")
     core.function(C, READ, b"2")
     host(core, 0)
-    make(core, worker(0), LARGE)
+    make(core, worker(0), first)
     core.goodbye(worker(0))
     host(core, 1)
-    make(core, worker(1), LARGE, first=2)
+    make(core, worker(1), second, first=2)
     core.worker(worker(0, 1), 190, 31)
     core.take()
+
+
+def test_full_hosts_exchange_inputs_of_one_task(core):
+    one_input_each(core, LARGE, LARGE)
     fill(core, 0, 0, 190)
     fill(core, 1, 0, 200)
     submit(core, (10, [1, 2]))
@@ -366,16 +371,7 @@ def test_full_hosts_exchange_inputs_of_one_task(core):
 
 
 def test_a_host_with_room_for_the_rest_is_chosen_although_it_has_fewer_bytes(core):
-    core.client(C, NAME)
-    core.function(C, MAKE, b"1")
-    core.function(C, READ, b"2")
-    host(core, 0)
-    make(core, worker(0), LARGE + 1)
-    core.goodbye(worker(0))
-    host(core, 1)
-    make(core, worker(1), LARGE, first=2)
-    core.worker(worker(0, 1), 190, 31)
-    core.take()
+    one_input_each(core, LARGE + 1, LARGE)
     fill(core, 0, 0, 190)
     fill(core, 1, LARGE + 1, 200)
     submit(core, (10, [1, 2]))
