@@ -22,10 +22,12 @@ from tests.integration.commands import (
     scheduler,
 )
 from tests.integration.executions import note, notes
+from tests.integration.host_files import directory_of
 from tests.waiting import wait_until
 
 from scaler_client import Client
 from scaler_client.protocol.snapshots import Snapshot
+from scaler_worker.objects.host_storage import HostStorage
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
 
@@ -190,3 +192,35 @@ def test_a_full_host_gets_no_reader_of_values_that_others_have(tmp_path: Path) -
         assert notes(log, "reads")[0].pid == notes(log, "stays")[0].pid
         with monitor(daemon.monitor_address) as watch:
             assert not watch.next().sent.get("transfer_objects")
+
+
+ROOM = 8 << 20
+"""The limit of a host, in memory and on disk."""
+
+
+def make_part(number: int) -> Any:
+    return numpy.full(ROOM // 64, float(number))
+
+
+def first_of_all(*parts: Any) -> list[float]:
+    return [float(part[0]) for part in parts]
+
+
+def test_a_host_stays_within_its_limits_while_its_tasks_read_more_than_fits(tmp_path: Path) -> None:
+    limits = ["--object-memory", str(ROOM), "--spill-limit", str(ROOM), "--spill-directory", str(tmp_path)]
+    hosts = [cluster_command("--capabilities", "large"), cluster_command("--capabilities", "small", *limits)]
+    with hosts_of(tmp_path, *hosts) as (daemon, agents, client):
+        large, small = (client.options(capabilities={name: 1}) for name in ("large", "small"))
+        made = [large.options(keep=True).submit(make_part, number) for number in range(40)]
+        storage = HostStorage(str(directory_of(agents[1].process.pid)))
+        readers = {small.submit(first_of_all, *made[at : at + 3]): at for at in range(len(made) - 2)}
+        most = 0
+        for reader in client.as_completed(readers):
+            assert reader.result() == [float(readers[reader] + each) for each in range(3)]
+            usage = storage.usage()
+            assert usage is not None
+            assert usage.memory_bytes <= usage.memory_limit and usage.disk_bytes <= usage.disk_limit
+            most = max(most, usage.memory_bytes + usage.disk_bytes)
+        assert most > ROOM, "its room was used"
+        kept = [small.options(keep=True).submit(make_part, number) for number in range(8)]
+        assert [part[0] for part in client.gather(kept)] == [float(number) for number in range(8)]

@@ -138,6 +138,7 @@ class AgentHost:
             ),
             link_file=self._link_file,
             has_room=lambda size, coming: not coming or self._chance.random() < 0.8,
+            has_little_room=self._is_full_of_values,
             missing_contents=lambda names: [each for each in names if each not in self._contents],
         )
         self.session = AgentSession(hello, settings, access, now)
@@ -278,12 +279,15 @@ class AgentHost:
     def _beat(self, beat: SendHeartbeat) -> None:
         workers = [WorkerHeartbeat(incarnation, 1, 1) for incarnation, _ in beat.workers]
         heartbeat = Heartbeat(beat.sequence, 1, 1, workers, beat.lag_microseconds, beat.is_retiring)
-        # Some hosts are always full of values, others now and then. No draw decides it: a draw would change all seeds.
-        kind = self.incarnation % 4 if self.world.plan.has_little_room else 0
-        if kind == 1 or (kind == 2 and int(self.world.clock.now / FULL_SECONDS) % 2):
+        if self._is_full_of_values():
             self.world.trace.count("heartbeats of hosts that are full of values")
             heartbeat.memory_bytes, heartbeat.memory_limit_bytes = MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES
         self.link.send([bytes(frame) for frame in encode(heartbeat)])
+
+    def _is_full_of_values(self) -> bool:
+        """Some hosts are always full of values, others now and then. No draw decides it: it would change all seeds."""
+        kind = self.incarnation % 4 if self.world.plan.has_little_room else 0
+        return kind == 1 or (kind == 2 and int(self.world.clock.now / FULL_SECONDS) % 2 == 1)
 
     def _measure(self, measure: MeasureMemory) -> None:
         sizes = {

@@ -369,9 +369,9 @@ class Contract:
             elif isinstance(effect, effects.TransferObjects) and effect.route in self._agents:
                 self._objects.ordered(zip(effect.clients, effect.ids), self._agents[effect.route].incarnation)
             elif isinstance(effect, effects.ForgetObjects) and effect.route in self._agents:
-                self._objects.forgotten_at(effect, self._agents[effect.route].incarnation)
+                self._forgotten_at_host(effect, self._agents[effect.route].incarnation)
             elif isinstance(effect, effects.ForgetObjects) and effect.route in self._workers:
-                self._objects.forgotten_at(effect, 0)  # other peers have joined and left in this step
+                self._objects.forgotten_at_worker(effect, self._workers[effect.route].agent)
             elif isinstance(effect, effects.ForgetFunctions):
                 self._functions.setdefault(effect.route, set()).difference_update(effect.numbers)
             elif isinstance(effect, (effects.Retract, effects.Stop)):
@@ -396,6 +396,17 @@ class Contract:
         for name in own_files:
             self._objects.freed_at(name, name[0], was_sent=False)
         self._seen_answers = {batch: len(batch.ids) for batch in later}
+
+    def _forgotten_at_host(self, effect: effects.ForgetObjects, agent: int) -> None:
+        """Check the objects that an agent is told to forget."""
+        removed = self._objects.forgotten_at_agent(effect, agent)
+        self._trace.count("copies removed from hosts without room", len(removed))
+        for held in self._held if removed else ():
+            worker = self._workers.get(self._held.holder(held) or b"")
+            for name in removed if worker is not None and worker.agent == agent else ():
+                self._expect(
+                    not self._objects.reads(held, name), "a copy is removed that a task there reads", name, held
+                )
 
     def _check_may_stay(self, name: TaskId, flags: int, worker: Worker) -> None:
         """Check that the large result of a dispatched task stays on its host, if an agent is there or about to join."""

@@ -44,6 +44,7 @@ from scaler_scheduler.core.dispatch import (
     holdings,
     host_choice,
     near_data,
+    spare_copies,
     task_limits,
     transfers,
 )
@@ -530,7 +531,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let a task wait for a host that has no room either",
-        near_data.NearData, "choose", "if not self._has_room(host, task):", "if False:",
+        near_data.NearData, "choose", "if not self.has_room(host, task):", "if False:",
     ),
     Mutation(
         "do not wake up when a task has waited for a host",
@@ -546,7 +547,15 @@ MUTATIONS = (
     ),
     Mutation(
         "count a file that has come as still on its way",
-        transfers.Transfers, "_remove", "transfer.target.coming_bytes -= transfer.stored.size", "pass",
+        transfers.Transfers, "_remove", "transfer.target.room.coming -= transfer.stored.size", "pass",
+    ),
+    Mutation(
+        "remove a copy that a task at its host reads",
+        spare_copies.SpareCopies, "_read_at", "for task in worker.tasks.values():", "for task in ():",
+    ),
+    Mutation(
+        "send tasks to read a copy that was removed",
+        spare_copies.SpareCopies, "_remove", "copies.hosts.discard(agent)", "copies.agents.add(agent)",
     ),
     Mutation(
         "fetch nothing again from an agent that joins again",

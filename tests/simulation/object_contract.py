@@ -32,6 +32,9 @@ class ObjectContract:
         """Kept results that were fetched."""
         self._ordered: set[tuple[TaskId, int]] = set()
         """Files that agents were told to get, with the incarnation of the agent."""
+        self._files_forgotten: set[tuple[TaskId, int]] = set()
+        """Files of needed objects that workers were told to forget in this step, with their agent: it has to be told
+        too."""
         self._lost: set[TaskId] = set()
         """Kept results that were lost with their host and not submitted again."""
         self._anew: set[TaskId] = set()
@@ -166,12 +169,43 @@ class ObjectContract:
     def sent(self, effect: effects.Object) -> None:
         self._sent.setdefault(effect.route, set()).add((effect.client, effect.id))
 
-    def forgotten_at(self, effect: effects.ForgetObjects, agent: int) -> None:
-        """Check the objects of a ForgetObjects to a peer. `agent` is its incarnation if it is an agent, else 0."""
+    def reads(self, task: TaskId, name: TaskId) -> bool:
+        """Whether an open task reads an object."""
+        return name in self._inputs.get(task, ())
+
+    def forgotten_at_agent(self, effect: effects.ForgetObjects, agent: int) -> list[TaskId]:
+        """Check the objects of a ForgetObjects to an agent. Returns those that are still needed: the agent removes
+        copies, and another host or the scheduler has the objects."""
+        sent = self._sent.setdefault(effect.route, set())
+        removed = []
         for name in zip(effect.clients, effect.ids):
-            was_sent = name in self._sent.setdefault(effect.route, set())
-            self._sent[effect.route].discard(name)
-            self.freed_at(name, agent, was_sent)
+            was_sent = name in sent
+            sent.discard(name)
+            self._files_forgotten.discard((name, agent))
+            if self._is_copy(name, agent, was_sent):
+                removed.append(name)
+                for hosts in (self._homes.get(name, set()), self._copied.get(name, set())):
+                    hosts.discard(agent)
+            else:
+                self.freed_at(name, agent, was_sent)
+        return removed
+
+    def _is_copy(self, name: TaskId, agent: int, was_sent: bool) -> bool:
+        """Whether an agent has a file of a needed object that is also elsewhere."""
+        if not self._readers[name] and name not in self._referred:
+            return False
+        homes = self._homes.get(name, set())
+        return was_sent or agent in self._copied.get(name, ()) or (agent in homes and len(homes) > 1)
+
+    def forgotten_at_worker(self, effect: effects.ForgetObjects, agent: int) -> None:
+        """Check the objects of a ForgetObjects to a worker of this agent."""
+        sent = self._sent.setdefault(effect.route, set())
+        for name in zip(effect.clients, effect.ids):
+            if name not in sent and (self._readers[name] or name in self._referred):
+                self._files_forgotten.add((name, agent))
+            else:
+                sent.discard(name)
+                self.freed_at(name, 0, True)
 
     def freed_at(self, name: TaskId, agent: int, was_sent: bool) -> None:
         """Check an object that an agent, a worker (0) or a client with its file is told to forget."""
@@ -232,6 +266,7 @@ class ObjectContract:
     def step_over(self) -> None:
         """Note that all messages of one step were checked."""
         self._anew.clear()
+        _expect(not self._files_forgotten, "workers forget a file that stays on their host", *self._files_forgotten)
 
     def may_inherit(self, name: TaskId, outcome: int) -> bool:
         """Whether an input of the task has ended with this outcome."""

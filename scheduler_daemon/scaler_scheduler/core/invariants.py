@@ -489,7 +489,11 @@ def _check_coming_bytes(scheduler: Scheduler) -> None:
         target = transfer.target.incarnation
         coming[target] = coming.get(target, 0) + transfer.stored.size
     for agent in scheduler.tables.agents:
-        _expect("bytes on their way to a host", coming.get(agent.incarnation, 0), agent.coming_bytes)
+        _expect("bytes of copies of a host", sum(agent.copies.values()), agent.room.copied)
+        for stored in agent.copies:
+            if stored.copies is None or agent not in stored.copies.agents or stored.home is agent:
+                raise InvariantError(f"object {stored.id} is no copy of agent {agent.incarnation}")
+        _expect("bytes on their way to a host", coming.get(agent.incarnation, 0), agent.room.coming)
 
 
 def _has_workers_beside_gang(scheduler: Scheduler, agent: int, lane: Lane) -> bool:

@@ -226,6 +226,7 @@ class Scheduler:
             self._transfer_end.check(now)
             self.dispatcher.gangs.check(now)
             self.dispatcher.near_data.forget_ended()
+            self.dispatcher.spare_copies.forget_ended()
             self.changes.return_unused(now)
             self.unschedulable.check(now)
             self._slow_consumer.check(now)

@@ -186,8 +186,8 @@ def agent_columns(table: AgentTable, workers: WorkerTable, texts: TextTable, sta
         *((WIDE, compacted([agent.values[place] for agent in agents])) for place in range(3)),
         (WIDE, compacted([agent.received_bytes for agent in agents])),
         (WIDE, compacted([agent.sent_bytes for agent in agents])),
-        (WIDE, compacted([agent.coming_bytes for agent in agents])),
-        (WIDE, compacted([max(0, agent.room) for agent in agents])),
+        (WIDE, compacted([agent.room.coming for agent in agents])),
+        (WIDE, compacted([max(0, agent.room.free) for agent in agents])),
     ]
 
 

@@ -30,6 +30,7 @@ from scaler_worker.agent.effects import (
     SignalWorker,
     WriteObject,
 )
+from scaler_worker.agent.scheduler_link import ROOM_GAP_SECONDS
 
 CLIENT = 40
 ANOTHER = 41
@@ -50,6 +51,21 @@ def test_an_object_is_written_once() -> None:
     assert host.receive(an_object(7)) == [], "as it comes again after a lost connection"
     assert host.receive(an_object(7, ANOTHER)) == [WriteObject((ANOTHER, 7), FRAMES)]
     assert host.session.object_written((CLIENT, 7)) == []
+
+
+def test_an_agent_with_little_room_says_at_once_that_objects_are_removed() -> None:
+    host = Host()
+    host.at(1.0)
+    host.receive(forget(7))
+    assert only(SendHeartbeat, host.at(1.9)) == []
+    host.has_little_room = True
+    host.at(2.5)
+    host.receive(forget(8))
+    assert len(only(SendHeartbeat, host.at(2.5))) == 1
+    host.receive(forget(9))
+    assert only(SendHeartbeat, host.at(2.5)) == [], "many messages are answered together"
+    assert len(only(SendHeartbeat, host.at(2.5 + ROOM_GAP_SECONDS))) == 1
+    assert only(SendHeartbeat, host.at(4.5)) == []
 
 
 def test_a_file_of_a_scheduler_of_another_version_is_not_read() -> None:

@@ -272,6 +272,16 @@ def test_a_file_waits_for_room_only_for_a_while():
     assert MOST_ROOM_SECONDS < CONNECT_SECONDS
 
 
+def test_if_a_file_has_waited_in_vain_others_do_not_wait():
+    fetching = Fetching(order(900), room=100)
+    fetching.pass_time(MOST_ROOM_SECONDS)
+    fetching.do(fetching.downloads.start(order(800, 8), fetching.now))
+    assert [asked.id for asked in fetching.asked] == [7, 8]
+    fetching.pass_time(MOST_ROOM_SECONDS)
+    fetching.do(fetching.downloads.start(order(800, 9), fetching.now))
+    assert [asked.id for asked in fetching.asked] == [7, 8]
+
+
 def test_a_file_that_waits_for_room_can_be_forgotten():
     fetching = Fetching(order(900), room=100)
     fetching.do(fetching.downloads.forget([(CLIENT, 7)]))

@@ -98,7 +98,7 @@ def failing(number: int) -> Callable[..., Any]:
 def test_without_limits_nothing_is_counted(tmp_path: Path) -> None:
     storage = HostStorage(str(tmp_path))
     storage.write((CLIENT, 1), [b"x" * KILO])
-    assert storage.usage() is None and not storage.is_scarce
+    assert storage.usage() is None and not storage.is_scarce and not storage.has_little_room()
     assert storage.remove([(CLIENT, 1)]) == [] and os.listdir(tmp_path) == []
     with pytest.raises(FileNotFoundError):
         HostStorage(str(tmp_path / "gone")).write((CLIENT, 1), [b"x"])
@@ -113,6 +113,15 @@ def test_values_beyond_the_limit_are_written_to_disk(host: Host) -> None:
     assert host.usage.read_bytes == 6 * KILO
     assert sorted(objects_in(str(host.memory))) == [(CLIENT, number) for number in range(8)]
     host.check()
+
+
+def test_a_host_has_little_room_if_neither_memory_nor_disk_has_much(host: Host) -> None:
+    host.write(1, 10 * KILO)
+    assert not host.storage.has_little_room()
+    host.write(2, 76 * KILO)
+    assert host.storage.has_little_room()
+    host.storage.remove([(CLIENT, 2)])
+    assert not host.storage.has_little_room()
 
 
 def test_a_value_larger_than_the_limit_is_written_to_disk(host: Host) -> None:

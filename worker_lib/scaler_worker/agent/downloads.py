@@ -49,7 +49,7 @@ ROOM_SECONDS = 0.05
 
 MOST_ROOM_SECONDS = 2.0
 """A file waits for room at most so long. It must be less than CONNECT_SECONDS: other hosts may get the file from this
-one."""
+one. If it has waited in vain, further files do not wait for so long: nothing makes room."""
 
 MAX_HEADER_BYTES = 64 * 1024
 """A file has at most so many bytes more than its frames: the header, and the gaps between the frames."""
@@ -138,6 +138,8 @@ class Downloads:
         """The number of files that are being fetched from each source, or wait to be."""
         self._coming_bytes = 0
         """The size of the files that are being fetched."""
+        self._crowded_until = float("-inf")
+        """Until when files do not wait for room, in seconds of the monotonic clock."""
         self._heard: set[DataAddress] = set()
         """The sources that have sent something since they were asked first."""
         self._idle: dict[DataAddress, float] = {}
@@ -174,8 +176,10 @@ class Downloads:
         """Ask for the first part of a file, if there is room for the file."""
         download.heard_at = now
         size = download.order.bytes
-        if now < download.ordered_at + MOST_ROOM_SECONDS and not self._has_room(size, self._coming_bytes):
-            return []
+        if now >= self._crowded_until and not self._has_room(size, self._coming_bytes):
+            if now < download.ordered_at + MOST_ROOM_SECONDS:
+                return []
+            self._crowded_until = now + MOST_ROOM_SECONDS
         download.is_waiting = False
         self._coming_bytes += size
         source = download.order.data

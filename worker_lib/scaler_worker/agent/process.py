@@ -316,6 +316,7 @@ class _Agent:
             list_files=lambda: objects_in(directory),
             has_file=self._storage.has,
             has_room=self._storage.has_room,
+            has_little_room=self._storage.has_little_room,
             link_file=self._link_file,
         )
         limits = config.environment_cache_limit_bytes, config.environment_build_seconds

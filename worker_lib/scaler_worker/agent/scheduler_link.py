@@ -11,6 +11,9 @@ from scaler_client.protocol.messages import Error, Goodbye, HeartbeatEcho, Hello
 
 from .effects import Effect, Log, Send, SendHeartbeat
 
+ROOM_GAP_SECONDS = 0.05
+"""The least time between two heartbeats that say how much room the host has for values."""
+
 HELLO_GAP_SECONDS = 0.1
 """The least time between two hellos. Several heartbeats may each be answered with a HelloWanted; one Hello answers
 all."""
@@ -98,6 +101,11 @@ class SchedulerLink:
         self._sequence += 1
         self._last_heartbeat_at = now
         return [SendHeartbeat(self._sequence, workers, round(self._lag_seconds * 1e6), self._is_retiring)]
+
+    def tell_room(self, now: float) -> None:
+        """Send a heartbeat soon: values are being removed from a host with little room, and tasks may wait for it."""
+        if self._welcomed:
+            self._heartbeat_at = min(self._heartbeat_at, max(now, self._last_heartbeat_at + ROOM_GAP_SECONDS))
 
     def retire(self, now: float) -> None:
         """From now on, the heartbeats say that the agent retires.

@@ -102,6 +102,8 @@ class HostAccess:
     """Whether the host has room for a file of so many bytes, beside so many bytes that are being fetched."""
     link_file: Callable[[ObjectName], bool] = lambda name: False
     """Makes the file of a client on this host a file of the agent too. Returns False if it can't."""
+    has_little_room: Callable[[], bool] = lambda: False
+    """Whether the host's values take most of their limits in memory and on disk."""
     missing_contents: Callable[[Sequence[str]], list[str]] = list
     """Returns those of these contents of environments that the host does not have."""
 
@@ -111,6 +113,7 @@ class AgentSession:
 
     def __init__(self, hello: Hello, settings: AgentSettings, host: HostAccess, now: float) -> None:
         self._hello = hello
+        self._has_little_room = host.has_little_room
         self._objects = HostObjects()
         self._downloads = Downloads(host.has_file, host.has_room, host.link_file)
         self._link = SchedulerLink(
@@ -349,6 +352,8 @@ class AgentSession:
 
     def _on_forget_objects(self, message: messages.ForgetObjects, now: float) -> list[Effect]:
         names = list(zip(message.clients, message.ids))
+        if self._has_little_room():
+            self._link.tell_room(now)
         return self._downloads.forget(names) + self._objects.forget(message)
 
     def _on_refused(self, refused: messages.Refused, now: float) -> list[Effect]:

@@ -74,6 +74,8 @@ class HostResults:
         """Note that this host or client has no right file of an object. Fetch it from another host, if one has it."""
         assert stored.copies is not None
         stored.copies.hosts = {each for each in stored.copies.hosts if each is not holder}
+        if holder is not None:
+            holder.forget_copy(stored)
         if stored.home is not holder:
             return
         if stored.copies.hosts:

@@ -246,7 +246,9 @@ class ResultHandler:
         if outcome == OUTCOME_NO_ROOM:
             task.full_agent = worker.agent
             task.failures += 1
-            if self._attempt_end.has_retries_left(task) and self._near_data.has_room_elsewhere(task):
+            if self._attempt_end.has_retries_left(task) and (
+                self._near_data.has_room_elsewhere(task) or self._near_data.makes_room_for_result(task, worker)
+            ):
                 return self._retry(task, worker, outcome, error, duration)
             outcome = OUTCOME_RESULT_FAILED
         if outcome == OUTCOME_RETRYABLE:

@@ -52,6 +52,7 @@ class TransferEnd:
                 stored.copies.stale_agents.discard(target)
                 stored.copies.agents.add(target)
                 stored.copies.hosts.add(target)
+                target.add_copy(stored)
             self._transfers.end(transfer)
         self._transfers.start_waiting()  # while the tasks are still blocked that want the files on other hosts
         for transfer in transfers:

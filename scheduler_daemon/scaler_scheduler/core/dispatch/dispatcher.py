@@ -18,11 +18,12 @@ from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
 from scaler_scheduler.core.dispatch.gang_dispatch import GangReservation
 from scaler_scheduler.core.dispatch.holdings import Holdings
-from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS, HostChoice
+from scaler_scheduler.core.dispatch.host_choice import MAX_WORKERS, PATIENCE_SECONDS, HostChoice
 from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData, makes_large_result
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
 from scaler_scheduler.core.dispatch.share_queue import RankedLanes, ShareQueues
+from scaler_scheduler.core.dispatch.spare_copies import SpareCopies
 from scaler_scheduler.core.dispatch.task_limits import TaskLimits
 from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.state.functions import Function
@@ -78,7 +79,8 @@ class Dispatcher:
         self._passed: list[Task] = []
         """Tasks that this run passes over, because they wait for a host that has their inputs, or because enough tasks
         wait for the same file on the same host."""
-        self.near_data = NearData(tables, transfers)
+        self.spare_copies = SpareCopies(tables, transfers, outbox)
+        self.near_data = NearData(tables, transfers, self.spare_copies)
         self.gangs = GangReservation(
             self.idle, tables.workers, bookings, add_worker=self.add_worker, has_common_ranks=has_common_ranks
         )
@@ -258,6 +260,7 @@ class Dispatcher:
         self._reserved.clear()
         self.gangs.end_run()
         self.near_data.end_run()
+        self.spare_copies.end_run()
         passed, self._passed = self._passed, []
         for task in passed:
             lane = task.client.lane_of(task)
@@ -588,14 +591,17 @@ class Dispatcher:
         the task waits for its inputs, or for a host that has them or has room."""
         hidden_ns = lane.waiting * cost if len(self._passed) >= MAX_PASSED else 0
         near: Worker | None = worker
-        if not lane.resources:  # else another host may have no room
-            if self.near_data.is_full(lane.first_requeued, worker):
-                other = self._idle_elsewhere(lane, lane.first_requeued)
-                if other is not None:
-                    self.add_worker(worker)
-                    self._take(other)
-                    worker = other
+        is_full = self.near_data.is_full(lane.first_requeued, worker)
+        if is_full:
+            other = self._idle_elsewhere(lane, lane.first_requeued)
+            if other is not None:
+                self.add_worker(worker)
+                self._take(other)
+                worker, is_full = other, False
+        if not lane.resources:  # else another host may not have them
             near = self.near_data.choose(lane, worker, cost, self._reserved, hidden_ns)
+        elif is_full and self.near_data.waits_for_room(lane, worker, self._has_able_host(lane)):
+            near = None
         if near is not None and near is not worker:
             self.add_worker(worker)
             self._take(near)
@@ -622,6 +628,14 @@ class Dispatcher:
         if self._filling.get(worker.profile) is worker:
             del self._filling[worker.profile]
         return None
+
+    def _has_able_host(self, lane: Lane) -> bool:
+        """Whether a host that has the resources of the lane, free or not, has room for the values of its next task."""
+        for host in self.host_choice.able_hosts(lane, MAX_WORKERS):
+            agent = self._agents.find(host.agent)
+            if agent is not None and self.near_data.has_room(agent, lane.first_requeued, is_later=True):
+                return True
+        return False
 
     def _has_enough_tasks(self, away: Sequence[StoredObject], worker: Worker) -> bool:
         """Whether enough tasks wait for one of these files on the worker's host."""
@@ -681,6 +695,8 @@ class Dispatcher:
         lane = task.client.lane_of(task)
         self._counts.add_waiting(lane, -1, task.options.weight)
         task.transition(UNREADY)
+        if target is not None:
+            self.spare_copies.note_placed(task, target)
         for stored in away:
             if target is None or not self._transfers.request(stored, target):
                 self.fetch(stored)

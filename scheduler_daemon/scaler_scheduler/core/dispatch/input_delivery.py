@@ -82,6 +82,7 @@ def _deliver_one(stored: StoredObject, worker: Worker, agents: AgentTable, outbo
             copies.stale_agents.discard(agent)
             copies.agents.add(agent)
             agent.objects.add(stored)
+            agent.add_copy(stored)
             send_object(stored, agent.route, outbox)
         if worker not in copies.file_readers:
             copies.file_readers.add(worker)

@@ -4,7 +4,8 @@ Both times are estimates: the wait by the mean run times of what the host's work
 the last transfers. A task waits for a host with its inputs at most as long as the transfer was expected to take.
 
 A host is full for a task if it has no room for the task's kept result and the inputs that it lacks. It gets the task
-only if no host with room can run it. A task that waits because hosts are full waits without a limit.
+only if no host with room can run it, and the task is not likely to fit there later. A task that waits because hosts are
+full waits without a limit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from heapq import heapify, heapreplace
 from itertools import islice
 
 from scaler_scheduler.core.dispatch.free_workers import Need, is_reserved
+from scaler_scheduler.core.dispatch.spare_copies import SpareCopies
 from scaler_scheduler.core.dispatch.transfers import Transfers
 from scaler_scheduler.core.events import KEEP_YES
 from scaler_scheduler.core.state.functions import LARGE_BYTES, Function
@@ -46,11 +48,12 @@ Queue = list[tuple[int, int, Worker]]
 class NearData:
     """The tasks that wait for hosts that have their inputs."""
 
-    def __init__(self, tables: Tables, transfers: Transfers) -> None:
+    def __init__(self, tables: Tables, transfers: Transfers, spare_copies: SpareCopies) -> None:
         self._workers = tables.workers
         self._agents = tables.agents
         self._clock = tables.clock
         self._transfers = transfers
+        self._spare_copies = spare_copies
         self._queues: dict[tuple[int, Need], Queue] = {}
         """The workers that can serve a need, by host agent. Made and used in one run of the dispatcher. Their times
         include the tasks that wait for the host."""
@@ -101,7 +104,7 @@ class NearData:
         least: float
         if is_full:
             least, patience = INFINITY, FULL_SECONDS
-            self.waits_until.pop(task, None)
+            may_fit = self._may_fit(task, free)
         else:
             if max(sizes.values(), default=0) - own < LEAST_BYTES or now >= self.waits_until.get(task, INFINITY):
                 return free
@@ -110,7 +113,7 @@ class NearData:
         need = lane.capabilities, lane.kind
         best: Queue | None = None
         for host in sorted(sizes, key=lambda each: (-sizes[each], each.incarnation))[:CONSIDERED_HOSTS]:
-            if not self._has_room(host, task):
+            if not self.has_room(host, task):
                 continue
             queue = self._queue(host, need)
             if queue:
@@ -121,7 +124,7 @@ class NearData:
         if best is None and is_full:
             best = self._queue_with_room(task, need)
         if best is None:
-            if is_full and self._queue_with_room(task, need, is_later=True):
+            if is_full and (may_fit or self._queue_with_room(task, need, is_later=True)):
                 self._wait(task, now + patience)
                 return None
             return free
@@ -134,6 +137,30 @@ class NearData:
         self._wait(task, now + patience)
         return None
 
+    def waits_for_room(self, lane: Lane, worker: Worker, has_other: bool) -> bool:
+        """Whether the lane's next task, which asks for resources, waits because the worker's host is full.
+
+        Args:
+            lane: the lane.
+            worker: the worker that would get the task. Its host is full for it.
+            has_other: whether another host with room could run the task later.
+        """
+        task = lane.first_requeued
+        if not (self._may_fit(task, worker) or has_other):
+            return False
+        self._wait(task, self._clock.now + FULL_SECONDS)
+        return True
+
+    def _may_fit(self, task: Task, worker: Worker) -> bool:
+        """Whether a task is likely to fit on a worker's host later, which is full for it. The host removes copies that
+        nobody reads."""
+        self.waits_until.pop(task, None)
+        agent = self._agents.find(worker.agent)
+        if agent is None:
+            return False
+        self._spare_copies.drop(agent, self._lacking(agent, task))
+        return self._spare_copies.may_fit(agent, task, self._lacking(agent, task, is_later=True))
+
     def _wait(self, task: Task, until: float) -> None:
         """Let a task wait until then, or until its earlier end of the wait, in seconds of the monotonic clock."""
         end = self.waits_until.setdefault(task, until)
@@ -142,15 +169,15 @@ class NearData:
     def is_full(self, task: Task, worker: Worker) -> bool:
         """Whether the worker's host has no room for the inputs of the task that it lacks, or for its result."""
         agent = self._agents.find(worker.agent)
-        return agent is not None and not self._has_room(agent, task)
+        return agent is not None and not self.has_room(agent, task)
 
     def results_in_room(self, function: Function, worker: Worker) -> int:
         """How many further tasks of a function the worker may get, by the room of its host for their kept results. At
         least 1, also without room, and at most MANY."""
         agent = self._agents.find(worker.agent)
-        if agent is None or agent.has_room(function.kept_bytes * MANY):
+        if agent is None or agent.room.has(function.kept_bytes * MANY):
             return MANY
-        room = agent.room - agent.coming_bytes - self._expected_bytes(agent)
+        room = agent.room.free - agent.room.coming - self._expected_bytes(agent)
         return max(1, room // max(1, function.kept_bytes))
 
     def has_room_elsewhere(self, task: Task) -> bool:
@@ -161,7 +188,16 @@ class NearData:
         self.end_run()
         return found is not None
 
-    def _has_room(self, agent: Agent, task: Task, is_later: bool = False) -> bool:
+    def makes_room_for_result(self, task: Task, worker: Worker) -> bool:
+        """Have a worker's host on which a task's result found no room remove copies. Returns whether the task may try
+        it there again."""
+        agent = self._agents.find(worker.agent)
+        if agent is None or not self._spare_copies.free_for_result(agent):
+            return False
+        task.full_agent = 0
+        return True
+
+    def has_room(self, agent: Agent, task: Task, is_later: bool = False) -> bool:
         """Whether a host has room for the task's result together with those of its inputs that are neither there nor on
         their way.
 
@@ -178,13 +214,29 @@ class NearData:
             inputs += stored.size
         if inputs < LEAST_BYTES:
             inputs = 0
-        if not (result or inputs) or agent.has_room(result * MANY + inputs):
+        if not (result or inputs) or agent.room.has(result * MANY + inputs):
             return True
-        if result and not is_later:
-            result += self._expected_bytes(agent)
-        if inputs:
-            inputs = sum([stored.size for stored in dict.fromkeys(task.inputs) if not self._is_at(stored, agent)])
-        return result + inputs < LEAST_BYTES or agent.has_room(result + inputs)
+        lacking = self._lacking(agent, task, is_later)
+        return lacking < LEAST_BYTES or agent.room.has(lacking)
+
+    def _lacking(self, agent: Agent, task: Task, is_later: bool = False) -> int:
+        """How many bytes a task needs on a host: for its result, and for those of its inputs that are neither there nor
+        on their way.
+
+        Args:
+            agent: of the host.
+            task: the task.
+            is_later: whether the results of the tasks that its workers hold do not count.
+        """
+        size = 0
+        if makes_large_result(task):
+            size = task.function.kept_bytes
+            if not is_later:
+                size += self._expected_bytes(agent)
+        for stored in dict.fromkeys(task.inputs):
+            if not self._is_at(stored, agent):
+                size += stored.size
+        return size
 
     def _expected_bytes(self, agent: Agent) -> int:
         """The size of the large results that the tasks of the host's workers will probably make."""
@@ -209,7 +261,7 @@ class NearData:
         if is_usual and key in self._without_room:
             return None
         for agent in islice(self._agents, MOST_HOSTS):
-            if self._has_room(agent, task, is_later):
+            if self.has_room(agent, task, is_later):
                 queue = self._queue(agent, need)
                 if queue:
                     return queue

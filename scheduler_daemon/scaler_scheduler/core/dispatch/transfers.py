@@ -155,7 +155,7 @@ class Transfers:
             transfer = Transfer(stored, target, self._clock.now)
             self._all.setdefault(stored, []).append(transfer)
             self._named.setdefault(_name(stored), []).append(transfer)
-            target.coming_bytes += stored.size
+            target.room.coming += stored.size
             if not self._start(transfer):
                 self._queue.append(transfer)
         transfer.tasks += 1
@@ -163,7 +163,7 @@ class Transfers:
 
     def expected_ns(self, target: Agent | None, size: int) -> int:
         """Nanoseconds until so many more bytes are on a host, by the rate of the last transfers."""
-        before = 0 if target is None else target.coming_bytes
+        before = 0 if target is None else target.room.coming
         return int((size + before / MAX_IN) * 1e9 * self._measured_seconds / self._measured_bytes)
 
     def is_late(self, transfer: Transfer) -> bool:
@@ -186,7 +186,7 @@ class Transfers:
     def _remove(self, transfer: Transfer) -> None:
         _remove_from(self._all, transfer.stored, transfer)
         _remove_from(self._named, _name(transfer.stored), transfer)
-        transfer.target.coming_bytes -= transfer.stored.size
+        transfer.target.room.coming -= transfer.stored.size
 
     def start_waiting(self) -> None:
         """Begin transfers that wait, as far as the limits allow."""
@@ -224,7 +224,7 @@ class Transfers:
         self.done += 1
         target.received_bytes += transfer.stored.size
         source.sent_bytes += transfer.stored.size
-        target.room -= transfer.stored.size
+        target.room.free -= transfer.stored.size
         seconds = max(0.0001, self._clock.now - transfer.started_at) * transfer.part  # small files share their time
         self._measured_bytes = self._measured_bytes * FADING + transfer.stored.size
         self._measured_seconds = self._measured_seconds * FADING + seconds

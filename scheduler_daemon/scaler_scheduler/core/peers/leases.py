@@ -40,6 +40,7 @@ class Leases:
         self._peer_loss = peer_loss
         self._cancellation = cancellation
         self._reattach = reattach
+        self._spare_copies = core.dispatcher.spare_copies
         self._host_report = HostReport(core.tables)
         self._evacuation = evacuation
 
@@ -59,6 +60,7 @@ class Leases:
             agent.usage = event.usage
             agent.lag_us = event.lag_microseconds
             agent.note_values(event.values, event.limits)
+            self._spare_copies.keep_some_free(agent)
             agent.clock_ms = event.clock_ms
             agent.pools = event.pools
             for row, incarnation in enumerate(event.workers):

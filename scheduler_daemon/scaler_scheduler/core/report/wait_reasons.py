@@ -132,7 +132,7 @@ class WaitReasons:
                 return f"{name} is on {stored.home.host}, whose host agent has been silent for {silent:.0f} s"
             text = f"{name} is on its way from {stored.home.host}"
             targets = [transfer.target for transfer in self._core.transfers.of(stored)]
-            full = {target.host for target in targets if target.room < stored.size}
+            full = {target.host for target in targets if target.room.free < stored.size}
             if full:
                 text += f"; {', '.join(sorted(full))} has no room for it (--object-memory, --spill-limit)"
             return text
@@ -152,7 +152,7 @@ class WaitReasons:
             limits = "(--object-memory, --spill-limit)"
             lines = [f"data: {host} has no room for {whats} {limits}" for host in full]
             with_inputs = f"; these have inputs: {names}" if names else ""
-            return [*lines, f"data: it waits for a worker of a host with room{with_inputs}"]
+            return [*lines, f"data: it waits until a host has room and a free worker{with_inputs}"]
         seconds = until - self._tables.clock.now
         return [f"data: for at most {seconds:.1f} s it waits for a worker of a host that has its inputs: {names}"]
 

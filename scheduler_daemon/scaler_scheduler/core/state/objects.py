@@ -51,6 +51,7 @@ class ObjectTable:
                 worker.objects.discard(stored)
             for agent in stored.copies.agents | stored.copies.stale_agents:
                 agent.objects.discard(stored)
+                agent.forget_copy(stored)
 
     def shared_files(self, agent: Agent, workers: Iterable[Worker]) -> list[StoredObject]:
         """Return the objects that this agent's workers expect as files that the agent writes, of those whose bytes the
@@ -69,6 +70,7 @@ class ObjectTable:
         _copies_of(stored).stale_agents.discard(agent)
         _copies_of(stored).agents.add(agent)
         agent.objects.add(stored)
+        agent.add_copy(stored)
 
     def remove_worker(self, worker: Worker) -> None:
         """Forget the copies of a lost worker."""
@@ -103,6 +105,7 @@ class ObjectTable:
         for stored in agent.objects:
             if agent not in _copies_of(stored).hosts:
                 _copies_of(stored).agents.discard(agent)
+                agent.forget_copy(stored)
         made = [stored for stored in agent.objects if agent in _copies_of(stored).hosts]
         agent.objects = {*made, *(stored for stored in agent.objects if agent in _copies_of(stored).stale_agents)}
         return sorted(made, key=_name)

@@ -18,6 +18,7 @@ from scaler_scheduler.core.state.batches import BatchQueue
 from scaler_scheduler.core.state.chains import NO_ENTRY, Chains
 from scaler_scheduler.core.state.environments import kinds_in, split_kind
 from scaler_scheduler.core.state.functions import Function
+from scaler_scheduler.core.state.host_room import HostRoom
 from scaler_scheduler.core.state.shares import Share
 from scaler_scheduler.core.state.transitions import DISPATCHED, NO_INTENT, RUNNING, SUSPENDED, next_state
 
@@ -352,6 +353,8 @@ class StoredObject:
         """Make another host that has the file its home. Returns whether there is one."""
         hosts = [] if self.copies is None else [host for host in self.copies.hosts if host is not self.home]
         self.home = min(hosts, key=lambda host: (host.is_retiring, host.incarnation)) if hosts else None
+        if self.home is not None:
+            self.home.forget_copy(self)
         self.fetched_from = None
         return bool(hosts)
 
@@ -367,7 +370,8 @@ class StoredObject:
         self.copies.agents.add(agent)
         self.copies.hosts.add(agent)
         agent.objects.add(self)
-        agent.room -= size
+        agent.forget_copy(self)
+        agent.room.free -= size
 
 
 LaneKey = tuple[int, Capabilities, str, tuple[str, ...], Resources, int]
@@ -859,16 +863,12 @@ class AgentEnvironment:
         """When the agent may be asked again after an error, in seconds of the monotonic clock."""
 
 
-UNLIMITED_BYTES = 1 << 62
-"""The room of a host whose limits are not known."""
-
-
 class Agent:
     """A host agent. Such a record also stands for a client as the place of its files: see `Client.place`."""
 
     __slots__ = (
         "clock_ms",
-        "coming_bytes",
+        "copies",
         "data",
         "deadline",
         "dead_workers",
@@ -886,6 +886,7 @@ class Agent:
         "objects",
         "packages",
         "pid",
+        "placed",
         "platform",
         "pools",
         "received_bytes",
@@ -911,6 +912,11 @@ class Agent:
         """Whether this is the place of a client's files. It gets no files and has no workers."""
         self.objects: set[StoredObject] = set()
         """Objects that it has for all workers of its host, sent by the scheduler or written by a worker."""
+        self.copies: dict[StoredObject, int] = {}
+        """Those of them that no worker of its host has made, and that another host, a client or the scheduler has too,
+        with their sizes. The oldest is first."""
+        self.placed: dict[Task, None] = {}
+        """Tasks that wait, or have waited, for inputs on their way to its host. Some have ended or run elsewhere."""
         self.dead_workers: deque[int] = deque(maxlen=_GONE_WORKERS)
         """Workers whose death was reported before their hello came. Messages of two connections have no common
         order."""
@@ -934,13 +940,9 @@ class Agent:
         """The round trip of a heartbeat and its echo, as the agent measured it. 0: not measured yet."""
         self.values = (0, 0, 0)
         """The bytes of its host's objects and large results in memory, on disk, and moved between them."""
-        self.room = UNLIMITED_BYTES
-        """The free bytes in memory or on disk, whichever are more, at its last heartbeat, less the files that came or
-        were written since then."""
+        self.room = HostRoom()
         self.received_bytes = self.sent_bytes = 0
         """The bytes of the files that came from other hosts and clients, and that went to other hosts."""
-        self.coming_bytes = 0
-        """The bytes of the files that are on their way to it, or wait for their turn."""
         self.pools: Sequence[PoolState] = ()
         """The pools of an autoscaler, which is an agent without workers. Empty: it is a host's agent."""
         self.last_heartbeat_at = 0.0
@@ -958,8 +960,15 @@ class Agent:
             limits: the bytes that they may take in memory and on disk. If the first is 0, neither is known.
         """
         self.values = values
-        self.room = max(limits[0] - values[0], limits[1] - values[1], 0) if limits[0] else UNLIMITED_BYTES
+        self.room.heard(values[:2], limits)
 
-    def has_room(self, size: int) -> bool:
-        """Whether so many bytes of further values fit on its host, beside the files on their way to it."""
-        return size + self.coming_bytes <= self.room
+    def add_copy(self, stored: StoredObject) -> None:
+        """Note that its host has a copy of a value that is also elsewhere."""
+        if stored not in self.copies:
+            self.copies[stored] = stored.size
+            self.room.copied += stored.size
+
+    def forget_copy(self, stored: StoredObject) -> None:
+        """Note that its host has no copy of a value, or is the home of the value now."""
+        if stored in self.copies:
+            self.room.copied -= self.copies.pop(stored)

@@ -336,7 +336,7 @@ def test_what_has_come_counts_in_the_room_of_a_host(core):
     assert orders(core, LARGE) == ([(0, 1)], [])
     answer(core, 0, 1)
     assert [task for _, task in dispatched(core)] == [12]
-    assert core.scheduler.tables.agents.find(32).room == LARGE - 1
+    assert core.scheduler.tables.agents.find(32).room.free == LARGE - 1
 
 
 def test_a_host_without_room_is_chosen_if_no_other_can_have_the_task(core):

@@ -84,12 +84,12 @@ def test_bytes_between_hosts_are_counted(core):
     hosts(core, HOSTS)
     running, _ = orders(core)
     agents = [core.scheduler.tables.agents.find(31 + number) for number in range(HOSTS)]
-    assert [each.coming_bytes for each in agents] == [0] + [SIZE] * (HOSTS - 1)
+    assert [each.room.coming for each in agents] == [0] + [SIZE] * (HOSTS - 1)
     for source, target in reversed(running):
         answer(core, source, target)
     assert [each.received_bytes for each in agents] == [0] + [SIZE] * (HOSTS - 1)
     assert sorted(each.sent_bytes for each in agents) == [0] + [SIZE] * (HOSTS - 1), "the last one sends nothing"
-    assert not any(each.coming_bytes for each in agents)
+    assert not any(each.room.coming for each in agents)
     assert orders(core) == ([], [])
 
 
@@ -98,7 +98,7 @@ def test_a_failed_transfer_counts_no_bytes(core):
     [(source, target)], _ = orders(core)
     answer(core, source, target, "no", is_unreachable=True)
     agents = [core.scheduler.tables.agents.find(31 + number) for number in range(2)]
-    assert not any(each.coming_bytes or each.received_bytes or each.sent_bytes for each in agents)
+    assert not any(each.room.coming or each.received_bytes or each.sent_bytes for each in agents)
     assert orders(core) == ([], [0])
 
 

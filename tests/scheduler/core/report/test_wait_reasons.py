@@ -54,7 +54,7 @@ def test_hosts_without_room_for_the_inputs(core: Core) -> None:
     named = [line for line in lines(core, 12) if line.startswith("data: ")]
     assert named == [
         "data: host has no room for its inputs (--object-memory, --spill-limit)",
-        "data: it waits for a worker of a host with room; these have inputs: host0",
+        "data: it waits until a host has room and a free worker; these have inputs: host0",
     ]
 
 
@@ -75,7 +75,7 @@ def test_hosts_without_room_for_the_result(core: Core) -> None:
     named = [line for line in lines(core, 20) if line.startswith("data: ")]
     assert named == [
         "data: host has no room for its result or its inputs (--object-memory, --spill-limit)",
-        "data: it waits for a worker of a host with room",
+        "data: it waits until a host has room and a free worker",
     ]
 
 

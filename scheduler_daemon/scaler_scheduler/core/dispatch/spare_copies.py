@@ -1,0 +1,168 @@
+"""Removes copies that nobody reads from hosts without room.
+
+A copy is a file of a value that another host, a client or the scheduler has too. It stays on its host as long as the
+value, because further tasks may read it there. If the host needs the room, its agent is told to remove copies, and says
+in its next heartbeat, which comes at once, how much is free now.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from scaler_scheduler.core import effects
+from scaler_scheduler.core.dispatch.outbox import Outbox
+from scaler_scheduler.core.dispatch.transfers import Transfers
+from scaler_scheduler.core.state.records import Agent, StoredObject, Task
+from scaler_scheduler.core.state.tables import Tables
+from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
+
+LEAST_FREE = 1 / 8
+"""A host keeps this part of its larger limit free of copies that no open task reads: for results."""
+
+RESULT_SHARE = 1 / 4
+"""If a result has found no room, the host removes copies until this part of its larger limit is free."""
+
+CONFIRM_SECONDS = 1.0
+"""The longest time until a heartbeat says how much is free after copies were removed."""
+
+SCANNED = 1000
+"""The most copies of a host that are looked at in one go."""
+
+
+class SpareCopies:
+    """The copies that hosts can do without."""
+
+    def __init__(self, tables: Tables, transfers: Transfers, outbox: Outbox) -> None:
+        self._tables = tables
+        self._transfers = transfers
+        self._outbox = outbox
+        self._without: set[Agent] = set()
+        """The hosts that have no more copies to remove in this run of the dispatcher."""
+
+    def end_run(self) -> None:
+        """Forget what was found in the dispatcher's run that ends."""
+        if self._without:
+            self._without.clear()
+
+    def note_placed(self, task: Task, agent: Agent) -> None:
+        """Note that a task waits for inputs on their way to this host. Its inputs stay there until it has ended."""
+        agent.placed[task] = None
+
+    def forget_ended(self) -> None:
+        """Forget the placed tasks that wait no longer. Call it from time to time."""
+        for agent in self._tables.agents:
+            if agent.placed:
+                agent.placed = {task: None for task in agent.placed if task.state in (WAITING, BLOCKED)}
+
+    def may_fit(self, agent: Agent, task: Task, size: int) -> bool:
+        """Whether so many bytes for a task are likely to fit on a host later, without the help of its client: tasks
+        there are going to end, and then their copies are not read any more.
+
+        Args:
+            agent: of the host.
+            task: the task.
+            size: what it lacks there.
+        """
+        room = agent.room
+        if self._tables.clock.now < room.dropped_at + CONFIRM_SECONDS:
+            return True
+        # Not `free`, which counts some files twice: a task that has to wait would be taken for one that never fits.
+        most = room.heard_free + room.coming + room.copied
+        for stored in set(task.inputs):
+            most -= agent.copies.get(stored, 0)
+        if size > most:
+            return False
+        return room.coming > 0 or any(each.task_count for each in self._tables.workers.of_agent(agent.incarnation))
+
+    def drop(self, agent: Agent, size: int, only_unneeded: bool = False) -> bool:
+        """Have a host remove copies until so many bytes fit beside those on their way, if it has such copies.
+
+        Copies that no open task reads go first, then the oldest.
+
+        Args:
+            agent: of the host.
+            size: the bytes.
+            only_unneeded: whether only copies may go that no open task reads.
+
+        Returns:
+            Whether copies are removed, or were removed since the last heartbeat.
+        """
+        lacking = agent.room.lacks(size)
+        if lacking <= 0 or not agent.copies or agent in self._without:
+            return agent.room.dropped > 0
+        read = self._read_at(agent)
+        dropped: list[StoredObject] = []
+        later: list[StoredObject] = []
+        for stored in islice(agent.copies, SCANNED):
+            if lacking <= 0:
+                break
+            if stored in read or not self._is_spare(stored, agent):
+                continue
+            if stored.readers:
+                later.append(stored)
+            else:
+                dropped.append(stored)
+                lacking -= agent.copies[stored]
+        if not only_unneeded:
+            for stored in later:
+                if lacking <= 0:
+                    break
+                dropped.append(stored)
+                lacking -= agent.copies[stored]
+        if lacking > 0:
+            self._without.add(agent)
+        if dropped:
+            self._remove(agent, dropped)
+        return agent.room.dropped > 0
+
+    def keep_some_free(self, agent: Agent) -> None:
+        """Have a host with little room remove copies that no open task reads."""
+        self.drop(agent, int(agent.room.limit * LEAST_FREE), only_unneeded=True)
+        self.end_run()
+
+    def free_for_result(self, agent: Agent) -> bool:
+        """Have a host on which a result found no room remove copies. Returns whether it has such."""
+        is_gaining = self.drop(agent, int(agent.room.limit * RESULT_SHARE))
+        self.end_run()
+        return is_gaining
+
+    def _read_at(self, agent: Agent) -> set[StoredObject]:
+        """What the tasks at a host read, and those that were placed there."""
+        read: set[StoredObject] = set()
+        for worker in self._tables.workers.of_agent(agent.incarnation):
+            for task in worker.tasks.values():
+                read.update(task.inputs)
+        for task in agent.placed:
+            if task.state == WAITING or task.state == BLOCKED:
+                read.update(task.inputs)
+        return read
+
+    def _is_spare(self, stored: StoredObject, agent: Agent) -> bool:
+        """Whether another peer that stays has the value, and no host gets it from here."""
+        if stored.frames is None and (stored.home is None or stored.home.is_retiring):
+            return False
+        return not any(transfer.source is agent for transfer in self._transfers.of(stored))
+
+    def _remove(self, agent: Agent, dropped: list[StoredObject]) -> None:
+        room = agent.room
+        room.dropped_at = self._tables.clock.now
+        by_route: dict[bytes, list[StoredObject]] = {}
+        for stored in dropped:
+            copies = stored.copies
+            assert copies is not None
+            room.dropped += agent.copies[stored]
+            agent.forget_copy(stored)
+            copies.agents.discard(agent)
+            copies.hosts.discard(agent)
+            agent.objects.discard(stored)
+            for worker in self._tables.workers.of_agent(agent.incarnation):
+                if worker in copies.file_readers:
+                    copies.file_readers.discard(worker)
+                    if worker not in copies.workers:
+                        worker.objects.discard(stored)
+                        by_route.setdefault(worker.route, []).append(stored)
+        by_route[agent.route] = dropped
+        # At once: in a batch they would go behind orders to get these values again.
+        for route, objects in by_route.items():
+            clients = [stored.client.incarnation for stored in objects]
+            self._outbox.add(effects.ForgetObjects(route, clients, [stored.id for stored in objects]))
