@@ -393,7 +393,15 @@ class TaskFuture(Future[T]):
         deadline = time.monotonic() + _TASK_ID_SECONDS
         while self.task_id < 0 and self._state == PENDING and time.monotonic() < deadline:
             time.sleep(0.001)
+        return self._short_label()
+
+    def _short_label(self) -> str:
+        """Return the task's name, with its id if it is known already."""
         return self._task_name() + (f"#{self.task_id}" if self.task_id >= 0 else "")
+
+    def _awaited_text(self) -> str:
+        """Return what `result` waits for."""
+        return f"the result of {self._short_label()}"
 
     def _task_name(self) -> str:
         if self.options is not None and self.options.name:
@@ -529,7 +537,7 @@ class TaskFuture(Future[T]):
             raise cancelled_error(self.failure_origin)
         if state != FINISHED:
             self.unwatch(latch)
-            raise TimeoutError()
+            raise TimeoutError(f"{self._awaited_text()} is not there after {max(0.0, timeout or 0.0):g} s")
 
     def _add_watcher(self, watcher: Any) -> None:
         watchers = self._watchers

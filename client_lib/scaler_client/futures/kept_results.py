@@ -58,6 +58,14 @@ class FetchedValue(TaskFuture[T]):
         self._frames = frames if len(frames) > 1 else ()
         self.resolve(task_id, Outcome.VALUE, frames[0])
 
+    def _awaited_text(self) -> str:
+        source = self.source
+        return (
+            "the value of a kept result"
+            if source is None
+            else f"the value of the kept result of {source._short_label()}"
+        )
+
     @property
     def has_failed(self) -> bool:
         """Whether it is done without a value."""

@@ -128,8 +128,10 @@ def test_a_cancelled_future_raises() -> None:
 def test_a_timeout_raises(state: str, timeout: float) -> None:
     future = STATES[state]()
     for ask in (future.result, future.exception):
-        with pytest.raises(concurrent.futures.TimeoutError):
+        with pytest.raises(concurrent.futures.TimeoutError) as caught:
             ask(timeout=timeout)
+        name = future._short_label()
+        assert str(caught.value) == f"the result of {name} is not there after {max(0, timeout):g} s"
         with pytest.raises(concurrent.futures.TimeoutError):
             ask(timeout)
 
