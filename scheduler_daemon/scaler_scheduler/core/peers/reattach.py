@@ -50,9 +50,7 @@ class Reattach:
         if task is not None:
             self._resume(task, suspended, now)
             return
-        # Clients submit in the order of their ids, also after a restart. So a task with a lower id that is not here has
-        # ended.
-        is_over = client is not None and task_id <= client.highest_id and not self._is_blocked(client, task_id)
+        is_over = client is not None and self._has_ended(client, task_id)
         self._add_unclaimed(worker, name, suspended, is_over, now)
         if client is not None and is_over:
             client.skip_attempts(attempt)
@@ -157,10 +155,16 @@ class Reattach:
         self._writer.reattach(worker, lane, task, attempt)
         self._dispatcher.prune(lane)
 
-    @staticmethod
-    def _is_blocked(client: Client, task_id: int) -> bool:
+    def _has_ended(self, client: Client, task_id: int) -> bool:
+        """Whether a task that does not wait has ended, or runs elsewhere.
+
+        Clients submit in the order of their ids, also after a restart. So a task with a lower id that is not here has
+        ended, unless its client has left and may come back: then its tasks were dropped.
+        """
         task = client.tasks.get(task_id)
-        return task is not None and task.state == BLOCKED and task.gang is None
+        if task is None:
+            return task_id <= client.highest_id and not client.is_gone
+        return task.state != BLOCKED or task.gang is not None
 
     def _resume(self, task: Task, suspended: bool, now: float) -> None:
         """Record that an attached task runs or is suspended, and start its time limit."""

@@ -120,6 +120,25 @@ def test_a_broken_connection(core):
     assert sent[1:] == [("dispatch", W2, [(11, 2, 2, 2, b""), (11, 3, 2, 2, b"")]), resolved(1)]
 
 
+def test_the_worker_comes_back_before_its_client_while_another_holds_a_task_of_it(core):
+    client(core)
+    core.worker(W, 22)
+    core.worker(W2, 23)
+    core.submit(C, [1, 2])
+    names = {sent[1]: [sent[2][0][:3]] for sent in core.take() if sent[0] == "dispatch"}
+    assert sorted(names) == sorted([W, W2])
+    core.goodbye(C)
+    core.goodbye(W)
+    core.take()
+    core.worker(b"again", 22, running=names[W])
+    assert core.take() == [], "it runs on: its client may come back"
+    client(core)
+    core.submit(C, [names[W][0][1]])
+    assert core.take() == []
+    core.results(b"again", names[W], body=b"v")
+    assert core.take() == [resolved(names[W][0][1], body=b"v")]
+
+
 def test_the_same_task_through_several_connections(core):
     joined(core)
     running(core)
