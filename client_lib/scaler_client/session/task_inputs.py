@@ -74,12 +74,15 @@ class TaskInputs:
                 self._bind_kept(stored, reader)
             elif stored.known_in_join != self._objects.joins:
                 self._bind(stored)
+                if stored.is_gone:
+                    self._objects.lend(stored, reader)
 
     def _bind(self, stored: ResultObject) -> None:
         stored.known_in_join = self._objects.joins
         if stored.producer is not None:
             stored.id = stored.producer.task_id
-            self._objects.hold(stored)
+            if not stored.is_gone:
+                self._objects.hold(stored)
             self._batch.keep_result(stored.id)
             return
         if stored.id < 0:

@@ -217,6 +217,24 @@ def test_a_new_scheduler_gets_the_results_that_open_tasks_read() -> None:
     assert [each for each in sent if type(each) is tuple] == [([1], [], [], []), ([3], [0, 1], [], [1])]
 
 
+def test_the_freed_result_of_an_open_task_is_forgotten_after_each_join() -> None:
+    session = joined_session()
+    first = submitted(session)
+    submitted(session, first)
+    session.forget_object(first.stored)
+    assert rows(sent_without_functions(session)) == [
+        ([0, 1], [0], [Keep.BOTH, Keep.NO], []),
+        messages.ForgetObjects([0]),
+    ]
+    for incarnation in (6, 7):
+        session.handle(messages.HelloWanted(), 0.0)
+        session.pop_outgoing()
+        session.handle(welcome(incarnation=incarnation), 0.0)
+        sent = rows(sent_without_functions(session))
+        assert sent == [([0, 1], [0], [Keep.BOTH, Keep.NO], []), messages.ForgetObjects([0])]
+        assert len(session.objects) == 0
+
+
 def test_a_result_that_waits_for_credit_after_a_second_join_is_forgotten() -> None:
     """The scheduler has it if it is the scheduler of the first join."""
     session = joined_session()
