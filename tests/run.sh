@@ -88,11 +88,18 @@ mypy_of_all() {
 }
 
 # The main environment's tests that compute. tests/simulation is first, as a fault there says most. The scheduler's own
-# tests run under PyPy, for which it is made; under CPython the tests about peers run it.
+# tests run under PyPy, for which it is made; under CPython the tests about peers run it. The unit tests of client and
+# worker run under the other CPythons, if there are some, except those marked main_environment: they need packages of
+# the main environment, or try an algorithm at random.
 computing() {
     local without=("${WAITING[@]/#/--ignore=}")
     [ ! -f .venv-pypy/stamp-test ] || without+=(--ignore=tests/scheduler)
     mypy_of_all
+    if compgen -G '.venv-3.*/stamp-test' >/dev/null; then
+        run_suite "$(name_of .venv), marked" tests_in .venv tests/client tests/worker -m main_environment \
+            "${WAITING[@]/#/--ignore=}"
+        without+=(--ignore=tests/client --ignore=tests/worker)
+    fi
     run_suite "$(name_of .venv), computing" tests_in .venv tests/simulation tests --ignore="$FAULTS" "${without[@]}"
 }
 
@@ -108,7 +115,7 @@ under_further_pythons() {
     local environment without=()
     for environment in $(printf '%s\n' .venv-3.* | sort -rV); do
         [ -f "$environment/stamp-test" ] || continue
-        run_suite "$(name_of "$environment")" tests_in "$environment" -m "not one_interpreter" tests/client tests/worker \
+        run_suite "$(name_of "$environment")" tests_in "$environment" -m "not main_environment" tests/client tests/worker \
             ${without[@]+"${without[@]}"}
         without=("${WAITING[@]/#/--ignore=}")
     done
@@ -148,6 +155,7 @@ else
     for environment in .venv-3.*; do
         [ -f "$environment/stamp-test" ] && names+=("$(name_of "$environment")")
     done
+    ! compgen -G '.venv-3.*/stamp-test' >/dev/null || names+=("$(name_of .venv), marked")
     names+=("deliberate faults" "$(name_of .venv), computing" "$(name_of .venv), peers" "$(name_of .venv), scheduler")
 fi
 

@@ -188,6 +188,7 @@ def test_amounts(given: Any, thousandths: int) -> None:
     assert TaskOptions().replace_given(resources={"gpu": given}).resources == (("gpu", thousandths),)
 
 
+@pytest.mark.main_environment
 def test_amounts_of_numpy() -> None:
     numpy = pytest.importorskip("numpy")
     for given, thousandths in ((numpy.int64(2), 2000), (numpy.float64(0.25), 250), (numpy.float32(0.1), 100)):

@@ -70,7 +70,7 @@ class SimulatedCluster:
         target_seconds: float = 60.0,
         idle_seconds: float = 30.0,
         faults: Mapping[str, Faults] | None = None,
-        tick_seconds: float = 1.0,
+        tick_seconds: float = 2.0,
         known: Mapping[str, float] | None = None,
     ) -> None:
         """`known` has the mean run times of functions that have returned before."""

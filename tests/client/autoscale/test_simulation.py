@@ -14,7 +14,7 @@ from tests.client.autoscale.simulated_cluster import Faults, SimulatedCluster, T
 
 from scaler_client.autoscale import Pool
 
-pytestmark = pytest.mark.one_interpreter
+pytestmark = pytest.mark.main_environment
 
 IDLE_BAR, MAKESPAN_BAR, OVERSHOOT_BAR = 1.3, 1.15, 1.1
 IDLE_SECONDS = 30.0

@@ -12,7 +12,7 @@ from tests.simulation.mutation import Mutation
 
 from scaler_client.autoscale import AgentLoad, AutoscalePolicy, Demand, Need, Pool, backoff, capacity, hosts, policy
 
-pytestmark = pytest.mark.one_interpreter
+pytestmark = pytest.mark.main_environment
 
 
 def check_burst() -> None:
@@ -67,7 +67,7 @@ def check_failing_hosts() -> None:
     """Hosts that never come are replaced; a pool of which all fail rests."""
     pools = [Pool("bad", most=20, cost=1.0, boot_seconds=20.0), Pool("good", most=20, cost=2.0, boot_seconds=20.0)]
     faults = {"bad": Faults(dies_at_boot=1.0), "good": Faults(never_comes=0.7)}
-    cluster = SimulatedCluster(pools, burst(200, 30.0), seed=1, faults=faults)
+    cluster = SimulatedCluster(pools, burst(200, 30.0), seed=1, faults=faults, tick_seconds=1.0)
     cluster.run(3000)
     assert cluster.done == 200 and not cluster.hosts
     assert cluster.started["bad"] <= 60 and cluster.makespan <= 600

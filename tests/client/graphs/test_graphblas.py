@@ -53,7 +53,7 @@ def graphs(draw: st.DrawFn) -> tuple[dict[str, Any], list[int]]:
 
 
 @needs_graphblas
-@pytest.mark.one_interpreter
+@pytest.mark.main_environment
 @given(graphs())
 @settings(max_examples=200)
 def test_both_backends_agree(drawn: tuple[dict[str, Any], list[int]]) -> None:
@@ -61,6 +61,7 @@ def test_both_backends_agree(drawn: tuple[dict[str, Any], list[int]]) -> None:
     assert outcome(graph, wanted, GRAPHBLAS) == outcome(graph, wanted, PYTHON)
 
 
+@pytest.mark.main_environment
 @needs_graphblas
 @pytest.mark.parametrize("width", [1, 50, 500])
 def test_both_backends_agree_on_large_graphs(width: int) -> None:
@@ -74,6 +75,7 @@ def test_both_backends_agree_on_large_graphs(width: int) -> None:
     assert ordered == outcome(graph, wanted, PYTHON) and len(ordered) >= 20_000 // width
 
 
+@pytest.mark.main_environment
 @needs_graphblas
 def test_the_backend_is_accepted() -> None:
     check_backend(GRAPHBLAS)

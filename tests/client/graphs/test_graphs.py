@@ -413,7 +413,7 @@ class PickledObject:
         return cloudpickle.loads(payload[3:])
 
 
-@pytest.mark.one_interpreter
+@pytest.mark.main_environment
 @given(graphs())
 @settings(max_examples=100)
 def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
@@ -421,7 +421,7 @@ def test_any_graph(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:
     assert run(graph, keys) == [evaluate(graph, key) for key in keys]
 
 
-@pytest.mark.one_interpreter
+@pytest.mark.main_environment
 @given(graphs())
 @settings(max_examples=40)
 def test_any_graph_with_a_custom_serializer(drawn: tuple[dict[Hashable, Any], list[Hashable]]) -> None:

@@ -15,6 +15,8 @@ from tests.client.monitor.published_frames import POOLS, busy
 prometheus_client = pytest.importorskip("prometheus_client", reason="needs the extra exporter (prometheus_client)")
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 
+pytestmark = pytest.mark.main_environment
+
 from scaler_client.exporter.config import DEFAULT_PORT  # noqa: E402
 from scaler_client.monitor.metrics import SchedulerCollector  # noqa: E402
 from scaler_client.monitor.reader import MonitorReader  # noqa: E402

@@ -132,6 +132,7 @@ def tool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return str(request.param)
 
 
+@pytest.mark.main_environment
 @pytest.mark.usefixtures("tool")
 def test_packages_without_a_wheel_are_named(tmp_path: Path) -> None:
     files = {name: make_wheel(tmp_path, name) for name in ("tiny", "small")}
@@ -146,6 +147,7 @@ def test_packages_without_a_wheel_are_named(tmp_path: Path) -> None:
     assert with_hashes(Installed((*requirements, from_git), ()), environ).without_wheel == ()
 
 
+@pytest.mark.main_environment
 @pytest.mark.usefixtures("tool")
 def test_a_wheel_of_another_platform_is_none(tmp_path: Path) -> None:
     archive = make_unbuildable(tmp_path, "elsewhere")
@@ -167,6 +169,7 @@ def test_the_command_warns_of_packages_without_a_wheel(
     assert "warning: sourced has no wheel for this Python and platform on the index" in capsys.readouterr().err
 
 
+@pytest.mark.main_environment
 @pytest.mark.usefixtures("tool")
 def test_hashes_come_from_the_index(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path, "tiny")

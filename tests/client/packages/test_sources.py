@@ -304,6 +304,7 @@ requires-dist = [{ name = "alpha" }]
 """.replace("HASH", A)
 
 
+@pytest.mark.main_environment
 @pytest.mark.skipif(not find_uv(os.environ), reason="there is no uv")
 def test_a_uv_lock_is_exported_by_uv(tmp_path: Path) -> None:
     written(tmp_path, UV_PROJECT, "pyproject.toml")
@@ -311,6 +312,7 @@ def test_a_uv_lock_is_exported_by_uv(tmp_path: Path) -> None:
     assert text_of(source) == [f"alpha==1.0 --hash=sha256:{A}"]
 
 
+@pytest.mark.main_environment
 @pytest.mark.skipif(not find_uv(os.environ), reason="there is no uv")
 def test_what_uv_says_of_a_bad_lock_is_passed_on(tmp_path: Path) -> None:
     written(tmp_path, UV_PROJECT, "pyproject.toml")
@@ -452,7 +454,7 @@ def test_hosts_refuse_lines_that_clients_do_not_make(line: str) -> None:
         parse_canonical(line + "\n", ["a.whl"], "requirements.txt")
 
 
-@pytest.mark.one_interpreter
+@pytest.mark.main_environment
 @given(st.text(alphabet=st.sampled_from("ab1=<>!~;@#./:+-_[]() \\\"'$\n\r\t\0{}*,é"), max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

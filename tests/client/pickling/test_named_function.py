@@ -33,6 +33,7 @@ def test_a_raw_call() -> None:
     assert size.read_answer(Outcome.VALUE, memoryview(b"3")) == (b"3", None)
 
 
+@pytest.mark.main_environment
 def test_a_msgpack_call() -> None:
     msgpack = pytest.importorskip("msgpack", reason="pip install msgpack")
     function = named("price", codec="msgpack")

@@ -52,7 +52,7 @@ def frames_for_peers(draw: Any) -> bytes:
 
 
 @PATIENT
-@pytest.mark.one_interpreter
+@pytest.mark.main_environment
 @given(frames_for_peers(), st.lists(PAYLOAD, max_size=1))
 def test_both_codecs_read_the_same(frame: bytes, further: list[bytes]) -> None:
     assert_both_ways_agree([memoryview(frame)])
@@ -104,7 +104,7 @@ PAYLOADS = PAYLOAD | PAYLOAD.map(bytearray) | PAYLOAD.map(memoryview)
 
 
 @PATIENT
-@pytest.mark.one_interpreter
+@pytest.mark.main_environment
 @given(LONG, WORD, PAYLOADS, st.booleans())
 def test_both_codecs_write_the_same_submit(task_id: int, function: int, payload: Any, asks: bool) -> None:
     message = messages.Submit([task_id], [function], [payload], messages.Options(depth=1) if asks else None)
@@ -122,7 +122,7 @@ def test_a_row_with_inputs_or_kept_result_uses_the_general_codec(reads: dict[str
 
 
 @PATIENT
-@pytest.mark.one_interpreter
+@pytest.mark.main_environment
 @given(LONG, LONG, WORD, BYTE, LONG, PAYLOADS, st.booleans())
 def test_both_codecs_write_the_same_results(
     client: int, task_id: int, attempt: int, outcome: int, duration: int, payload: Any, is_profiled: bool

@@ -20,6 +20,8 @@ from scaler_worker.autoscaler.providers import HostCommand, ProviderError
 ADDRESS = "tcp://10.0.0.1:2345"
 POOL = "name=pods provider=kubernetes image=registry/workers:1 workers=4 most=9 retire_seconds=120 capabilities=gpu:1"
 
+pytestmark = pytest.mark.main_environment
+
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PodServer]:

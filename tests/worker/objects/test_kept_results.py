@@ -132,6 +132,7 @@ def test_a_stop_during_the_write_leaves_no_file(tmp_path: Path, monkeypatch: pyt
     assert files(tmp_path) == []
 
 
+@pytest.mark.main_environment
 def test_worker_and_scheduler_agree_on_the_limit() -> None:
     functions = pytest.importorskip("scaler_scheduler.core.state.functions")
     assert functions.LARGE_BYTES == SHARED_BYTES

@@ -369,6 +369,7 @@ def test_the_bytes_of_an_input_that_a_python_function_has_read_are_gone(store: S
         store.inputs(1).contents()
 
 
+@pytest.mark.main_environment
 def test_arrays_of_a_shared_value_are_read_only(store):
     """The bytes are in the pickle, as in the results of tasks. A task must not change the input of the next one."""
     numpy = pytest.importorskip("numpy")

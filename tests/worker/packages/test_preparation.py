@@ -35,7 +35,7 @@ from scaler_worker.packages import installer, preparation
 from scaler_worker.packages.interpreters import find_interpreter
 from scaler_worker.packages.preparation import CannotPrepareError
 
-pytestmark = pytest.mark.one_interpreter
+pytestmark = pytest.mark.main_environment
 
 
 @pytest.fixture(params=INSTALLERS)

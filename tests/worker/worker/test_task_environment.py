@@ -39,6 +39,7 @@ def test_with_amds_driver_hip_counts_what_rocr_leaves() -> None:
     }
 
 
+@pytest.mark.main_environment
 def test_the_threads_of_loaded_libraries_are_put_back() -> None:
     threadpoolctl = pytest.importorskip("threadpoolctl")
     pytest.importorskip("numpy")
