@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import numpy
 import pytest
-from tests.integration.commands import SchedulerCommand, cluster_command, key_command, monitor, run_once
+from tests.integration.commands import Command, SchedulerCommand, cluster_command, key_command, monitor, run_once
 from tests.integration.executions import note, notes
 from tests.integration.test_host_transfers import SECONDS, hosts_of
 from tests.waiting import wait_until
@@ -180,14 +181,16 @@ def _program(address: str, gate: Path) -> subprocess.Popen[str]:
 
 def test_a_frozen_client_holds_up_nobody_else(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    with hosts_of(tmp_path, elsewhere()) as (daemon, _, client):
+    gate.touch()
+    with hosts_of(tmp_path) as (daemon, _, client), ExitStack() as stack:
         program = _program(daemon.address, gate)
         try:
-            wait_until((tmp_path / "gate.began").exists, SECONDS)
             with monitor(daemon.monitor_address) as watch:
-                wait_until(lambda: watch.next().received.get("object") == 1, SECONDS)
-                program.send_signal(signal.SIGSTOP)
-                gate.touch()
+                wait_until(lambda: watch.next().waiting == 2, SECONDS)
+                program.send_signal(signal.SIGSTOP)  # before any host can get its file
+                options = ["-n", "1", daemon.address, "--heartbeat-interval-seconds", "0.2"]
+                host = Command(elsewhere(*options), tmp_path / "cluster.log")
+                stack.callback(host.end)
                 wait_until(lambda: watch.next().sent.get("transfer_objects") == 1, SECONDS)
                 assert client.submit(pow, 2, 10).result(SECONDS) == 1024
                 wait_until(lambda: watch.next().sent.get("fetch_objects") == 1, SECONDS, "the agent has given up")

@@ -27,9 +27,9 @@ MEBIBYTE = 1 << 20
 LIMIT = 60
 """Mebibytes; `--memory-limit`."""
 
-GROWTH = 1.5 * LIMIT + 256
-"""Mebibytes, of the scheduler's resident size. PyPy collects a heap for the first time when it has grown to eight
-fork servers, which is 256."""
+GROWTH = 2 * LIMIT + 256 + 32
+"""Mebibytes, of the scheduler's resident size: of each byte within the limit a copy on its way, PyPy's heap until its
+first collection, which comes when the heap has eight times the size of the nursery, and the nursery."""
 
 
 def square(x: int) -> int:

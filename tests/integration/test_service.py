@@ -111,6 +111,7 @@ def test_a_cluster_s_life(manager: Manager, tmp_path: Path) -> None:
                 assert client.submit(variables).result(30) == {}, "who runs in a worker does not speak for the service"
                 task = client.submit(time.sleep, 600)
                 manager.await_line("STATUS=2 workers, 1 busy")
+                wait_until(task.running, what="the client knows that the task runs")
                 Path(log).rename(tmp_path / "the.log.1")
                 running.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: Path(log).exists() and "opened again" in Path(log).read_text(), what="the new log")
