@@ -28,8 +28,8 @@ LIMIT = 60
 """Mebibytes; `--memory-limit`."""
 
 GROWTH = 2 * LIMIT + 256 + 32
-"""Mebibytes, of the scheduler's resident size: of each byte within the limit a copy on its way, PyPy's heap until its
-first collection, which comes when the heap has eight times the size of the nursery, and the nursery."""
+"""Mebibytes by which the scheduler's resident size may grow. Each byte within the limit may exist twice: stored, and on
+its way. PyPy first collects its heap at eight times the size of the nursery, 256. The nursery itself has 32."""
 
 
 def square(x: int) -> int:

@@ -139,6 +139,9 @@ def check_collected(scheduler: Scheduler) -> None:
             )
     near_data, now = dispatcher.near_data, scheduler.tables.clock.now
     limits = scheduler.task_limits
+    passed = 0
+    """The waiting tasks of all lanes that may wait: a run of the dispatcher passes over MAX_PASSED at most."""
+    neglecting: Worker | None = None
     if dispatcher.idle:
         for lane in dispatcher.queues.lanes():
             tasks = max(1, lane.gang_size)
@@ -171,8 +174,11 @@ def check_collected(scheduler: Scheduler) -> None:
                     chosen = hosts if has_room else all_hosts
                     if any(transfers.has_enough_tasks(stored, host) for stored in task.inputs for host in chosen):
                         may_wait += 1
-            if lane.waiting > may_wait and may_wait < MAX_PASSED:
-                raise InvariantError(f"tasks wait while worker {able[0].incarnation} is idle")
+            passed += may_wait
+            if lane.waiting > may_wait:
+                neglecting = able[0]
+    if neglecting is not None and passed < MAX_PASSED:
+        raise InvariantError(f"tasks wait while worker {neglecting.incarnation} is idle")
 
 
 def _check_environments(scheduler: Scheduler) -> None:

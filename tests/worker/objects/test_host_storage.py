@@ -118,7 +118,7 @@ def test_values_beyond_the_limit_are_written_to_disk(host: Host) -> None:
 def test_a_host_has_little_room_if_neither_memory_nor_disk_has_much(host: Host) -> None:
     host.write(1, 10 * KILO)
     assert not host.storage.has_little_room()
-    host.write(2, 76 * KILO)
+    host.write(2, 51 * KILO)
     assert host.storage.has_little_room()
     host.storage.remove([(CLIENT, 2)])
     assert not host.storage.has_little_room()

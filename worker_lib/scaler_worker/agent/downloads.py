@@ -49,7 +49,7 @@ ROOM_SECONDS = 0.05
 
 MOST_ROOM_SECONDS = 2.0
 """A file waits for room at most so long. It must be less than CONNECT_SECONDS: other hosts may get the file from this
-one. If it has waited in vain, further files do not wait for so long: nothing makes room."""
+one. If a file has waited in vain, nothing makes room: during the next MOST_ROOM_SECONDS no file waits."""
 
 MAX_HEADER_BYTES = 64 * 1024
 """A file has at most so many bytes more than its frames: the header, and the gaps between the frames."""
@@ -116,7 +116,8 @@ class _Download:
 class Downloads:
     """The files that an agent fetches from others.
 
-    A file waits for a while until the host has room for it. A file of a client on this host is linked at once.
+    A file waits for a while until the host has room for it, unless another file has just waited in vain. A file of a
+    client on this host is linked at once.
 
     Args:
         has_file: whether an object is a file of this host.

@@ -12,7 +12,7 @@ from scaler_client.protocol.messages import Error, Goodbye, HeartbeatEcho, Hello
 from .effects import Effect, Log, Send, SendHeartbeat
 
 ROOM_GAP_SECONDS = 0.05
-"""The least time between two heartbeats that say how much room the host has for values."""
+"""A heartbeat that `tell_room` asks for comes at least so long after the last one."""
 
 HELLO_GAP_SECONDS = 0.1
 """The least time between two hellos. Several heartbeats may each be answered with a HelloWanted; one Hello answers
@@ -103,7 +103,7 @@ class SchedulerLink:
         return [SendHeartbeat(self._sequence, workers, round(self._lag_seconds * 1e6), self._is_retiring)]
 
     def tell_room(self, now: float) -> None:
-        """Send a heartbeat soon: values are being removed from a host with little room, and tasks may wait for it."""
+        """Send a heartbeat soon: a host with little room removes values, and tasks may wait for this room."""
         if self._welcomed:
             self._heartbeat_at = min(self._heartbeat_at, max(now, self._last_heartbeat_at + ROOM_GAP_SECONDS))
 

@@ -103,7 +103,7 @@ class HostAccess:
     link_file: Callable[[ObjectName], bool] = lambda name: False
     """Makes the file of a client on this host a file of the agent too. Returns False if it can't."""
     has_little_room: Callable[[], bool] = lambda: False
-    """Whether the host's values take most of their limits in memory and on disk."""
+    """Whether less than half of the host's larger limit, in memory or on disk, is free."""
     missing_contents: Callable[[Sequence[str]], list[str]] = list
     """Returns those of these contents of environments that the host does not have."""
 

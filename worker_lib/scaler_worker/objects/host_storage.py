@@ -54,8 +54,8 @@ SPILL_ABOVE = 0.8
 SPILL_DOWN_TO = 0.7
 """The share of the limit in memory at which spilling ends."""
 
-LITTLE_ROOM = 1 / 4
-"""The host has little room if less than this part of its larger limit is free in memory and on disk."""
+LITTLE_ROOM = 1 / 2
+"""A host has little room if less than this part of its larger limit is free, both in memory and on disk."""
 
 RELEASE_ABOVE = 0.6
 """The share of the limit in memory above which workers unmap values that no running task reads. A mapped file can't be
@@ -173,7 +173,7 @@ class HostStorage:
         return used <= usage.memory_limit * SPILL_ABOVE or used + size <= usage.memory_limit
 
     def has_little_room(self) -> bool:
-        """Whether values take most of their limits, in memory and on disk."""
+        """Whether less than LITTLE_ROOM of the larger limit is free, both in memory and on disk."""
         usage = self.usage()
         if usage is None:
             return False

@@ -630,7 +630,8 @@ class Dispatcher:
         return None
 
     def _has_able_host(self, lane: Lane) -> bool:
-        """Whether a host that has the resources of the lane, free or not, has room for the values of its next task."""
+        """Whether some host has the resources of the lane, free or not, and may have room for the values of the lane's
+        next task. The expected results of the tasks at its workers do not count."""
         for host in self.host_choice.able_hosts(lane, MAX_WORKERS):
             agent = self._agents.find(host.agent)
             if agent is not None and self.near_data.has_room(agent, lane.first_requeued, is_later=True):

@@ -3,9 +3,9 @@
 Both times are estimates: the wait by the mean run times of what the host's workers hold, the transfer by the rate of
 the last transfers. A task waits for a host with its inputs at most as long as the transfer was expected to take.
 
-A host is full for a task if it has no room for the task's kept result and the inputs that it lacks. It gets the task
-only if no host with room can run it, and the task is not likely to fit there later. A task that waits because hosts are
-full waits without a limit.
+A host is full for a task if it has no room for the task's kept result and the inputs that it lacks. A full host gets a
+task only if no host with room can run the task, and if the task is unlikely to fit on the full host later. A task that
+waits because hosts are full waits without a limit.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class NearData:
         Args:
             lane: the lane.
             worker: the worker that would get the task. Its host is full for it.
-            has_other: whether another host with room could run the task later.
+            has_other: whether some host, perhaps this one, has the resources in total and may have room later.
         """
         task = lane.first_requeued
         if not (self._may_fit(task, worker) or has_other):
@@ -152,8 +152,8 @@ class NearData:
         return True
 
     def _may_fit(self, task: Task, worker: Worker) -> bool:
-        """Whether a task is likely to fit on a worker's host later, which is full for it. The host removes copies that
-        nobody reads."""
+        """Make a worker's host, which is full for a task, remove copies that no task there reads. Returns whether the
+        task is likely to fit there later."""
         self.waits_until.pop(task, None)
         agent = self._agents.find(worker.agent)
         if agent is None:
@@ -189,8 +189,8 @@ class NearData:
         return found is not None
 
     def makes_room_for_result(self, task: Task, worker: Worker) -> bool:
-        """Have a worker's host on which a task's result found no room remove copies. Returns whether the task may try
-        it there again."""
+        """Make a worker's host remove copies, because a task's result found no room there. Returns whether the task may
+        run there again."""
         agent = self._agents.find(worker.agent)
         if agent is None or not self._spare_copies.free_for_result(agent):
             return False

@@ -1,8 +1,8 @@
 """Removes copies that nobody reads from hosts without room.
 
-A copy is a file of a value that another host, a client or the scheduler has too. It stays on its host as long as the
-value, because further tasks may read it there. If the host needs the room, its agent is told to remove copies, and says
-in its next heartbeat, which comes at once, how much is free now.
+A copy is a file of a value that another host, a client or the scheduler has too. A copy stays on its host as long as
+the value, because further tasks may read it there. If the host needs the room, the scheduler tells its agent to remove
+copies. The agent's next heartbeat says how much is free. An agent with little room sends it at once.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from scaler_scheduler.core.state.tables import Tables
 from scaler_scheduler.core.state.transitions import BLOCKED, WAITING
 
 LEAST_FREE = 1 / 8
-"""A host keeps this part of its larger limit free of copies that no open task reads: for results."""
+"""If less than this part of a host's larger limit is free, the host removes copies that no open task reads. So there is
+room for results."""
 
 RESULT_SHARE = 1 / 4
 """If a result has found no room, the host removes copies until this part of its larger limit is free."""
 
 CONFIRM_SECONDS = 1.0
-"""The longest time until a heartbeat says how much is free after copies were removed."""
+"""For this time after a removal of copies, tasks wait for the heartbeat that says how much is free."""
 
 SCANNED = 1000
 """The most copies of a host that are looked at in one go."""
@@ -45,7 +46,8 @@ class SpareCopies:
             self._without.clear()
 
     def note_placed(self, task: Task, agent: Agent) -> None:
-        """Note that a task waits for inputs on their way to this host. Its inputs stay there until it has ended."""
+        """Note that a task waits for inputs on their way to this host. The host keeps the inputs until the task has
+        ended, or runs on another host."""
         agent.placed[task] = None
 
     def forget_ended(self) -> None:
@@ -55,29 +57,30 @@ class SpareCopies:
                 agent.placed = {task: None for task in agent.placed if task.state in (WAITING, BLOCKED)}
 
     def may_fit(self, agent: Agent, task: Task, size: int) -> bool:
-        """Whether so many bytes for a task are likely to fit on a host later, without the help of its client: tasks
-        there are going to end, and then their copies are not read any more.
+        """Whether so many bytes for a task are likely to fit on a host later: tasks there end, and then nobody reads
+        their copies any more.
 
         Args:
             agent: of the host.
             task: the task.
-            size: what it lacks there.
+            size: the bytes that the task lacks there.
         """
         room = agent.room
         if self._tables.clock.now < room.dropped_at + CONFIRM_SECONDS:
             return True
         # Not `free`, which counts some files twice: a task that has to wait would be taken for one that never fits.
-        most = room.heard_free + room.coming + room.copied
+        most = room.heard_free + room.dropped + room.coming + room.copied
         for stored in set(task.inputs):
             most -= agent.copies.get(stored, 0)
         if size > most:
             return False
-        return room.coming > 0 or any(each.task_count for each in self._tables.workers.of_agent(agent.incarnation))
+        is_busy = any(each.task_count for each in self._tables.workers.of_agent(agent.incarnation))
+        return is_busy or room.coming > 0 or room.dropped > 0
 
     def drop(self, agent: Agent, size: int, only_unneeded: bool = False) -> bool:
-        """Have a host remove copies until so many bytes fit beside those on their way, if it has such copies.
+        """Make a host remove copies until so many bytes fit beside the files on their way, if it has such copies.
 
-        Copies that no open task reads go first, then the oldest.
+        Copies that no open task reads go before all others. Among each kind, the oldest goes first.
 
         Args:
             agent: of the host.
@@ -85,7 +88,7 @@ class SpareCopies:
             only_unneeded: whether only copies may go that no open task reads.
 
         Returns:
-            Whether copies are removed, or were removed since the last heartbeat.
+            Whether the host was told to remove copies since its last heartbeat.
         """
         lacking = agent.room.lacks(size)
         if lacking <= 0 or not agent.copies or agent in self._without:
@@ -116,18 +119,19 @@ class SpareCopies:
         return agent.room.dropped > 0
 
     def keep_some_free(self, agent: Agent) -> None:
-        """Have a host with little room remove copies that no open task reads."""
+        """If less than LEAST_FREE is free on a host, make it remove copies that no open task reads."""
         self.drop(agent, int(agent.room.limit * LEAST_FREE), only_unneeded=True)
         self.end_run()
 
     def free_for_result(self, agent: Agent) -> bool:
-        """Have a host on which a result found no room remove copies. Returns whether it has such."""
+        """Make a host remove copies because a result found no room there. Returns whether the host was told to remove
+        copies since its last heartbeat."""
         is_gaining = self.drop(agent, int(agent.room.limit * RESULT_SHARE))
         self.end_run()
         return is_gaining
 
     def _read_at(self, agent: Agent) -> set[StoredObject]:
-        """What the tasks at a host read, and those that were placed there."""
+        """The inputs of the tasks at a host's workers, and of the placed tasks that still wait."""
         read: set[StoredObject] = set()
         for worker in self._tables.workers.of_agent(agent.incarnation):
             for task in worker.tasks.values():
@@ -138,7 +142,8 @@ class SpareCopies:
         return read
 
     def _is_spare(self, stored: StoredObject, agent: Agent) -> bool:
-        """Whether another peer that stays has the value, and no host gets it from here."""
+        """Whether the scheduler, or a holder that does not retire, has the value, and no transfer from this host sends
+        it."""
         if stored.frames is None and (stored.home is None or stored.home.is_retiring):
             return False
         return not any(transfer.source is agent for transfer in self._transfers.of(stored))

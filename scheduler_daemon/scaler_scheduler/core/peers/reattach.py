@@ -158,8 +158,9 @@ class Reattach:
     def _has_ended(self, client: Client, task_id: int) -> bool:
         """Whether a task that does not wait has ended, or runs elsewhere.
 
-        Clients submit in the order of their ids, also after a restart. So a task with a lower id that is not here has
-        ended, unless its client has left and may come back: then its tasks were dropped.
+        Clients submit in the order of their ids, also after a restart. So a task without a record has ended if its id
+        is not above the client's highest id. If the client has left, the scheduler has dropped the records of its open
+        tasks: the client may come back and submit them again.
         """
         task = client.tasks.get(task_id)
         if task is None:

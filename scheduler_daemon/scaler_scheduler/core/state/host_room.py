@@ -17,8 +17,8 @@ class HostRoom:
         self.heard_free = UNLIMITED_BYTES
         """The free bytes in memory or on disk, whichever are more, at the last heartbeat."""
         self.free = UNLIMITED_BYTES
-        """The same, less the files that came or were written since then. A file that the heartbeat counts before the
-        scheduler knows of it counts twice until the next heartbeat."""
+        """`heard_free`, less the results written and the files transferred since the last heartbeat. If a heartbeat
+        counts a file before the scheduler hears of the file, the file counts twice until the next heartbeat."""
         self.coming = 0
         """The bytes of the files that are on their way to the host, or wait for their turn."""
         self.copied = 0
@@ -26,7 +26,7 @@ class HostRoom:
         self.dropped = 0
         """The bytes of the copies that its agent was told to remove since the last heartbeat."""
         self.dropped_at = float("-inf")
-        """When it was told so last, in seconds of the monotonic clock."""
+        """When its agent was told to remove copies last, in seconds of the monotonic clock."""
 
     def heard(self, used: tuple[int, int], limits: tuple[int, int]) -> None:
         """Note what a heartbeat says: the bytes of values in memory and on disk, and the limits of both.
