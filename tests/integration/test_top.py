@@ -273,6 +273,15 @@ def test_once_and_json(busy: SchedulerCommand, tmp_path: Path) -> None:
     assert derived.returncode == 0 and max(map(len, derived.stdout.splitlines())) <= 80
 
 
+def test_json_needs_no_urwid(busy: SchedulerCommand, tmp_path: Path) -> None:
+    (tmp_path / "urwid.py").write_text("raise ModuleNotFoundError('No module named urwid')")
+    without = {"SCALER_MONITOR_ADDRESS": busy.monitor_address, "PYTHONPATH": str(tmp_path)}
+    assert json.loads(run_once([*TOP, "--json"], **without).stdout)["workers"]
+    failed = run_once([*TOP, "--once"], **without)
+    assert failed.returncode == 2 and failed.stderr.count("\n") == 1
+    assert "it needs urwid, which is not installed" in failed.stderr
+
+
 def test_without_a_scheduler_once_and_json_fail(tmp_path: Path) -> None:
     for way in ("--once", "--json"):
         done = run_once([*TOP, f"ipc://{tmp_path}/x", way, "--timeout", "0.2"])

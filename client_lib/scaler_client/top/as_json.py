@@ -11,8 +11,7 @@ from typing import Any
 
 from ..monitor.snapshot_view import SnapshotView
 from ..protocol.snapshots import ObjectState
-from .summary import outcome_counts
-from .worker_table import state_letters
+from .states import outcome_counts, state_letters
 
 
 def as_json(view: SnapshotView) -> dict[str, Any]:

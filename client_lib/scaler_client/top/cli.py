@@ -50,12 +50,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(config: Config, socket: MonitorSocket) -> int:
-    if config.once or config.json:
+    if config.json:
         return _print(config, socket)
     try:
-        import urwid  # noqa: F401  # not above: what prints once does without
+        import urwid  # noqa: F401  # not above: --json does without
     except ModuleNotFoundError:
         return fail(PROGRAM, f"it needs urwid, which is not installed: {install_hint('top')}")
+    if config.once:
+        return _print(config, socket)
     from .terminal import is_terminal, show
 
     if not is_terminal():

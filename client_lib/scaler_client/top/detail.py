@@ -6,8 +6,8 @@ from ..monitor.resource_text import pool_text
 from ..monitor.snapshot_view import UNKNOWN_ROOM_BYTES, AgentRow, SnapshotView, WorkerRow
 from ..protocol.snapshots import HostPool
 from .number_format import count, duration, percent, rate, size
+from .states import STATE_LETTERS, state_letters
 from .text_width import Line, align_right
-from .worker_table import STATE_LETTERS, state_letters
 
 LABEL = 14
 

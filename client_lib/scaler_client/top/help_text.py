@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .states import STATE_LETTERS
 from .text_width import Line, align_left
-from .worker_table import SORT_KEYS, STATE_LETTERS
+from .worker_table import SORT_KEYS
 
 SORTING = " ".join(f"{column.name}[{key}]" for key, column in SORT_KEYS.items())
 """The keys that sort the table of workers."""

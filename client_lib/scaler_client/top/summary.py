@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..monitor.snapshot_view import SnapshotView
-from ..protocol.messages import Outcome
 from .number_format import clock, count, percent, rate, size
+from .states import outcome_counts
 from .text_width import Line, align_left, align_right, join_columns
 
 WIDE = 118
@@ -14,11 +14,6 @@ WIDE = 118
 
 MAX_MESSAGES_WIDTH = 42
 """The widest section of messages. Beyond it, names and numbers would be too far apart."""
-
-_STORED = 10  # number in the schema: kept on a host, reported to clients as kept
-_DONE = (Outcome.VALUE, Outcome.KEPT, _STORED)
-_CANCELLED = (Outcome.CANCELLED,)
-_DIED = (Outcome.WORKER_DIED,)
 
 _RARE = ("blocked", "suspended", "cancelled", "died")
 
@@ -65,20 +60,6 @@ def scheduler_entries(view: SnapshotView, is_wide: bool) -> list[Entry]:
     if is_wide:
         entries.append(("python", snapshot.process.interpreter.partition(" (")[0], ""))
     return entries
-
-
-def outcome_counts(view: SnapshotView) -> dict[str, int]:
-    """The number of ended tasks by kind of outcome."""
-    outcomes = dict(enumerate(view.snapshot.outcomes))
-    done = sum(outcomes.get(int(outcome), 0) for outcome in _DONE)
-    cancelled = sum(outcomes.get(int(outcome), 0) for outcome in _CANCELLED)
-    died = sum(outcomes.get(int(outcome), 0) for outcome in _DIED)
-    return {
-        "done": done,
-        "failed": sum(outcomes.values()) - done - cancelled - died,
-        "cancelled": cancelled,
-        "died": died,
-    }
 
 
 def task_entries(view: SnapshotView, is_wide: bool, most: int) -> list[Entry]:

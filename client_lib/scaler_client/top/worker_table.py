@@ -6,22 +6,9 @@ import re
 from collections.abc import Sequence
 
 from ..monitor.snapshot_view import WorkerRow
-from ..protocol.snapshots import WorkerState
 from .number_format import count, duration, percent, rate, size
+from .states import state_letters
 from .tables import Column
-
-STATE_LETTERS = (
-    (WorkerState.AGENT_CONNECTED, "A", "agent connected"),
-    (WorkerState.HOLDS_TASK, "T", "holds a task"),
-    (WorkerState.RUNS_LONG, "L", "runs a long task"),
-    (WorkerState.DOES_NOT_ANSWER, "N", "does not answer a request to return queued tasks"),
-    (WorkerState.RETIRING, "R", "gets no new tasks: agent retires"),
-)
-
-
-def state_letters(state: WorkerState) -> str:
-    """The state as letters, for example `AT---`."""
-    return "".join(letter if state & bit else "-" for bit, letter, _ in STATE_LETTERS)
 
 
 def name_key(row: WorkerRow) -> list[str | int]:
