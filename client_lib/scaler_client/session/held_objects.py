@@ -120,6 +120,8 @@ class HeldObjects:
             outgoing: takes the messages.
             takes_files: whether the scheduler takes files in place of bytes.
         """
+        # Open graphs defer theirs again. Those of ended graphs may still be at the scheduler.
+        self._unconfirmed += [(0, list(ids)) for _, ids in self._deferred]
         self._deferred.clear()
         self._refused.clear()
         self._forgotten += [each for _, each in self._unread]

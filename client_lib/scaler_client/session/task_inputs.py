@@ -75,7 +75,7 @@ class TaskInputs:
             elif stored.known_in_join != self._objects.joins:
                 self._bind(stored)
                 if stored.is_gone:
-                    self._objects.lend(stored, reader)
+                    self._objects.lend(stored, stored.last_reader)  # other rows that are sent again read it too
 
     def _bind(self, stored: ResultObject) -> None:
         stored.known_in_join = self._objects.joins

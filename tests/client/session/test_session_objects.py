@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.client.session.stand_ins import (
@@ -25,7 +25,8 @@ from scaler_client.pickling.functions import Function
 from scaler_client.pickling.references import CallWithInputs, StoredObject
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Keep
-from scaler_client.session.backlog import BATCH_ROWS, TASK_OVERHEAD
+from scaler_client.session.backlog import BATCH_ROWS, TASK_OVERHEAD, Backlog
+from scaler_client.session.held_objects import HeldObjects
 from scaler_client.session.session import Session
 
 
@@ -345,3 +346,26 @@ def test_forgotten_ids_are_sent_again_after_a_lost_connection() -> None:
     session.handle(messages.HeartbeatEcho(beat.sequence), 2.0)
     rejoin(session)
     assert forgotten(session) == []
+
+
+class Stalled:
+    """A backlog in which a row waits before all others."""
+
+    is_waiting = True
+
+    def is_past(self, number: int) -> bool:
+        return not self.is_waiting
+
+
+def test_results_of_an_ended_graph_are_forgotten_after_a_join() -> None:
+    backlog = Stalled()
+    objects = HeldObjects(cast(Backlog, backlog))
+    objects.forget_after(5, [3, 4])
+    objects.forget_after(9, [8])
+    assert objects.pop_messages(1, None) == []
+    objects.send_all([])
+    objects.forget_after(9, [8])  # this graph is still open
+    objects.resend_forgotten()
+    assert objects.pop_messages(1, None) == [messages.ForgetObjects([3, 4])]
+    backlog.is_waiting = False
+    assert objects.pop_messages(1, None) == [messages.ForgetObjects([8])]

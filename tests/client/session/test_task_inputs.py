@@ -235,6 +235,22 @@ def test_the_freed_result_of_an_open_task_is_forgotten_after_each_join() -> None
         assert len(session.objects) == 0
 
 
+def test_a_freed_result_stays_for_the_last_reader_that_is_submitted_again() -> None:
+    session = joined_session()
+    first = submitted(session)
+    submitted(session, first)
+    submitted(session)
+    submitted(session, first)
+    session.forget_object(first.stored)
+    sent_without_functions(session)
+    session.handle(messages.HelloWanted(), 0.0)
+    session.pop_outgoing()
+    session.handle(welcome(incarnation=6, credit=1), 0.0)
+    session.handle(messages.Credit(UNLIMITED), 0.0)
+    sent = rows(sent_without_functions(session))
+    assert sent == [([0], [], [Keep.BOTH], []), ([1, 2, 3], [0, 0], [], []), messages.ForgetObjects([0])]
+
+
 def test_a_result_that_waits_for_credit_after_a_second_join_is_forgotten() -> None:
     """The scheduler has it if it is the scheduler of the first join."""
     session = joined_session()
