@@ -360,7 +360,8 @@ class Graphs:
         self.release_inputs(task)
         stored = self._result_object(task)
         if stored is not None:
-            task.function.observe_kept_size(len(payload))
+            if task.keep == events.KEEP_YES:  # the others are answered, and never files
+                task.function.observe_kept_size(len(payload))
             self._tables.objects.fill(stored, [payload])
             self.object_available(stored)
 

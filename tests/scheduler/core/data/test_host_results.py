@@ -125,6 +125,17 @@ def test_rows_with_small_results_may_not_store(core):
     assert core.take()[0] == ("dispatch", W, [(NAME, 4, 1, 1, b"xsmall")], FLAGGED), "one was large"
 
 
+def test_small_values_of_plain_tasks_say_nothing_of_kept_results(core):
+    joined(core, W)
+    submit(core, [(1, [], BOTH), (2, [1], NO)])
+    core.take()
+    run(core, W, 1, b"small")
+    run(core, W, 2, b"read")
+    core.take()
+    submit(core, [(3, [], KEEP)])
+    assert only(core, "dispatch") == [dispatch(W, 3, flagged=True)]
+
+
 def test_small_results_may_store_while_memory_is_scarce(make_core):
     core = make_core(memory_limit_bytes=1000 * SCARCE_DIVISOR)
     joined(core, W)
