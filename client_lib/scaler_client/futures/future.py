@@ -537,7 +537,7 @@ class TaskFuture(Future[T]):
             raise cancelled_error(self.failure_origin)
         if state != FINISHED:
             self.unwatch(latch)
-            raise TimeoutError(f"{self._awaited_text()} is not there after {max(0.0, timeout or 0.0):g} s")
+            raise TimeoutError(f"{self._awaited_text()} is not there after {max(0.0, timeout or 0.0):.3g} s")
 
     def _add_watcher(self, watcher: Any) -> None:
         watchers = self._watchers

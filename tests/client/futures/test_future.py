@@ -131,7 +131,7 @@ def test_a_timeout_raises(state: str, timeout: float) -> None:
         with pytest.raises(concurrent.futures.TimeoutError) as caught:
             ask(timeout=timeout)
         name = future._short_label()
-        assert str(caught.value) == f"the result of {name} is not there after {max(0, timeout):g} s"
+        assert str(caught.value) == f"the result of {name} is not there after {max(0, timeout):.3g} s"
         with pytest.raises(concurrent.futures.TimeoutError):
             ask(timeout)
 

@@ -59,7 +59,6 @@ class Host:
         """The state page, by slot."""
         self.files: list[ObjectName] = []
         """The object files of the host."""
-        self.has_little_room = False
         self.missing: list[str] = []
         """Contents of environments that the host does not have."""
         self.started: list[StartWorker] = []
@@ -79,7 +78,6 @@ class Host:
                 self.states.__getitem__,
                 is_sending=lambda: self.is_sending,
                 list_files=lambda: self.files,
-                has_little_room=lambda: self.has_little_room,
                 missing_contents=lambda names: [name for name in names if name in self.missing],
             ),
             self.now,

@@ -53,19 +53,16 @@ def test_an_object_is_written_once() -> None:
     assert host.session.object_written((CLIENT, 7)) == []
 
 
-def test_an_agent_with_little_room_says_at_once_that_objects_are_removed() -> None:
+def test_the_room_is_told_at_once_but_not_too_often() -> None:
     host = Host()
     host.at(1.0)
-    host.receive(forget(7))
-    assert only(SendHeartbeat, host.at(1.9)) == []
-    host.has_little_room = True
-    host.at(2.5)
-    host.receive(forget(8))
-    assert len(only(SendHeartbeat, host.at(2.5))) == 1
-    host.receive(forget(9))
-    assert only(SendHeartbeat, host.at(2.5)) == [], "many messages are answered together"
-    assert len(only(SendHeartbeat, host.at(2.5 + ROOM_GAP_SECONDS))) == 1
-    assert only(SendHeartbeat, host.at(4.5)) == []
+    host.session.tell_room(host.now)
+    assert len(only(SendHeartbeat, host.at(1.0))) == 1
+    host.session.tell_room(host.now)
+    host.session.tell_room(host.now)
+    assert only(SendHeartbeat, host.at(1.0)) == []
+    assert len(only(SendHeartbeat, host.at(1.0 + ROOM_GAP_SECONDS))) == 1
+    assert only(SendHeartbeat, host.at(2.9)) == [], "the next one comes an interval later"
 
 
 def test_a_file_of_a_scheduler_of_another_version_is_not_read() -> None:

@@ -98,7 +98,7 @@ def failing(number: int) -> Callable[..., Any]:
 def test_without_limits_nothing_is_counted(tmp_path: Path) -> None:
     storage = HostStorage(str(tmp_path))
     storage.write((CLIENT, 1), [b"x" * KILO])
-    assert storage.usage() is None and not storage.is_scarce and not storage.has_little_room()
+    assert storage.usage() is None and not storage.is_scarce
     assert storage.remove([(CLIENT, 1)]) == [] and os.listdir(tmp_path) == []
     with pytest.raises(FileNotFoundError):
         HostStorage(str(tmp_path / "gone")).write((CLIENT, 1), [b"x"])
@@ -115,13 +115,18 @@ def test_values_beyond_the_limit_are_written_to_disk(host: Host) -> None:
     host.check()
 
 
-def test_a_host_has_little_room_if_neither_memory_nor_disk_has_much(host: Host) -> None:
+def test_little_room_and_large_changes_are_news(host: Host) -> None:
     host.write(1, 10 * KILO)
-    assert not host.storage.has_little_room()
-    host.write(2, 51 * KILO)
-    assert host.storage.has_little_room()
-    host.storage.remove([(CLIENT, 2)])
-    assert not host.storage.has_little_room()
+    told = host.usage
+    assert not host.usage.is_news(told)
+    host.write(2, 6 * KILO)
+    assert not host.usage.is_news(told)
+    host.write(3, KILO)
+    assert host.usage.is_news(told)
+    host.write(4, 44 * KILO)
+    assert host.usage.is_news(host.usage), "less than half is free"
+    host.storage.remove([(CLIENT, 4)])
+    assert not host.usage.is_news(host.usage)
 
 
 def test_a_value_larger_than_the_limit_is_written_to_disk(host: Host) -> None:

@@ -316,7 +316,6 @@ class _Agent:
             list_files=lambda: objects_in(directory),
             has_file=self._storage.has,
             has_room=self._storage.has_room,
-            has_little_room=self._storage.has_little_room,
             link_file=self._link_file,
         )
         limits = config.environment_cache_limit_bytes, config.environment_build_seconds
@@ -325,6 +324,8 @@ class _Agent:
         )
         access = replace(access, missing_contents=self._environments.missing_contents)
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
+        self._told_usage = Usage(0, 0)
+        """What the last heartbeat says of the host's values."""
 
     def serve(self) -> int:
         """Run the poll loop. Returns the exit status."""
@@ -505,6 +506,7 @@ class _Agent:
             workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
         figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
         used = self._storage.usage() or Usage(0, 0)
+        self._told_usage = used
         values = used.memory_bytes, used.disk_bytes, used.written_bytes + used.read_bytes
         now_ms = time.time_ns() // 1_000_000
         message = Heartbeat(beat.sequence, *figures, beat.is_retiring, *values, now_ms)
@@ -596,6 +598,13 @@ class _Agent:
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
         self._disk.unlink(self._storage.remove(remove.names))
+        self._tell_room()
+
+    def _tell_room(self) -> None:
+        """Tell the scheduler how much room the host has for values, if tasks may wait for what has changed."""
+        used = self._storage.usage()
+        if used is not None and used.is_news(self._told_usage):
+            self._session.tell_room(time.monotonic())
 
     def _write_part(self, write: WritePart) -> None:
         try:

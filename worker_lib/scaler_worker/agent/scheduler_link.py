@@ -103,7 +103,7 @@ class SchedulerLink:
         return [SendHeartbeat(self._sequence, workers, round(self._lag_seconds * 1e6), self._is_retiring)]
 
     def tell_room(self, now: float) -> None:
-        """Send a heartbeat soon: a host with little room removes values, and tasks may wait for this room."""
+        """Send a heartbeat soon: it says how much room the host has for values."""
         if self._welcomed:
             self._heartbeat_at = min(self._heartbeat_at, max(now, self._last_heartbeat_at + ROOM_GAP_SECONDS))
 

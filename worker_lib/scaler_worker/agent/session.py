@@ -102,8 +102,6 @@ class HostAccess:
     """Whether the host has room for a file of so many bytes, beside so many bytes that are being fetched."""
     link_file: Callable[[ObjectName], bool] = lambda name: False
     """Makes the file of a client on this host a file of the agent too. Returns False if it can't."""
-    has_little_room: Callable[[], bool] = lambda: False
-    """Whether less than half of the host's larger limit, in memory or on disk, is free."""
     missing_contents: Callable[[Sequence[str]], list[str]] = list
     """Returns those of these contents of environments that the host does not have."""
 
@@ -113,7 +111,6 @@ class AgentSession:
 
     def __init__(self, hello: Hello, settings: AgentSettings, host: HostAccess, now: float) -> None:
         self._hello = hello
-        self._has_little_room = host.has_little_room
         self._objects = HostObjects()
         self._downloads = Downloads(host.has_file, host.has_room, host.link_file)
         self._link = SchedulerLink(
@@ -304,6 +301,10 @@ class AgentSession:
         text = f"{reason}: retiring; running tasks may continue for up to {self._retire_seconds:g} s"
         return [Log(logging.INFO, text), *self.tick(now)]
 
+    def tell_room(self, now: float) -> None:
+        """Send a heartbeat soon: it says how much room the host has for values, which has changed much."""
+        self._link.tell_room(now)
+
     def tick(self, now: float) -> list[Effect]:
         """Return the effects that are due."""
         if self._phase is _Phase.ENDED:
@@ -352,8 +353,6 @@ class AgentSession:
 
     def _on_forget_objects(self, message: messages.ForgetObjects, now: float) -> list[Effect]:
         names = list(zip(message.clients, message.ids))
-        if self._has_little_room():
-            self._link.tell_room(now)
         return self._downloads.forget(names) + self._objects.forget(message)
 
     def _on_refused(self, refused: messages.Refused, now: float) -> list[Effect]:

@@ -57,6 +57,9 @@ SPILL_DOWN_TO = 0.7
 LITTLE_ROOM = 1 / 2
 """A host has little room if less than this part of its larger limit is free, both in memory and on disk."""
 
+LARGE_CHANGE = 1 / 16
+"""A change of what a host's values take is large from this part of its larger limit on."""
+
 RELEASE_ABOVE = 0.6
 """The share of the limit in memory above which workers unmap values that no running task reads. A mapped file can't be
 spilled."""
@@ -102,6 +105,14 @@ class Usage:
     """Written to disk since the agent's start."""
     read_bytes: int = 0
     """Mapped from disk since the agent's start."""
+
+    def is_news(self, told: Usage) -> bool:
+        """Whether the scheduler should hear this at once: the host has little room, or its values take much more
+        or less than the scheduler was told."""
+        limit = max(self.memory_limit, self.disk_limit)
+        free = max(self.memory_limit - self.memory_bytes, self.disk_limit - self.disk_bytes)
+        change = told.memory_bytes + told.disk_bytes - self.memory_bytes - self.disk_bytes
+        return free < LITTLE_ROOM * limit or abs(change) >= LARGE_CHANGE * limit
 
 
 @dataclass(frozen=True)
@@ -171,14 +182,6 @@ class HostStorage:
             return True
         used = usage.memory_bytes + coming
         return used <= usage.memory_limit * SPILL_ABOVE or used + size <= usage.memory_limit
-
-    def has_little_room(self) -> bool:
-        """Whether less than LITTLE_ROOM of the larger limit is free, both in memory and on disk."""
-        usage = self.usage()
-        if usage is None:
-            return False
-        limits = usage.memory_limit, usage.disk_limit
-        return max(limits[0] - usage.memory_bytes, limits[1] - usage.disk_bytes) < LITTLE_ROOM * max(limits)
 
     # --------------------------------------------------------------------------------------------------------- writing
 

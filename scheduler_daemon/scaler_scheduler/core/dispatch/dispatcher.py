@@ -18,7 +18,7 @@ from scaler_scheduler.core.dispatch.followers import followers_of
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers, Need, is_reserved
 from scaler_scheduler.core.dispatch.gang_dispatch import GangReservation
 from scaler_scheduler.core.dispatch.holdings import Holdings
-from scaler_scheduler.core.dispatch.host_choice import MAX_WORKERS, PATIENCE_SECONDS, HostChoice
+from scaler_scheduler.core.dispatch.host_choice import PATIENCE_SECONDS, HostChoice
 from scaler_scheduler.core.dispatch.near_data import INFINITY, NearData, makes_large_result
 from scaler_scheduler.core.dispatch.outbox import Outbox
 from scaler_scheduler.core.dispatch.prefetch import cost_ns, has_portion_room, prefetch_count, wants_work
@@ -600,7 +600,7 @@ class Dispatcher:
                 worker, is_full = other, False
         if not lane.resources:  # else another host may not have them
             near = self.near_data.choose(lane, worker, cost, self._reserved, hidden_ns)
-        elif is_full and self.near_data.waits_for_room(lane, worker, self._has_able_host(lane)):
+        elif is_full and self.near_data.waits_for_room(lane, worker, self._has_busy_host(lane)):
             near = None
         if near is not None and near is not worker:
             self.add_worker(worker)
@@ -629,10 +629,10 @@ class Dispatcher:
             del self._filling[worker.profile]
         return None
 
-    def _has_able_host(self, lane: Lane) -> bool:
-        """Whether some host has the resources of the lane, free or not, and may have room for the values of the lane's
-        next task. The expected results of the tasks at its workers do not count."""
-        for host in self.host_choice.able_hosts(lane, MAX_WORKERS):
+    def _has_busy_host(self, lane: Lane) -> bool:
+        """Whether a busy host has the resources of the lane, free or not, and may have room for the values of the
+        lane's next task. The expected results of the tasks at its workers do not count."""
+        for host in self.host_choice.busy_hosts(lane):
             agent = self._agents.find(host.agent)
             if agent is not None and self.near_data.has_room(agent, lane.first_requeued, is_later=True):
                 return True

@@ -192,6 +192,14 @@ class HostChoice:
         hosts = islice(self._bookings.with_any(lane.resources), MAX_HOSTS)
         return islice((host for host in hosts if self._is_able(host, lane)), most)
 
+    def busy_hosts(self, lane: Lane) -> Iterator[Host]:
+        """Of the hosts that could run the lane's tasks if nothing of them was booked, those whose workers hold tasks. A
+        host whose workers would have to change their environment does not count."""
+        for host in self.able_hosts(lane, MAX_WORKERS):
+            workers = islice(self._tables.workers.of_agent(host.agent), MAX_WORKERS)
+            if self._has_able_worker(host, lane) and any(worker.task_count for worker in workers):
+                yield host
+
     def is_hopeless(self, lane: Lane) -> bool:
         """Whether the lane finds no host until what some host has changes: no host has so much, free or not."""
         bookings, resources = self._bookings, lane.resources

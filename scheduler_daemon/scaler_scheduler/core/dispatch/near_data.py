@@ -143,7 +143,7 @@ class NearData:
         Args:
             lane: the lane.
             worker: the worker that would get the task. Its host is full for it.
-            has_other: whether some host, perhaps this one, has the resources in total and may have room later.
+            has_other: whether a busy host, perhaps this one, has the resources in total and may have room later.
         """
         task = lane.first_requeued
         if not (self._may_fit(task, worker) or has_other):
@@ -192,7 +192,7 @@ class NearData:
         """Make a worker's host remove copies, because a task's result found no room there. Returns whether the task may
         run there again."""
         agent = self._agents.find(worker.agent)
-        if agent is None or not self._spare_copies.free_for_result(agent):
+        if agent is None or not self._spare_copies.free_for_result(agent, task):
             return False
         task.full_agent = 0
         return True

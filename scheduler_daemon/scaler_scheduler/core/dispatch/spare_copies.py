@@ -20,9 +20,6 @@ LEAST_FREE = 1 / 8
 """If less than this part of a host's larger limit is free, the host removes copies that no open task reads. So there is
 room for results."""
 
-RESULT_SHARE = 1 / 4
-"""If a result has found no room, the host removes copies until this part of its larger limit is free."""
-
 CONFIRM_SECONDS = 1.0
 """For this time after a removal of copies, tasks wait for the heartbeat that says how much is free."""
 
@@ -123,12 +120,19 @@ class SpareCopies:
         self.drop(agent, int(agent.room.limit * LEAST_FREE), only_unneeded=True)
         self.end_run()
 
-    def free_for_result(self, agent: Agent) -> bool:
-        """Make a host remove copies because a result found no room there. Returns whether the host was told to remove
-        copies since its last heartbeat."""
-        is_gaining = self.drop(agent, int(agent.room.limit * RESULT_SHARE))
-        self.end_run()
-        return is_gaining
+    def free_for_result(self, agent: Agent, task: Task) -> bool:
+        """Make a host remove all copies that it can do without, because the result of a task found no room there.
+
+        The size of the result is not known. The host keeps the inputs of the task.
+
+        Returns:
+            Whether it has such copies.
+        """
+        kept = self._read_at(agent).union(task.inputs)
+        dropped = [stored for stored in agent.copies if stored not in kept and self._is_spare(stored, agent)]
+        if dropped:
+            self._remove(agent, dropped)
+        return bool(dropped)
 
     def _read_at(self, agent: Agent) -> set[StoredObject]:
         """The inputs of the tasks at a host's workers, and of the placed tasks that still wait."""

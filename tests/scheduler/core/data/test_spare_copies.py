@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
-from tests.scheduler.core.data.test_graphs import NAME, C
+from tests.scheduler.core.data.test_graphs import KEEP, NAME, C
 from tests.scheduler.core.data.test_near_data import (
     LARGE,
     READ,
@@ -19,6 +21,7 @@ from tests.scheduler.core.data.test_near_data import (
     worker,
 )
 from tests.scheduler.core.data.test_transfers import agent
+from tests.scheduler.core.harness import submit_event
 
 from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.dispatch.near_data import FULL_SECONDS
@@ -245,6 +248,20 @@ def test_a_result_without_room_is_made_again_where_copies_make_room(hosts):
     say_room(core, LARGE)
     no_room(core, next(each[1] for each in sent if each[0] == "dispatch"), 20, 2)
     assert answers(core)[0][1] == effects.OUTCOME_RESULT_FAILED, "there are no further copies"
+
+
+def test_a_result_without_room_keeps_the_inputs_of_its_task(hosts):
+    core = hosts
+    run_at_host(core, (10, [1]))
+    say_room(core, LARGE)
+    core.function(C, 3, b"3")
+    event = submit_event(C, [20], [3], [b""], ())
+    event.inputs, event.input_counts = array("q", [1]), array("I", [1])
+    event.keep, event.options = array("B", [KEEP]), events.Options(capabilities=GPU)
+    core.feed(event)
+    [route] = [sent[1] for sent in core.take() if sent[0] == "dispatch"]
+    no_room(core, route, 20)
+    assert answers(core)[0][1] == effects.OUTCOME_RESULT_FAILED, "its input is the only copy"
 
 
 def test_placed_tasks_that_have_ended_are_forgotten(hosts):
