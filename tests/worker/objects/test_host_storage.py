@@ -416,9 +416,10 @@ def test_the_limit_on_disk_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixt
     host = Host(tmp_path, disk=3 * KILO)
     for number in range(5):
         host.write(number)
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.INFO):
         assert not Spiller(host.storage).spill()
     assert host.usage.disk_bytes == 2 * KILO and "--spill-limit is reached" in caplog.text
+    assert [record.levelno for record in caplog.records] == [logging.INFO]
     with pytest.raises(LimitReachedError):
         host.storage.spill((CLIENT, 4))
     host.check()

@@ -69,7 +69,10 @@ class Spiller:
         self._log_at = now + LOG_SECONDS
         client, object_id = name
         reason = error.strerror or error
-        _log.error("object %d of client %d, %d bytes, can't be written to disk: %s", object_id, client, size, reason)
+        # A limit that is reached is no error: the value stays in memory.
+        level = logging.INFO if isinstance(error, LimitReachedError) else logging.ERROR
+        text = "object %d of client %d, %d bytes, can't be written to disk: %s"
+        _log.log(level, text, object_id, client, size, reason)
 
 
 class SpillerThread:
