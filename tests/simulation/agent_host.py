@@ -138,7 +138,6 @@ class AgentHost:
             ),
             link_file=self._link_file,
             has_room=lambda size, coming: not coming or self._chance.random() < 0.8,
-            has_little_room=self._is_full_of_values,
             missing_contents=lambda names: [each for each in names if each not in self._contents],
         )
         self.session = AgentSession(hello, settings, access, now)
@@ -376,6 +375,8 @@ class AgentHost:
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
         self.files.remove(remove.names)
+        if self._is_full_of_values():
+            self.session.tell_room(self.world.clock.now)
 
     def _send_objects(self, effect: SendObjects) -> None:
         for name in effect.names:
@@ -400,9 +401,12 @@ class AgentHost:
         chance = self._chance
         clients = self.world.client_files.values()
         source = next((each for each in (*self.world.living_hosts(), *clients) if each.data == ask.source), None)
-        if source is None or (source.incarnation ^ self.incarnation) % 8 == 1 or chance.random() < 0.01:
+        is_cut_off = source is None or (source.incarnation ^ self.incarnation) % 8 == 1
+        # Chunks are lost only while faults occur: each costs SILENCE_SECONDS.
+        if is_cut_off or (chance.random() < 0.01 and self.world.clock.now < self.world.calm_at):
             self.world.trace.count("chunks that nobody answers")
             return
+        assert source is not None
         delay = self.world.plan.link_faults.latency * chance.uniform(0.5, 2.0)
         until = self.world.clock.now + data_server.WAIT_SECONDS
         serve = source._serve if isinstance(source, AgentHost) else partial(self._serve_from, source)

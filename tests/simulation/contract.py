@@ -595,13 +595,13 @@ class Contract:
                 self._attempts.pop(member, None)
             self._check_outcome(name, outcome, self._open[name].pop(0))
             self._cancelled.discard(name)
+            self._died.discard(name)  # its client may have submitted it again
             if self._open[name]:
                 continue
             del self._open[name]
             self._objects.closed(name)
             self._drop(name)
             self._failures.pop(name, None)
-            self._died.discard(name)
             self._returned.pop(name, None)
             self._attempts.pop(name, None)
 

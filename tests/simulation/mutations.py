@@ -550,6 +550,14 @@ MUTATIONS = (
         transfers.Transfers, "_remove", "transfer.target.room.coming -= transfer.stored.size", "pass",
     ),
     Mutation(
+        "keep the results of ended graphs when their client joins again",
+        held_objects.HeldObjects, "send_all", "(0, list(ids)) for _, ids in self._deferred", "",
+    ),
+    Mutation(
+        "let a task wait for room on a host whose workers have other environments",
+        host_choice.HostChoice, "busy_hosts", "self._has_able_worker(host, lane) and any(worker.task_count", "any(True",
+    ),
+    Mutation(
         "remove a copy that a task at its host reads",
         spare_copies.SpareCopies, "_read_at", "for task in worker.tasks.values():", "for task in ():",
     ),

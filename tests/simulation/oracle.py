@@ -323,6 +323,8 @@ class Oracle:
 
     def _input_lost(self, future: Future) -> None:
         """A sent object is never lost, but its user may have forgotten it. A kept result may need such an object."""
+        if future.of_map is not None and future.client.was_cleared:
+            return  # its worker died, and the calls of its row are sent again: they read what was freed meanwhile
         reads = any(script.inputs for script in future.script.needed)
         may_be_lost = future.client.was_cleared or any(each.may_be_lost for each in future.graph)
         self._wrong_if(not reads or self.is_calm or not may_be_lost, future)

@@ -100,4 +100,13 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         "a client joined again, and told the scheduler nothing of a result whose value was a file of the client: the "
         "file stayed until the client left",
     ),
+    (
+        1405406,
+        "an ended graph had not told the scheduler yet to forget its results when its client joined again, because "
+        "other tasks of the client waited for credit: the results stayed until the client left",
+    ),
+    (
+        1421486,
+        "a task with resources waited for room on a host with room whose workers had other environments",
+    ),
 )
