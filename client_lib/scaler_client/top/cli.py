@@ -50,19 +50,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(config: Config, socket: MonitorSocket) -> int:
-    if config.json:
+    if config.once or config.json:
         return _print(config, socket)
-    try:
-        import urwid  # noqa: F401  # not above: --json does without
-    except ModuleNotFoundError:
-        return fail(PROGRAM, f"it needs urwid, which is not installed: {install_hint('top')}")
-    if config.once:
-        return _print(config, socket)
+    problem = _urwid_problem()
+    if problem:
+        return fail(PROGRAM, problem)
     from .terminal import is_terminal, show
 
     if not is_terminal():
         return fail(PROGRAM, "standard input and output are not a terminal: use --once or --json to print the state")
     return show(socket, config.sort)
+
+
+def _urwid_problem() -> str:
+    """Why the screen cannot be drawn. Empty: it can. --json does not need the screen."""
+    try:
+        import urwid  # noqa: F401
+    except ModuleNotFoundError:
+        return f"it needs urwid, which is not installed: {install_hint('top')}"
+    return ""
 
 
 def _print(config: Config, socket: MonitorSocket) -> int:
@@ -89,6 +95,9 @@ def _print(config: Config, socket: MonitorSocket) -> int:
 
         print(json.dumps(as_json(view), indent=2), flush=True)
         return 0
+    lacking = _urwid_problem()
+    if lacking:
+        return fail(PROGRAM, lacking)
     from .screen import render_plain
     from .screen_state import ScreenState
     from .text_width import plain
