@@ -118,15 +118,17 @@ def test_values_beyond_the_limit_are_written_to_disk(host: Host) -> None:
 def test_little_room_and_large_changes_are_news(host: Host) -> None:
     host.write(1, 10 * KILO)
     told = host.usage
-    assert not host.usage.is_news(told)
+    assert not host.usage.is_news(told, 0)
     host.write(2, 6 * KILO)
-    assert not host.usage.is_news(told)
+    assert not host.usage.is_news(told, 0)
     host.write(3, KILO)
-    assert host.usage.is_news(told)
+    assert host.usage.is_news(told, 0)
+    told = host.usage
+    assert not told.is_news(told, 3 * KILO) and told.is_news(told, 4 * KILO), "as much has come as was removed"
     host.write(4, 44 * KILO)
-    assert host.usage.is_news(host.usage), "less than half is free"
+    assert host.usage.is_news(host.usage, 0), "less than half is free"
     host.storage.remove([(CLIENT, 4)])
-    assert not host.usage.is_news(host.usage)
+    assert not host.usage.is_news(host.usage, 0)
 
 
 def test_a_value_larger_than_the_limit_is_written_to_disk(host: Host) -> None:

@@ -326,6 +326,8 @@ class _Agent:
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
         self._told_usage = Usage(0, 0)
         """What the last heartbeat says of the host's values."""
+        self._removed_bytes = 0
+        """The bytes of the values that were removed since then."""
 
     def serve(self) -> int:
         """Run the poll loop. Returns the exit status."""
@@ -506,7 +508,7 @@ class _Agent:
             workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
         figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
         used = self._storage.usage() or Usage(0, 0)
-        self._told_usage = used
+        self._told_usage, self._removed_bytes = used, 0
         values = used.memory_bytes, used.disk_bytes, used.written_bytes + used.read_bytes
         now_ms = time.time_ns() // 1_000_000
         message = Heartbeat(beat.sequence, *figures, beat.is_retiring, *values, now_ms)
@@ -597,13 +599,14 @@ class _Agent:
             _log.debug("no mark for object %s: %s", mark.name, error)  # tasks that wait for it give up after a while
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
+        before = self._storage.usage()
         self._disk.unlink(self._storage.remove(remove.names))
-        self._tell_room()
-
-    def _tell_room(self) -> None:
-        """Tell the scheduler how much room the host has for values, if tasks may wait for what has changed."""
         used = self._storage.usage()
-        if used is not None and used.is_news(self._told_usage):
+        if before is None or used is None:
+            return
+        removed = before.memory_bytes + before.disk_bytes - used.memory_bytes - used.disk_bytes
+        self._removed_bytes += max(0, removed)
+        if used.is_news(self._told_usage, self._removed_bytes):  # tasks may wait for this room
             self._session.tell_room(time.monotonic())
 
     def _write_part(self, write: WritePart) -> None:

@@ -106,13 +106,17 @@ class Usage:
     read_bytes: int = 0
     """Mapped from disk since the agent's start."""
 
-    def is_news(self, told: Usage) -> bool:
-        """Whether the scheduler should hear this at once: the host has little room, or its values take much more
-        or less than the scheduler was told."""
+    def is_news(self, told: Usage, removed: int) -> bool:
+        """Whether the scheduler should hear this at once: the host has little room, or much has come or was removed.
+
+        Args:
+            told: what the last heartbeat said.
+            removed: the bytes of the values that were removed since then. About as many may have come.
+        """
         limit = max(self.memory_limit, self.disk_limit)
         free = max(self.memory_limit - self.memory_bytes, self.disk_limit - self.disk_bytes)
-        change = told.memory_bytes + told.disk_bytes - self.memory_bytes - self.disk_bytes
-        return free < LITTLE_ROOM * limit or abs(change) >= LARGE_CHANGE * limit
+        came = self.memory_bytes + self.disk_bytes - told.memory_bytes - told.disk_bytes + removed
+        return free < LITTLE_ROOM * limit or removed + max(0, came) >= LARGE_CHANGE * limit
 
 
 @dataclass(frozen=True)
