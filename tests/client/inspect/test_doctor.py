@@ -610,6 +610,7 @@ def publisher(path: str, **fields: Any) -> Iterator[None]:
     context = zmq.Context()
     socket = context.socket(zmq.XPUB)
     socket.linger = 0
+    socket.setsockopt(zmq.XPUB_VERBOSE, 1)  # else a subscriber before whom another has just left is not seen
     socket.bind(f"ipc://{path}")
 
     def publish() -> None:
