@@ -550,6 +550,10 @@ MUTATIONS = (
         transfers.Transfers, "_remove", "transfer.target.room.coming -= transfer.stored.size", "pass",
     ),
     Mutation(
+        "make a lost result again before what it reads is sent",
+        task_inputs.TaskInputs, "submit_again", "batch.backlog.send_ahead(submit.inputs, batch.outgoing)", "pass",
+    ),
+    Mutation(
         "keep the results of ended graphs when their client joins again",
         held_objects.HeldObjects, "send_all", "(0, list(ids)) for _, ids in self._deferred", "",
     ),

@@ -109,4 +109,9 @@ REGRESSIONS: tuple[tuple[int, str], ...] = (
         1421486,
         "a task with resources waited for room on a host with room whose workers had other environments",
     ),
+    (
+        1425818,
+        "after a join, a lost result was made again while the task that it reads waited for credit: it failed, "
+        "although nothing was lost for good",
+    ),
 )

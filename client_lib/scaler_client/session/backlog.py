@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from ..protocol.messages import Message, Object, Options, Payload, Submit
-from .submit_queue import SubmitQueue, Waiting
+from .submit_queue import SubmitQueue, Waiting, first_id
 
 BATCH_ROWS = 4096
 """The most tasks of one Submit. A longer batch would delay the scheduler's other peers."""
@@ -124,6 +124,51 @@ class Backlog:
         for part, weight in _split(batch):
             self._used += weight
             outgoing.append(part)
+
+    def send_ahead(self, ids: Iterable[int], outgoing: list[Message]) -> None:
+        """Send what waits of these tasks and objects, and of what they read, before all else. It needs no credit: rows
+        that are about to be sent again read it.
+
+        Args:
+            ids: the tasks and objects. Some may have been sent.
+            outgoing: takes what is sent.
+        """
+        wanted: set[int] = set()
+        stack = list(ids)
+        while stack:
+            number = stack.pop()
+            message = self._waiting.find(number)
+            if message is None or number in wanted or number in self._dropped:
+                continue
+            wanted.add(number)
+            if isinstance(message, Submit):
+                stack += rows_of(message, [message.ids.index(number)]).inputs
+        if wanted:
+            taken: list[Submit | Object] = []
+            self._waiting.replace_all(lambda waiting: self._without_wanted(waiting, wanted, taken))
+            for message in sorted(taken, key=first_id):
+                if isinstance(message, Submit):
+                    self._send(message, _weight(message.payloads), outgoing)
+                elif self._objects.pop(message.id, None) is not None:
+                    self.count_object(message)
+                    outgoing.append(message)
+
+    def _without_wanted(self, waiting: Waiting, wanted: set[int], taken: list[Submit | Object]) -> Waiting | None:
+        """Return what waits without the wanted rows, which are added to `taken`, each as a batch. None: nothing is
+        left."""
+        message = waiting[0]
+        if isinstance(message, Object):
+            if message.id not in wanted:
+                return waiting
+            taken.append(message)
+            return None
+        rows = [row for row, task_id in enumerate(message.ids) if task_id in wanted]
+        if not rows:
+            return waiting
+        taken += [rows_of(message, [row]) for row in rows]
+        self._rows -= len(rows)
+        rest = rows_of(message, [row for row, task_id in enumerate(message.ids) if task_id not in wanted])
+        return (rest, _weight(rest.payloads)) if rest.ids else None
 
     def add_object(self, message: Object, outgoing: list[Message]) -> None:
         """Add a new object, with an id above all earlier ones. It waits for credit as rows do."""

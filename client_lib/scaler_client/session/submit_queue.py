@@ -19,7 +19,7 @@ class _Entry:
         self.waiting: Waiting | None = waiting
         """None: it has left the queue."""
         self.priority = priority
-        self.first_id = _first_id(waiting)
+        self.first_id = first_id(waiting[0])
         self.is_object = isinstance(waiting[0], Object)
 
     def __lt__(self, other: _Entry) -> bool:
@@ -96,7 +96,7 @@ class SubmitQueue:
         first = self._heap[0]
         first.waiting = rest
         if rest is not None:
-            first.first_id = _first_id(rest)  # it stays the first: other entries of its priority have higher ids
+            first.first_id = first_id(rest[0])  # it stays the first: other entries of its priority have higher ids
             return
         heappop(self._heap)
         if self._objects.get(first.first_id) is first:
@@ -107,6 +107,11 @@ class SubmitQueue:
     def has(self, number: int) -> bool:
         """Whether the object or task of this id waits."""
         return self._entry_of(number) is not None
+
+    def find(self, number: int) -> Submit | Object | None:
+        """Return the waiting object with this id, or the batch that has the task of this id. None: it does not wait."""
+        entry = self._entry_of(number)
+        return None if entry is None or entry.waiting is None else entry.waiting[0]
 
     def keep(self, task_id: int) -> bool:
         """Have the result of a task kept by its row, if it waits.
@@ -145,7 +150,7 @@ class SubmitQueue:
             if entry.waiting is not None:
                 entry.waiting = replace(entry.waiting)
                 if entry.waiting is not None:
-                    entry.first_id = _first_id(entry.waiting)
+                    entry.first_id = first_id(entry.waiting[0])
                     kept.append(entry)
         self._rebuild(kept)
 
@@ -186,6 +191,6 @@ class SubmitQueue:
         return entry if entry.has(number) else None
 
 
-def _first_id(waiting: Waiting) -> int:
-    message = waiting[0]
+def first_id(message: Submit | Object) -> int:
+    """Return the id of an object, or of the first task of a batch."""
     return message.id if isinstance(message, Object) else message.ids[0]

@@ -179,6 +179,7 @@ class TaskInputs:
                 self.bind(call.inputs, task_id)
                 submit.inputs, submit.keep = call.input_ids(), [call.keep] if call.keep else ()
                 submit.input_counts = [len(submit.inputs)] if submit.inputs else ()
+                batch.backlog.send_ahead(submit.inputs, batch.outgoing)
             batch.use_function(function, sink.options)
             submit.keep_earlier = batch.pop_keep_earlier()
             batch.backlog.resend(submit, batch.outgoing)

@@ -95,9 +95,9 @@ def _print(config: Config, socket: MonitorSocket) -> int:
 
         print(json.dumps(as_json(view), indent=2), flush=True)
         return 0
-    lacking = _urwid_problem()
-    if lacking:
-        return fail(PROGRAM, lacking)
+    problem = _urwid_problem()
+    if problem:
+        return fail(PROGRAM, problem)
     from .screen import render_plain
     from .screen_state import ScreenState
     from .text_width import plain

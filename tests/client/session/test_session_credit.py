@@ -21,8 +21,8 @@ from tests.client.session.stand_ins import (
 from scaler_client.pickling.functions import Function
 from scaler_client.pickling.references import CallWithInputs, StoredObject
 from scaler_client.protocol import messages
-from scaler_client.protocol.messages import Options, Outcome
-from scaler_client.session.backlog import BATCH_BYTES, BATCH_ROWS, TASK_OVERHEAD
+from scaler_client.protocol.messages import Keep, Options, Outcome
+from scaler_client.session.backlog import BATCH_BYTES, BATCH_ROWS, TASK_OVERHEAD, Backlog
 from scaler_client.session.session import Session
 
 
@@ -152,6 +152,36 @@ def test_a_waiting_task_goes_behind_what_it_reads() -> None:
     sent(session)
     session.handle(messages.Credit(UNLIMITED), 1.0)
     assert [each for ids in sent_ids(session) for each in ids] == [reader_of_sent, *high, *zero, *low, reader]
+
+
+def test_what_a_row_reads_can_be_sent_ahead() -> None:
+    backlog, outgoing = Backlog(), []
+    backlog.restart(1)
+    backlog.add(messages.Submit([0], [1], [b"x"]), outgoing)
+    read = messages.Object(1, [b"object"])
+    backlog.add_object(read, outgoing)
+    rows = messages.Submit([2, 3, 4, 5], [1], [b"x"] * 4, Options(priority=-1))
+    rows.inputs, rows.input_counts, rows.keep = [1, 2], [1, 0, 1, 0], [Keep.BOTH, Keep.NO, Keep.NO, Keep.NO]
+    backlog.add(rows, outgoing)
+    outgoing.clear()
+    backlog.send_ahead([0, 4, 77], outgoing)
+    assert outgoing[0] is read
+    ahead = [(each.ids, each.inputs, each.keep) for each in outgoing[1:]]
+    assert ahead == [([2], [1], [Keep.BOTH]), ([4], [2], [Keep.NO])]
+    assert [backlog.has_sent(each) for each in range(2, 6)] == [True, False, True, False]
+    outgoing.clear()
+    backlog.grant(UNLIMITED, outgoing)
+    assert [each.ids for each in outgoing] == [[3, 5]]
+
+
+def test_a_dropped_task_is_not_sent_ahead() -> None:
+    backlog, outgoing = Backlog(), []
+    backlog.restart(0)
+    backlog.add(messages.Submit([0, 1], [1], [b"x"] * 2), outgoing)
+    backlog.drop(0)
+    backlog.send_ahead([0], outgoing)
+    backlog.grant(UNLIMITED, outgoing)
+    assert [each.ids for each in outgoing] == [[1]]
 
 
 def test_objects_wait_at_the_usual_priority() -> None:

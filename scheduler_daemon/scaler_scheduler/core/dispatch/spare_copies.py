@@ -74,7 +74,7 @@ class SpareCopies:
         is_busy = any(each.task_count for each in self._tables.workers.of_agent(agent.incarnation))
         return is_busy or room.coming > 0 or room.dropped > 0
 
-    def drop(self, agent: Agent, size: int, only_unneeded: bool = False) -> bool:
+    def drop(self, agent: Agent, size: int, only_unneeded: bool = False) -> None:
         """Make a host remove copies until so many bytes fit beside the files on their way, if it has such copies.
 
         Copies that no open task reads go before all others. Among each kind, the oldest goes first.
@@ -83,37 +83,20 @@ class SpareCopies:
             agent: of the host.
             size: the bytes.
             only_unneeded: whether only copies may go that no open task reads.
-
-        Returns:
-            Whether the host was told to remove copies since its last heartbeat.
         """
         lacking = agent.room.lacks(size)
         if lacking <= 0 or not agent.copies or agent in self._without:
-            return agent.room.dropped > 0
-        read = self._read_at(agent)
+            return
         dropped: list[StoredObject] = []
-        later: list[StoredObject] = []
-        for stored in islice(agent.copies, SCANNED):
-            if lacking <= 0:
+        for stored in sorted(self._spare(agent), key=lambda each: each.readers > 0):
+            if lacking <= 0 or (only_unneeded and stored.readers):
                 break
-            if stored in read or not self._is_spare(stored, agent):
-                continue
-            if stored.readers:
-                later.append(stored)
-            else:
-                dropped.append(stored)
-                lacking -= agent.copies[stored]
-        if not only_unneeded:
-            for stored in later:
-                if lacking <= 0:
-                    break
-                dropped.append(stored)
-                lacking -= agent.copies[stored]
+            dropped.append(stored)
+            lacking -= agent.copies[stored]
         if lacking > 0:
             self._without.add(agent)
         if dropped:
             self._remove(agent, dropped)
-        return agent.room.dropped > 0
 
     def keep_some_free(self, agent: Agent) -> None:
         """If less than LEAST_FREE is free on a host, make it remove copies that no open task reads."""
@@ -128,11 +111,16 @@ class SpareCopies:
         Returns:
             Whether it has such copies.
         """
-        kept = self._read_at(agent).union(task.inputs)
-        dropped = [stored for stored in agent.copies if stored not in kept and self._is_spare(stored, agent)]
+        dropped = [stored for stored in self._spare(agent) if stored not in task.inputs]
         if dropped:
             self._remove(agent, dropped)
         return bool(dropped)
+
+    def _spare(self, agent: Agent) -> list[StoredObject]:
+        """The copies that a host can do without, the oldest first."""
+        read = self._read_at(agent)
+        copies = islice(agent.copies, SCANNED)
+        return [stored for stored in copies if stored not in read and self._is_spare(stored, agent)]
 
     def _read_at(self, agent: Agent) -> set[StoredObject]:
         """The inputs of the tasks at a host's workers, and of the placed tasks that still wait."""

@@ -70,6 +70,21 @@ def arrive(core, *ids):
     core.feed(events.Transferred(agent(1), [NAME] * len(ids), list(ids), 31, "", False))
 
 
+def dispatched_to(core):
+    """The only worker that a task was dispatched to since the last call."""
+    [route] = [sent[1] for sent in core.take() if sent[0] == "dispatch"]
+    return route
+
+
+def begin_at_host(core):
+    """Let task 10, which reads the value 1, be dispatched to host 1. Returns its worker."""
+    say_room(core, 2 * LARGE)
+    read(core, (10, [1]))
+    core.take()
+    arrive(core, 1)
+    return dispatched_to(core)
+
+
 def run_at_host(core, *rows):
     """Let readers (id, ids of inputs) run on host 1, one after another. It has room for their inputs."""
     for number, inputs in rows:
@@ -77,7 +92,7 @@ def run_at_host(core, *rows):
         read(core, (number, inputs))
         core.take()
         arrive(core, *inputs)
-        [route] = [sent[1] for sent in core.take() if sent[0] == "dispatch"]
+        route = dispatched_to(core)
         done(core, route, number)
         core.take()
 
@@ -103,11 +118,7 @@ def test_its_workers_forget_it_too(hosts):
 
 def test_a_copy_that_a_task_there_reads_stays(hosts):
     core = hosts
-    say_room(core, 2 * LARGE)
-    read(core, (10, [1]))
-    core.take()
-    arrive(core, 1)
-    [route] = [sent[1] for sent in core.take() if sent[0] == "dispatch"]
+    route = begin_at_host(core)
     say_room(core, LARGE // 2)
     read(core, (12, [2]))
     assert ordered(core) == ([], []) and waiting(core) == [12]
@@ -171,7 +182,7 @@ def test_a_value_can_come_again_after_its_copy_was_removed(hosts):
     assert ordered(core, say_room(core, LARGE)) == ([3], [])
     read(core, (13, [1]))
     arrive(core, 3)
-    [route] = [sent[1] for sent in core.take() if sent[0] == "dispatch"]
+    route = dispatched_to(core)
     done(core, route, 12)
     assert ordered(core) == ([], [3])
     assert ordered(core, say_room(core, LARGE)) == ([1], [])
@@ -239,7 +250,7 @@ def test_a_result_without_room_is_made_again_where_copies_make_room(hosts):
     run_at_host(core, (10, [1]))
     say_room(core, LARGE // 3)
     unknown_size(core, 20, capabilities=GPU)
-    [route] = [sent[1] for sent in core.take() if sent[0] == "dispatch"]
+    route = dispatched_to(core)
     no_room(core, route, 20)
     sent = core.take()
     assert ordered(core, sent) == ([], [1])
@@ -259,7 +270,7 @@ def test_a_result_without_room_keeps_the_inputs_of_its_task(hosts):
     event.inputs, event.input_counts = array("q", [1]), array("I", [1])
     event.keep, event.options = array("B", [KEEP]), events.Options(capabilities=GPU)
     core.feed(event)
-    [route] = [sent[1] for sent in core.take() if sent[0] == "dispatch"]
+    route = dispatched_to(core)
     no_room(core, route, 20)
     assert answers(core)[0][1] == effects.OUTCOME_RESULT_FAILED, "its input is the only copy"
 
