@@ -9,7 +9,7 @@ UNLIMITED_BYTES = 1 << 62
 class HostRoom:
     """The room of one host in bytes, by the last heartbeat of its agent and by what has happened since then."""
 
-    __slots__ = ("coming", "copied", "dropped", "dropped_at", "free", "heard_free", "limit")
+    __slots__ = ("coming", "copied", "dropped", "dropped_at", "excess", "free", "heard_free", "limit")
 
     def __init__(self) -> None:
         self.limit = 0
@@ -19,6 +19,8 @@ class HostRoom:
         self.free = UNLIMITED_BYTES
         """`heard_free`, less the results written and the files transferred since the last heartbeat. If a heartbeat
         counts a file before the scheduler hears of the file, the file counts twice until the next heartbeat."""
+        self.excess = 0
+        """The bytes beyond the limits at the last heartbeat."""
         self.coming = 0
         """The bytes of the files that are on their way to the host, or wait for their turn."""
         self.copied = 0
@@ -36,6 +38,7 @@ class HostRoom:
         self.limit = max(limits) if limits[0] else 0
         free = max(limits[0] - used[0], limits[1] - used[1], 0) if limits[0] else UNLIMITED_BYTES
         self.free = self.heard_free = free
+        self.excess = max(0, used[0] - limits[0]) + max(0, used[1] - limits[1]) if limits[0] else 0
         self.dropped = 0
 
     def has(self, size: int) -> bool:
@@ -43,5 +46,6 @@ class HostRoom:
         return size + self.coming <= self.free or not self.limit
 
     def lacks(self, size: int) -> int:
-        """How many bytes of copies have to be removed, until so many bytes fit. 0 or less: none."""
-        return size + self.coming - self.free - self.dropped
+        """How many bytes of copies have to be removed, until so many bytes fit, and the host is within its limits. 0 or
+        less: none."""
+        return size + self.coming + self.excess - self.free - self.dropped

@@ -245,6 +245,14 @@ def test_a_host_with_little_room_keeps_no_copies_that_no_open_task_reads(hosts):
     assert ordered(core, say_room(core, LARGE // 5)) == ([], [])
 
 
+def test_a_host_beyond_its_limits_removes_copies_until_it_is_within_them(hosts):
+    core = hosts
+    run_at_host(core, (10, [1]), (11, [2]), (12, [3]))
+    values, limits = (LARGE, 3 * LARGE, 0), (LARGE, 2 * LARGE)
+    core.feed(events.Heartbeat(agent(1), 1, [200, 201], values=values, limits=limits))
+    assert ordered(core) == ([], [1, 2]), "one for the excess, one for the room that it keeps"
+
+
 def test_a_result_without_room_is_made_again_where_copies_make_room(hosts):
     core = hosts
     run_at_host(core, (10, [1]))
