@@ -34,6 +34,7 @@ from . import (
     monitor_cost,
     scale,
     scheduler_alone,
+    shared_inputs,
     small_values,
     start_up,
     stencil,
@@ -71,6 +72,7 @@ MEASURES: dict[str, Callable[[bool], list[Figure]]] = {
 ON_REQUEST: dict[str, Callable[[bool], list[Figure]]] = {
     "large_hosts": hosts.measure_large,
     "small_values": small_values.measure,
+    "inputs": shared_inputs.measure,
 }
 """Measures that run only if `--only` names them, because a whole run has no time for them."""
 

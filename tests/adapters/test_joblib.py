@@ -208,9 +208,9 @@ def test_large_arrays_are_sent_once(backend: None, monkeypatch: pytest.MonkeyPat
     sent: list[Any] = []
     send = Client.send_object
 
-    def note(client: Any, value: Any) -> Any:
+    def note(client: Any, value: Any, **options: Any) -> Any:
         sent.append(value)
-        return send(client, value)
+        return send(client, value, **options)
 
     monkeypatch.setattr(Client, "send_object", note)
     large, small = np.ones(200_000), np.ones(10)

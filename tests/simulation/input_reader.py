@@ -61,7 +61,7 @@ class InputReader:
             return value
         frames = known.frames or self._in_file(position)
         if frames is not None:
-            known.keep(frames)
+            known.keep_value(frames, True)
             self._polls = 0
         return frames
 

@@ -272,7 +272,9 @@ class SimulatedExecution:
         self._worker.answered.append(key_of(bytes(payload)))
         return outcome, answer
 
-    def run_calls(self, number: int, payload: Any, now_ns: Callable[[], int]) -> tuple[int, bytes, int]:
+    def run_calls(
+        self, number: int, payload: Any, now_ns: Callable[[], int], load: Any = None
+    ) -> tuple[int, bytes, int]:
         """Run the calls of a row as `Executor.run_calls` does. Some rows end early without a reason."""
         row = self._worker.session.running
         assert row is not None

@@ -56,5 +56,5 @@ class SharedArrays:
         with self._lock:
             known = self._shared.get(id(value))
             if known is None:
-                known = self._shared[id(value)] = value, self._client.send_object(value)
+                known = self._shared[id(value)] = value, self._client.send_object(value, shared=True)
             return known[1]

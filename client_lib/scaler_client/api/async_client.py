@@ -187,6 +187,7 @@ class AsyncClient:
         resources: Mapping[str, float | str] | None = None,
         cpus: float | None = None,
         release_resources: bool | None = None,
+        shared_inputs: bool | None = None,
     ) -> A:
         """Return a view of this client whose tasks have these options.
 
@@ -214,6 +215,9 @@ class AsyncClient:
             release_resources: whether a task gives all its resources back when it first waits for its own tasks, and
                 does not get them again. By default it gives its cpus back while it waits, and keeps its other
                 resources.
+            shared_inputs: whether the tasks of a worker share the values of their inputs (objects, and the results of
+                other tasks). The value of a large input is then loaded once for each worker, and no task may change
+                it. By default, each task gets values of its own.
 
         Returns:
             The view.
@@ -237,6 +241,7 @@ class AsyncClient:
             resources=resources,
             cpus=cpus,
             release_resources=release_resources,
+            shared_inputs=shared_inputs,
         )
         return view
 
@@ -470,12 +475,14 @@ class AsyncClient:
                 future.remove_done_callback(on_done)
 
     @overload
-    async def send_object(self, obj: Any, /, *, name: str = "") -> ObjectRef: ...
+    async def send_object(self, obj: Any, /, *, name: str = "", shared: bool = False) -> ObjectRef: ...
 
     @overload
-    async def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
+    async def send_object(self, name: str, obj: Any, /, *, shared: bool = False) -> ObjectRef: ...
 
-    async def send_object(self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "") -> ObjectRef:
+    async def send_object(
+        self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "", shared: bool = False
+    ) -> ObjectRef:
         """Send an object to the scheduler once, so that many tasks can read it. It is pickled in another thread.
 
         Call it as `send_object(obj)`, `send_object("name", obj)` or `send_object(obj, name="name")`; see
@@ -485,17 +492,18 @@ class AsyncClient:
             first: the object; or its name, if a second argument is given.
             second: the object, if the first argument is its name.
             name: the object's name in `repr` and monitors.
+            shared: whether the tasks of a worker share one object, which none of them may change.
 
         Returns:
             The reference. Pass it in the arguments of `submit`, `map` and graphs: tasks receive the object.
 
         Raises:
-            TypeError: the object cannot be pickled, or the name is not a string.
+            TypeError: the object cannot be pickled, the name is not a string, or `shared` is not a bool.
             ValueError: UTF-8 cannot encode the name.
             MessageTooLargeError: the object has more bytes in one frame than the scheduler accepts.
             RuntimeError: the client is not connected.
         """
-        return await async_graphs.send_object(self._connected, first, second, name)
+        return await async_graphs.send_object(self._connected, first, second, name, shared)
 
     def submit_graph(self, graph: Mapping[Any, Any], keys: Iterable[Any]) -> list[AsyncTaskFuture[Any]]:
         """Run a graph of tasks on the workers.

@@ -11,17 +11,20 @@ from ..pickling.references import ObjectRef
 from .data_api import parse_send_object, raise_if_refused, request_shutdown
 from .event_loop import LoopEvent, run_in_thread
 from .graph import GraphPlan
+from .task_options import checked_bool
 
 if TYPE_CHECKING:
     from .client import Client
 
 
-async def send_object(client: Client, first: Any, second: Any, name: str) -> ObjectRef:
+async def send_object(client: Client, first: Any, second: Any, name: str, shared: bool) -> ObjectRef:
     """Do what `Client.send_object` does; pickle in a thread."""
     name, value = parse_send_object(first, second, name)
+    is_shared = checked_bool("shared", shared)
     task = client._current_task()
     parent = None if task is None else task.name
-    send = run_in_thread(lambda: objects.send_object(client._io_thread, value, name, client._serializer, parent))
+    io_thread, serializer = client._io_thread, client._serializer
+    send = run_in_thread(lambda: objects.send_object(io_thread, value, name, serializer, parent, is_shared=is_shared))
     return await asyncio.wrap_future(send)
 
 

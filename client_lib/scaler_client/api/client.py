@@ -16,7 +16,7 @@ from ..environments.module_upload import ModuleUpload, checked_modules
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io import nested_connections
 from ..io.connection import Connection
-from ..io.large_arguments import share_large_arguments
+from ..io.large_arguments import DumpCall, share_large_arguments
 from ..nested import slot_wait, task_host
 from ..net.curve import load_keys
 from ..pickling.custom_serializer import Serializer, call_dumper
@@ -143,13 +143,15 @@ class Client(DataApi):
         super().__init__(
             self._connection.io_thread,
             functions=self._connection.functions(settings.serializer),
-            dump_call=share_large_arguments(
-                call_dumper(settings.serializer, self._connection.io_thread), self._connection.io_thread
-            ),
+            dump_call_of=self._dump_call_of_inputs,
             serializer=settings.serializer,
             options=settings.options,
             nested_handle=nested_handle,
         )
+
+    def _dump_call_of_inputs(self, shares_inputs: bool) -> DumpCall:
+        io_thread = self._connection.io_thread
+        return share_large_arguments(call_dumper(self._settings.serializer, io_thread, shares_inputs), io_thread)
 
     def upload_modules(self, *paths: str | os.PathLike[str]) -> None:
         """Let tasks that are submitted from now on import the program's own modules. Tasks that were submitted before
@@ -341,8 +343,8 @@ class Client(DataApi):
 
 
 CONNECTION_ATTRIBUTES = frozenset({
-    "_connection", "_dump_call", "_functions", "_io_thread", "_nested_handle", "_options", "_own_cluster",
-    "_sends_no_options", "_serializer", "_settings", "_upload",
+    "_connection", "_dump_call", "_dump_call_of", "_functions", "_io_thread", "_nested_handle", "_options",
+    "_own_cluster", "_sends_no_options", "_serializer", "_settings", "_upload",
 })  # fmt: skip
 """The attributes that unpickling creates again. All other attributes belong to a subclass and are pickled."""
 

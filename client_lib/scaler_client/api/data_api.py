@@ -14,6 +14,7 @@ from ..pickling.references import ObjectRef
 from ..protocol.utf8_text import checked_text
 from . import graph as graphs
 from .submit import NOT_GIVEN, Submitter, as_client_members
+from .task_options import checked_bool
 
 
 @as_client_members
@@ -21,29 +22,32 @@ class DataApi(Submitter):
     """Submits tasks, objects and graphs."""
 
     @overload
-    def send_object(self, obj: Any, /, *, name: str = "") -> ObjectRef: ...
+    def send_object(self, obj: Any, /, *, name: str = "", shared: bool = False) -> ObjectRef: ...
 
     @overload
-    def send_object(self, name: str, obj: Any, /) -> ObjectRef: ...
+    def send_object(self, name: str, obj: Any, /, *, shared: bool = False) -> ObjectRef: ...
 
-    def send_object(self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "") -> ObjectRef:
+    def send_object(self, first: Any, second: Any = NOT_GIVEN, /, *, name: str = "", shared: bool = False) -> ObjectRef:
         """Send an object to the scheduler once, so that many tasks can read it.
 
         Call it as `send_object(obj)`, `send_object("name", obj)` or `send_object(obj, name="name")`. The object is sent
         once to the scheduler, and once to each host with tasks that read it. Arrays, and other objects that pickle to
-        buffers, are not copied: do not change them while the reference exists. In tasks they are read-only.
+        buffers, are not copied: do not change them while the reference exists. Each task gets an object of its own.
+        Only the memory of arrays is shared by tasks, and is read-only.
 
         Args:
             first: the object; or its name, if a second argument is given.
             second: the object, if the first argument is its name.
             name: the object's name in `repr` and monitors.
+            shared: whether the tasks of a worker share one object, which none of them may change. This saves time if
+                the value has many Python objects, such as a dict of a million entries.
 
         Returns:
             The reference. Pass it in the arguments of `submit`, `map` and graphs: tasks receive the object. The object
             is freed everywhere when its last reference is deleted and no open task reads it.
 
         Raises:
-            TypeError: the object cannot be pickled, or the name is not a string.
+            TypeError: the object cannot be pickled, the name is not a string, or `shared` is not a bool.
             ValueError: UTF-8 cannot encode the name.
             MessageTooLargeError: the object has more bytes in one frame than the scheduler accepts.
             ClientClosedError: the client is disconnected.
@@ -56,7 +60,9 @@ class DataApi(Submitter):
         """
         name, value = parse_send_object(first, second, name)
         task = self._current_task()
-        return objects.send_object(self._io_thread, value, name, self._serializer, None if task is None else task.name)
+        parent = None if task is None else task.name
+        is_shared = checked_bool("shared", shared)
+        return objects.send_object(self._io_thread, value, name, self._serializer, parent, is_shared=is_shared)
 
     def _send_argument(self, value: Any) -> ObjectRef:
         """Send a large argument of several calls. It is kept as long as one of them may run again."""
@@ -73,7 +79,7 @@ class DataApi(Submitter):
             graph: a dict of nodes by key; keys are any hashable values. A node is a call (a tuple of a function and its
                 arguments), the key of another node, or a value. In arguments, a key stands for the value of its node,
                 also inside lists, tuples and dicts. A tuple that begins with a function stands for the result of that
-                call. The workers of a host share large values: arrays from other nodes are read-only.
+                call. Each node gets values of its own; arrays from other nodes are read-only.
             keys: the keys whose values are requested.
 
         Returns:

@@ -75,6 +75,8 @@ class MapPlan(Generic[T]):
     """Whether a call is run again after certain exceptions (`retry_on`)."""
     keep: bool = False
     """Whether results stay on their hosts."""
+    shares_inputs: bool = False
+    """Whether the tasks of a worker share the values of their inputs."""
 
     @property
     def can_pack(self) -> bool:
@@ -180,7 +182,7 @@ class CallPacker:
         blocks = None
         if self._may_pack:
             try:
-                packed = pack_calls(self._io_thread, calls)
+                packed = pack_calls(self._io_thread, calls, self._plan.shares_inputs)
             except PackError as error:
                 raise self._named(error.position, error.error) from error.error.__cause__
             if reads_results(packed.inputs):

@@ -78,7 +78,8 @@ class Submitter:
     Args:
         io_thread: the I/O thread that the tasks are handed to.
         functions: turns functions into bytes.
-        dump_call: turns the arguments of a call into bytes.
+        dump_call_of: returns what turns the arguments of a call into bytes. Its argument says whether the tasks of a
+            worker share the values of their inputs.
         serializer: turns objects into bytes; None: cloudpickle.
         options: the options of the tasks.
         nested_handle: the handle of a client inside a worker; None for other clients.
@@ -89,20 +90,21 @@ class Submitter:
         io_thread: IoThread,
         *,
         functions: FunctionTable,
-        dump_call: DumpCall,
+        dump_call_of: Callable[[bool], DumpCall],
         serializer: Serializer | type | None,
         options: TaskOptions,
         nested_handle: NestedHandle | None,
     ) -> None:
         self._io_thread = io_thread
         self._functions = functions
-        self._dump_call = dump_call
+        self._dump_call_of = dump_call_of
         self._serializer = serializer
         self._nested_handle = nested_handle
         self._set_options(options)
 
     def _set_options(self, options: TaskOptions) -> None:
         self._options = options
+        self._dump_call = self._dump_call_of(options.shared_inputs)
         # One check for each task: a task without options skips everything else about options.
         self._sends_no_options = (
             self._nested_handle is None and not (options.retry_on or options.keep) and options.to_wire() is None
@@ -112,6 +114,11 @@ class Submitter:
     def _keeps_results(self) -> bool:
         """Whether the results of this view's tasks stay on their hosts (`options(keep=True)`)."""
         return self._options.keep
+
+    @property
+    def _shares_inputs(self) -> bool:
+        """Whether the tasks of a worker share the values of their inputs (`options(shared_inputs=True)`)."""
+        return self._options.shared_inputs
 
     @property
     def _has_custom_serializer(self) -> bool:
@@ -133,6 +140,7 @@ class Submitter:
         resources: Mapping[str, float | str] | None = None,
         cpus: float | None = None,
         release_resources: bool | None = None,
+        shared_inputs: bool | None = None,
     ) -> S:
         """Return a view of this client whose tasks have these options.
 
@@ -162,6 +170,9 @@ class Submitter:
             release_resources: whether a task gives all its resources back when it first waits for its own tasks, and
                 does not get them again. By default it gives its cpus back while it waits, and keeps its other
                 resources.
+            shared_inputs: whether the tasks of a worker share the values of their inputs (objects, and the results of
+                other tasks). The value of a large input is then loaded once for each worker, and no task may change
+                it. By default, each task gets values of its own.
 
         Returns:
             The view. It needs no `disconnect` of its own.
@@ -192,6 +203,7 @@ class Submitter:
                 resources=resources,
                 cpus=cpus,
                 release_resources=release_resources,
+                shared_inputs=shared_inputs,
             )
         )
         return view
@@ -408,6 +420,7 @@ class Submitter:
             row_calls,
             can_retry=bool(self._options.retry_on),
             keep=self._options.keep,
+            shares_inputs=self._options.shared_inputs,
         )
 
     def executor(self) -> ClusterExecutor:

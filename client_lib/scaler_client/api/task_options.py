@@ -61,6 +61,7 @@ class TaskOptions:
     cpus: int = 0
     """Thousandths; 0: one worker."""
     release_resources: bool = False
+    shared_inputs: bool = False
     _wire_cache: dict[tuple[int, int, bool, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -76,6 +77,7 @@ class TaskOptions:
             self.resources,
             self.cpus,
             self.release_resources,
+            self.shared_inputs,
         )
 
     def replace_given(
@@ -93,6 +95,7 @@ class TaskOptions:
         resources: Any = None,
         cpus: Any = None,
         release_resources: Any = None,
+        shared_inputs: Any = None,
     ) -> TaskOptions:
         """Check new options, and return a copy of these options with the new values. None keeps a value.
 
@@ -128,6 +131,8 @@ class TaskOptions:
             given["cpus"] = amount
         if release_resources is not None:
             given["release_resources"] = checked_bool("release_resources", release_resources)
+        if shared_inputs is not None:
+            given["shared_inputs"] = checked_bool("shared_inputs", shared_inputs)
         return dataclasses.replace(self, **given)
 
     def to_wire(

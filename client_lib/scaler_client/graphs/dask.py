@@ -67,6 +67,7 @@ def dask_get(client: GraphClient, dsk: Any, keys: Any) -> Any:
         import dask._task_spec  # noqa: F401  # not at the top: dask is an extra
     except ImportError as error:
         raise ImportError(f"dask_get needs dask 2024.12 or newer: {install_hint('dask')}") from error
+    client = client.options(shared_inputs=True)  # dask's rule: tasks do not change their inputs
     options = Options(dsk)
     graph = plain_graph(dsk, set(flatten_keys(keys)), options.of)
     nodes = _client_graph(client, graph)

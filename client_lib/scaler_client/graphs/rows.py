@@ -8,7 +8,14 @@ from typing import Any, Protocol
 from ..futures.open_graphs import GraphRows
 from ..futures.result_references import check_serializer, reference_to
 from ..io import objects
-from ..pickling.call_pickles import CALL_BEGIN, CALL_END, INPUT_PICKLES, SIMPLE_TYPES, simple_pickle
+from ..pickling.call_pickles import (
+    CALL_BEGIN,
+    CALL_END,
+    INPUT_PICKLES,
+    SHARED_INPUT_PICKLES,
+    SIMPLE_TYPES,
+    simple_pickle,
+)
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function
 from ..pickling.object_frames import holds_references
@@ -34,6 +41,10 @@ class CallEncoder(Protocol):
     _serializer: Serializer | type | None
     _dump_call: Callable[[tuple[Any, ...], Mapping[str, Any]], Call]
 
+    @property
+    def _shares_inputs(self) -> bool:
+        """Whether the tasks of a worker share the values of their inputs."""
+
     def _function(self, fn: Callable[..., Any]) -> Function: ...
 
 
@@ -54,6 +65,7 @@ class RowBuilder:
         self._encoder = encoder
         self._nodes = nodes
         self._has_default_serializer = encoder._serializer is None
+        self._input_pickles = SHARED_INPUT_PICKLES if encoder._shares_inputs else INPUT_PICKLES
         self._function_numbers: dict[Any, int] = {}
         """The numbers of functions by identity; the graph keeps the functions alive."""
         self._references: dict[int, NodeRef] = {}
@@ -129,6 +141,7 @@ class RowBuilder:
         if len(positions) > MAX_INLINE_ARGUMENTS:
             return self._add_flat(value, positions)
         locations = self.locations
+        input_pickles = self._input_pickles
         parts = [CALL_BEGIN]
         inputs: list[int] = []
         index = 0
@@ -139,9 +152,11 @@ class RowBuilder:
             else:
                 location = locations[position]
                 if location is not None:
+                    if location < 0 and self.rows.objects[~location].stored.is_shared:
+                        return self._add_flat(value, positions)
                     if location not in inputs:
                         inputs.append(location)
-                    parts.append(INPUT_PICKLES[inputs.index(location)])
+                    parts.append(input_pickles[inputs.index(location)])
                     continue
                 argument = self._nodes.values[position]
             if type(argument) not in SIMPLE_TYPES:

@@ -33,6 +33,7 @@ def make_object(
     parent: TaskAttempt | None = None,
     *,
     is_arguments: bool = False,
+    is_shared: bool = False,
 ) -> ObjectRef:
     """Return a reference to a new object. The caller passes it to `send` before it submits readers of the object.
 
@@ -41,9 +42,9 @@ def make_object(
         frames: the object, from `dump_object`.
         name: for display.
         parent: the task that sends the object; None: a call outside of tasks.
-        is_arguments: as for `StoredObject`.
+        is_arguments, is_shared: as for `StoredObject`.
     """
-    return ObjectRef(io_thread, StoredObject(name, frames, parent, is_arguments))
+    return ObjectRef(io_thread, StoredObject(name, frames, parent, is_arguments, is_shared))
 
 
 def send(session: Session, reference: ObjectRef) -> None:
@@ -59,6 +60,7 @@ def send_object(
     parent: TaskAttempt | None,
     *,
     is_arguments: bool = False,
+    is_shared: bool = False,
 ) -> ObjectRef:
     """Send a value to the scheduler, which keeps it; return its reference.
 
@@ -68,7 +70,7 @@ def send_object(
         name: for display; may be empty.
         own_serializer: the user's serializer; None: cloudpickle.
         parent: the task that sends the object; None: a call outside of tasks.
-        is_arguments: as for `StoredObject`.
+        is_arguments, is_shared: as for `StoredObject`.
 
     Raises:
         TypeError: the value can't be pickled; the text names its type.
@@ -79,7 +81,7 @@ def send_object(
     limit = io_thread.frame_limit
     if not fits_limit(frames, limit):
         raise MessageTooLargeError(too_large_text(f"the object {name}".rstrip(), max(map(len, frames)), limit))
-    reference = make_object(io_thread, frames, name, parent, is_arguments=is_arguments)
+    reference = make_object(io_thread, frames, name, parent, is_arguments=is_arguments, is_shared=is_shared)
     io_thread.call_soon(lambda session: send(session, reference))
     return reference
 

@@ -2,8 +2,9 @@
 
 For a reference, pickle calls `__reduce__` and looks up the name of the returned function: 3 us per call, where a plain
 call takes 0.4. That would be most of the cost of a node in a large graph. This module writes what pickle would write,
-without frames and memo: references become calls of `load_input(k)`, small values of futures that are done calls of
-`load_value`, and values of simple types pickle's own opcodes.
+without frames and memo: references become calls of `load_input(k)` or
+`load_shared_input(k)`, small values of futures that are done calls of `load_value`, and values of simple types pickle's
+own opcodes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,17 @@ from struct import pack
 from typing import Any
 
 from ..protocol.messages import Payload
-from .input_lookup import LOAD_INPUT_CODE, LOAD_VALUE_CODE
-from .references import REFERENCES, STAND_INS, Call, CallWithInputs, InputCollector, Reference, read_result
+from .input_lookup import LOAD_INPUT_CODE, LOAD_SHARED_CODE, LOAD_VALUE_CODE
+from .references import (
+    REFERENCES,
+    STAND_INS,
+    Call,
+    CallWithInputs,
+    InputCollector,
+    ObjectRef,
+    Reference,
+    read_result,
+)
 
 SIMPLE_TYPES = frozenset({int, float, str, bytes, bool, type(None)})
 """Types whose pickles contain no names and no references."""
@@ -25,13 +35,14 @@ _FRAMELESS = 3
 """The newest protocol without frames. Pickles with frames can't be concatenated."""
 
 _LOAD_INPUT = pickle.EXT4 + pack("<I", LOAD_INPUT_CODE)
+_LOAD_SHARED = pickle.EXT4 + pack("<I", LOAD_SHARED_CODE)
 _LOAD_VALUE = pickle.EXT4 + pack("<I", LOAD_VALUE_CODE)
 _CALL_END = pickle.TUPLE1 + pickle.REDUCE
 
 
-def _load_input_pickle(position: int) -> bytes:
-    """Return what pickle writes for `load_input(position)`."""
-    return _LOAD_INPUT + _dumps(position, _FRAMELESS)[2:-1] + _CALL_END
+def _load_input_pickle(position: int, load: bytes = _LOAD_INPUT) -> bytes:
+    """Return what pickle writes for `load_input(position)`, or for another function with this argument."""
+    return load + _dumps(position, _FRAMELESS)[2:-1] + _CALL_END
 
 
 CALL_BEGIN = pickle.PROTO + b"\x05" + pickle.MARK
@@ -40,6 +51,9 @@ CALL_END = pickle.TUPLE + pickle.STOP
 
 INPUT_PICKLES = tuple(map(_load_input_pickle, range(256)))
 """The parts of arguments that are inputs, by position, for the first positions."""
+
+SHARED_INPUT_PICKLES = tuple(_load_input_pickle(position, _LOAD_SHARED) for position in range(256))
+"""The same for inputs that the tasks of a worker share."""
 
 
 # A name of the standard library: workers of earlier versions know it too.
@@ -97,6 +111,8 @@ def dump_simple_call(args: Iterable[Any], collector: InputCollector) -> bytes | 
             place = collector.place(value)
             if isinstance(place, bytes):
                 parts += _LOAD_VALUE, simple_pickle(place), _CALL_END
+            elif collector.shares_inputs or (kind is ObjectRef and value.stored.is_shared):
+                parts.append(_load_input_pickle(place, _LOAD_SHARED))
             else:
                 parts.append(INPUT_PICKLES[place] if place < len(INPUT_PICKLES) else _load_input_pickle(place))
         else:

@@ -117,12 +117,13 @@ class CallBlock:
         return calls.row(begin, end) if isinstance(calls, PackedCalls) else calls
 
 
-def pack_calls(io_thread: object, calls: Sequence[tuple[Any, ...]]) -> PackedCalls:
+def pack_calls(io_thread: object, calls: Sequence[tuple[Any, ...]], shares_inputs: bool = False) -> PackedCalls:
     """Return the packed arguments of some calls.
 
     Args:
         io_thread: the I/O thread of the client that calls.
         calls: the positional arguments of each call.
+        shares_inputs: whether the tasks of a worker share the values of all inputs of these calls.
 
     Raises:
         PackError: the arguments of a call can't be pickled.
@@ -134,7 +135,7 @@ def pack_calls(io_thread: object, calls: Sequence[tuple[Any, ...]]) -> PackedCal
             return packed
     pickles: list[bytes] = []
     try:
-        collector = InputCollector(io_thread)
+        collector = InputCollector(io_thread, None, shares_inputs)
         for args in calls:
             pickles.append(serializer.dump_args(args, collector))
         return PackedCalls(0, 0, pickles, collector.inputs)

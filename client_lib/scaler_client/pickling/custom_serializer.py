@@ -16,7 +16,7 @@ import cloudpickle
 from ..errors import SerializerError
 from . import serializer as default
 from .input_lookup import load_input, load_value
-from .references import REFERENCES, RESULT_LOADERS, STAND_INS, Call, InputCollector, ObjectRef, read_result
+from .references import REFERENCES, STAND_INS, Call, InputCollector, ObjectRef, read_result
 
 
 @runtime_checkable
@@ -80,15 +80,24 @@ class RemoteCall:
         self._loaded: Callable[..., Any] | None = None
 
     def __call__(self, *args: Serialized | Direct, **kwargs: Serialized | Direct) -> Serialized:
-        if self._loaded is None:
-            self._loaded = load(self._serializer, self._function, f"function {self._name}", "on the worker")
+        function = self.function()
         before, _loading.serializer = _loading.serializer, self._serializer
         try:
             loaded = [self._load(payload, f"argument {position}") for position, payload in enumerate(args)]
             named = {name: self._load(payload, f"argument {name!r}") for name, payload in kwargs.items()}
         finally:
             _loading.serializer = before
-        return dump(self._serializer, self._loaded(*loaded, **named), f"the result of {self._name}", "on the worker")
+        return dump(self._serializer, function(*loaded, **named), f"the result of {self._name}", "on the worker")
+
+    def function(self) -> Callable[..., Any]:
+        """Return the function. It is deserialized once.
+
+        Raises:
+            SerializerError: the serializer raised.
+        """
+        if self._loaded is None:
+            self._loaded = load(self._serializer, self._function, f"function {self._name}", "on the worker")
+        return self._loaded
 
     def __reduce__(self) -> Any:
         return RemoteCall, (self._serializer, self._name, self._function)
@@ -185,16 +194,17 @@ def load(serializer: Serializer, payload: bytes, what: str, side: str) -> Any:
 
 
 def call_dumper(
-    serializer: Serializer | None, io_thread: object
+    serializer: Serializer | None, io_thread: object, shares_inputs: bool = False
 ) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Call]:
     """Return a function that turns the arguments of a call into bytes.
 
     Args:
         serializer: the user's own serializer; None: cloudpickle, as in `serializer.call_dumper`.
         io_thread: the I/O thread of the client that calls.
+        shares_inputs: whether the tasks of a worker share the values of all inputs of these calls.
     """
     if serializer is None:
-        return default.call_dumper(io_thread)
+        return default.call_dumper(io_thread, shares_inputs)
 
     def dump_argument(value: Any, name: object, collector: InputCollector) -> Any:
         if type(value) is ObjectRef and read_result(value) is None:
@@ -211,12 +221,12 @@ def call_dumper(
             raise
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        collector = InputCollector(io_thread, serializer)
+        collector = InputCollector(io_thread, serializer, shares_inputs)
         collector.result_loaders = (load_serialized_value, load_serialized_input)
         with collector:
             payloads = tuple(dump_argument(value, position, collector) for position, value in enumerate(args))
             named = {name: dump_argument(value, name, collector) for name, value in kwargs.items()}
-        collector.result_loaders = RESULT_LOADERS  # RemoteCall itself deserializes whole arguments
+        collector.result_loaders = None  # RemoteCall itself deserializes whole arguments
         return default.dump_collected_call(payloads, named, collector)
 
     return dump_call

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..errors import ObjectNotFoundError
 from ..protocol.messages import Outcome, Payload, TaskAttempt
-from .input_lookup import load_input, load_value
+from .input_lookup import load_input, load_shared_input, load_value
 
 MAX_INPUTS = 1 << 20
 """The most inputs of a call, by the protocol."""
@@ -27,12 +27,18 @@ class StoredObject:
         frames: the object's frames.
         parent: the task that has sent it; None: it was sent outside of tasks.
         is_arguments: whether it is among the arguments of calls, and the user has no reference to it.
+        is_shared: whether the tasks of a worker share its value.
     """
 
-    __slots__ = ("frames", "id", "is_arguments", "is_gone", "name", "parent", "size")
+    __slots__ = ("frames", "id", "is_arguments", "is_gone", "is_shared", "name", "parent", "size")
 
     def __init__(
-        self, name: str, frames: Sequence[Payload], parent: TaskAttempt | None, is_arguments: bool = False
+        self,
+        name: str,
+        frames: Sequence[Payload],
+        parent: TaskAttempt | None,
+        is_arguments: bool = False,
+        is_shared: bool = False,
     ) -> None:
         self.id = -1
         """Its id; -1 until the session sends it."""
@@ -46,6 +52,8 @@ class StoredObject:
         self.is_arguments = is_arguments
         """Whether it is among the arguments of calls, and the user has no reference to it. The calls need it as long as
         they may run (io/large_arguments.py, graphs/rows.py)."""
+        self.is_shared = is_shared
+        """Whether the tasks of a worker share its value, which none of them changes."""
 
     def drop(self) -> None:
         """Mark the object as dropped and free its bytes."""
@@ -93,7 +101,7 @@ class ResultObject(StoredObject):
         self.frames = ()
         self.size = 0
         self.parent = parent
-        self.is_gone = self.is_arguments = False
+        self.is_gone = self.is_arguments = self.is_shared = False
         self.producer: ResultProducer | None = producer
         """The future of the task; None: the task has ended."""
         self.failure: InputFailure | None = None
@@ -306,8 +314,9 @@ class _Collecting(threading.local):
 _collecting = _Collecting()
 
 
-RESULT_LOADERS: tuple[Callable[[bytes], Any], Callable[[int], Any]] = (load_value, load_input)
-"""The `result_loaders` of calls whose results are plain pickles."""
+ResultLoaders = tuple[Callable[[bytes], Any], Callable[[int], Any]]
+"""The functions that return the result of a task when a reference to it is unpickled. The first takes the pickle of the
+result, the second takes the number of the input."""
 
 
 class InputCollector:
@@ -316,21 +325,22 @@ class InputCollector:
     Args:
         io_thread: the I/O thread of the client that calls.
         serializer: the client's own serializer; None: cloudpickle.
+        shares_inputs: whether the tasks of a worker share the values of all inputs of this call.
     """
 
-    __slots__ = ("_outer", "_positions", "io_thread", "problem", "result_loaders", "serializer")
+    __slots__ = ("_outer", "_positions", "io_thread", "problem", "result_loaders", "serializer", "shares_inputs")
 
     _outer: InputCollector | None
     """The collector of the call in whose arguments this call is pickled."""
 
-    def __init__(self, io_thread: object, serializer: object = None) -> None:
+    def __init__(self, io_thread: object, serializer: object = None, shares_inputs: bool = False) -> None:
         self.io_thread = io_thread
         self.serializer = serializer
+        self.shares_inputs = shares_inputs
         self.problem: Exception | None = None
         """Why a reference can't be passed. The user gets this error instead of pickle's error."""
-        self.result_loaders = RESULT_LOADERS
-        """The functions that return the result of a task when a reference to it is unpickled. The first takes the
-        pickle of the result, the second takes the number of the input."""
+        self.result_loaders: ResultLoaders | None = None
+        """How results are loaded that are no plain pickles; None: they are."""
         self._positions: dict[Reference, int] = {}
 
     @property
@@ -443,7 +453,9 @@ def reduced(value: Any) -> Any:
         where = "the arguments of submit, map and graphs"
         raise TypeError(f"{value!r} can't be pickled: {what} is for {where}{instead}")
     place = collector.place(value)
-    if type(value) is ObjectRef and read_result(value) is None:
-        return load_input, (place,)
-    of_value, of_input = collector.result_loaders
+    loaders = collector.result_loaders
+    if loaders is None or (type(value) is ObjectRef and read_result(value) is None):
+        is_shared = collector.shares_inputs or (type(value) is ObjectRef and value.stored.is_shared)
+        loaders = load_value, load_shared_input if is_shared else load_input
+    of_value, of_input = loaders
     return of_value if type(place) is bytes else of_input, (place,)

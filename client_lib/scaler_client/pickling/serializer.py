@@ -77,13 +77,14 @@ def dumps(value: Any) -> bytes:
 loads: Callable[[Payload], Any] = pickle.loads
 
 
-def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Call]:
+def call_dumper(io_thread: object, shares_inputs: bool = False) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Call]:
     """Return a function that turns the arguments of a call into bytes.
 
     Arguments with references to objects become a `references.CallWithInputs`.
 
     Args:
         io_thread: the I/O thread of the client that calls.
+        shares_inputs: whether the tasks of a worker share the values of all inputs of these calls.
     """
 
     def dump_call(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
@@ -105,7 +106,7 @@ def call_dumper(io_thread: object) -> Callable[[tuple[Any, ...], Mapping[str, An
                 return _dumps(args, _PROTOCOL)
             if all(map(is_plain, kwargs.values())):
                 return _dumps([args, kwargs], _PROTOCOL)
-        collector = InputCollector(io_thread)
+        collector = InputCollector(io_thread, None, shares_inputs)
         return collector.call(_dump_any(args, kwargs, collector))
 
     return dump_call

@@ -13,7 +13,7 @@ from scaler_client.pickling.references import InputCollector, NodeRef, call_payl
 from scaler_client.pickling.serializer import call_dumper
 from scaler_worker.objects import argument_templates
 from scaler_worker.objects.argument_templates import ArgumentTemplates
-from scaler_worker.objects.cache import Inputs
+from scaler_worker.objects.cache import Inputs, LoadTimes
 
 INPUTS = ([1], "two", (3,))
 
@@ -28,7 +28,7 @@ def payload_of(*arguments: Any) -> bytes:
 
 def arguments_of(templates: ArgumentTemplates, payload: bytes, *values: Any) -> Any:
     found = tuple(map(pickle.dumps, values))
-    inputs = Inputs(found, found, "", templates)
+    inputs = Inputs(found, found, "", templates, LoadTimes(print))
     with with_inputs(inputs):
         return inputs.arguments(payload)
 
@@ -50,6 +50,14 @@ def test_a_template_gives_the_arguments_that_pickle_gives(arguments: tuple[Any, 
     values = INPUTS[: len({each.row for each in arguments if type(each) is NodeRef})]
     for _ in range(2):
         assert arguments_of(templates, payload, *values) == expected
+
+
+def test_an_input_that_a_call_reads_twice_is_one_value() -> None:
+    templates = ArgumentTemplates()
+    payload = payload_of(NodeRef(0), NodeRef(0))
+    for _ in range(3):  # without a template and with one
+        first, second = arguments_of(templates, payload, [1])
+        assert first is second == [1]
 
 
 def test_calls_with_equal_payloads_have_values_of_their_own() -> None:
@@ -98,7 +106,7 @@ def test_an_input_that_does_not_unpickle_raises_its_error() -> None:
     templates = ArgumentTemplates()
     payload = payload_of(NodeRef(0), 5)
     broken = (b"garbage",)
-    inputs = Inputs(broken, broken, "", templates)
+    inputs = Inputs(broken, broken, "", templates, LoadTimes(print))
     for _ in range(2):
         with with_inputs(inputs), pytest.raises(pickle.UnpicklingError):
             inputs.arguments(payload)

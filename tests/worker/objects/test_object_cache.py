@@ -148,18 +148,80 @@ def text_of(values: Inputs) -> str:
 # ----------------------------------------------------------------------------------------------------------- what it is
 
 
-def test_a_value_is_made_once_for_all_tasks(store: Store) -> None:
+def test_each_task_gets_a_value_of_its_own(store: Store) -> None:
+    store.send(7, {"amounts": [1, 2]})
+    for _ in range(3):
+        value = store.inputs(7)(0)
+        assert value == {"amounts": [1, 2]}
+        value["amounts"].append(3)
+
+
+def test_each_task_gets_a_value_of_its_own_from_a_file(store: Store) -> None:
+    store.write(7, [b"x" * 100_000, [1]])
+    for _ in range(3):
+        value = store.expect(7)(0)
+        assert value[1] == [1]
+        value[1].append(2)
+
+
+def test_a_shared_value_is_loaded_once_for_all_tasks(store: Store) -> None:
     store.send(7, Loud("a"))
     store.send(8, Loud("b"))
     first, second = store.inputs(8, 7), store.inputs(7, 7)
-    assert first(1) is second(0) is second(1) and first(0).name == "b"
+    assert first(1, True) is second(0, True) is second(1, True) and first(0, True).name == "b"
     assert LOADED == ["a", "b"]
+    own = second(0)
+    assert own is not second(0, True) and LOADED == ["a", "b", "a"], "a task that does not share gets its own"
 
 
-def test_a_value_of_a_file(store: Store) -> None:
+def test_a_shared_value_of_a_file_is_loaded_once(store: Store) -> None:
     values = store.expect(7)
     store.write(7, Loud("a"))
-    assert values(0) is store.expect(7)(0) and LOADED == ["a"]
+    assert values(0, True) is store.expect(7)(0, True) and LOADED == ["a"]
+
+
+def test_an_immutable_value_is_loaded_once(store: Store) -> None:
+    store.send(7, ("text" * 1000, b"bytes" * 1000))
+    assert store.inputs(7)(0) is store.inputs(7)(0)
+
+
+def test_a_worker_warns_once_if_tasks_load_an_input_for_much_of_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10**15, 10**8))
+    monkeypatch.setattr(cache, "perf_counter_ns", lambda: next(clock))
+    warnings: list[str] = []
+    table = ObjectTable()
+    objects = ObjectCache(table, "", warnings.append)
+    for number in (7, 8):
+        table.put((CLIENT, number), frames_of([number]))
+    for _ in range(9):
+        objects.inputs(CLIENT, [7])(0)
+        assert not warnings, "it has taken less than a second"
+    for _ in range(20):
+        objects.inputs(CLIENT, [7])(0)
+        objects.inputs(CLIENT, [8])(0)
+    assert len(warnings) == 1 and "object 7" in warnings[0] and "shared=True" in warnings[0]
+
+
+def test_a_worker_does_not_warn_of_an_input_that_is_loaded_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    begins = iter(range(0, 10**15, 10**9))
+    times = iter([])
+    warnings: list[str] = []
+
+    def clock() -> int:
+        nonlocal times
+        moment = next(times, None)
+        if moment is None:
+            begin = next(begins)
+            times, moment = iter([begin + 10**8]), begin  # a load takes 0.1 s, once a second
+        return moment
+
+    monkeypatch.setattr(cache, "perf_counter_ns", clock)
+    table = ObjectTable()
+    objects = ObjectCache(table, "", warnings.append)
+    table.put((CLIENT, 7), frames_of([7]))
+    for _ in range(100):
+        objects.inputs(CLIENT, [7])(0)
+    assert not warnings
 
 
 @pytest.mark.parametrize("of_file", [False, True])
@@ -182,7 +244,7 @@ def test_none_is_a_value(store: Store) -> None:
     values = store.inputs(7)
     assert values(0) is None
     found = store.table.find((CLIENT, 7))
-    assert found is not None and found.value is None and found.frames is None
+    assert found is not None and found.value is None
 
 
 def test_inputs_of_a_running_task_survive_a_welcome(store: Store) -> None:
@@ -362,11 +424,10 @@ def test_the_bytes_of_inputs(store: Store) -> None:
         store.inputs(3).contents()
 
 
-def test_the_bytes_of_an_input_that_a_python_function_has_read_are_gone(store: Store) -> None:
+def test_the_bytes_of_an_input_that_a_python_function_has_read(store: Store) -> None:
     store.send(1, "value")
     assert store.inputs(1)(0) == "value"
-    with pytest.raises(TypeError, match="object 1 was read by a Python function"):
-        store.inputs(1).contents()
+    assert pickle.loads(store.inputs(1).contents()[0]) == "value"
 
 
 @pytest.mark.main_environment

@@ -94,11 +94,11 @@ def test_bytes_may_replace_a_file(session: WorkerSession) -> None:
     assert known(session, 8) is waited_for and waited_for.frames == [b"a"]
 
 
-def test_a_value_replaces_the_bytes(session: WorkerSession) -> None:
+def test_a_value_that_tasks_share_stays_if_the_bytes_come_again(session: WorkerSession) -> None:
     session.handle(messages.Object(7, [b"a"], CLIENT))
-    known(session, 7).keep(None)
+    known(session, 7).keep_value(None, True)
     session.handle(messages.Object(7, [b"a"], CLIENT))
-    assert known(session, 7).value is None and known(session, 7).frames is None
+    assert known(session, 7).value is None
 
 
 def test_a_forgotten_object_is_freed_at_the_release(session: WorkerSession) -> None:
@@ -106,7 +106,7 @@ def test_a_forgotten_object_is_freed_at_the_release(session: WorkerSession) -> N
         session.handle(messages.Object(number, [b"a"], CLIENT))
     value = Value()
     goes = weakref.ref(value)
-    known(session, 7).keep(value)
+    known(session, 7).keep_value(value, False)
     read_by_a_task = known(session, 7)
     del value
     session.handle(messages.ForgetObjects([7, 99], [CLIENT, CLIENT]))
@@ -122,8 +122,9 @@ def test_an_object_forgotten_while_its_value_is_made_is_not_kept(session: Worker
     session.handle(messages.Object(7, [b"a"], CLIENT))
     being_made = known(session, 7)
     session.handle(messages.ForgetObjects([7], [CLIENT]))
-    being_made.keep(5)
-    assert being_made.value is ABSENT
+    being_made.keep_value(5, True)
+    being_made.keep_mapped([b"a"])
+    assert being_made.value is ABSENT and being_made.frames is None
 
 
 def test_a_welcome_removes_all_objects_but_inputs_of_running_tasks(session: WorkerSession) -> None:

@@ -26,16 +26,19 @@ MAX_TEMPLATES = 1000
 class _Place:
     """Stands for an input while a template is made."""
 
-    def __init__(self, position: int) -> None:
+    def __init__(self, position: int, is_shared: bool = False) -> None:
         self.position = position
+        self.is_shared = is_shared
 
 
 class _Template:
     """The arguments of a call with inputs, where all other arguments are immutable and so can be shared by calls."""
 
     def __init__(self, arguments: tuple[Any, ...]) -> None:
-        places = [each.position for each in arguments if type(each) is _Place]
-        self.input_count = max(places) + 1
+        places = [each for each in arguments if type(each) is _Place]
+        self.input_count = max(each.position for each in places) + 1
+        self.are_shared = places[0].is_shared
+        """Whether tasks share the values of the inputs."""
         self._literals = [each for each in arguments if type(each) is not _Place]
         numbers = iter(range(self.input_count, self.input_count + len(self._literals)))
         order = [each.position if type(each) is _Place else next(numbers) for each in arguments]
@@ -55,13 +58,13 @@ class ArgumentTemplates:
         self._seen: set[bytes] = set()
         """Payloads that came once."""
 
-    def arguments(self, payload: Payload, count: int, values: Callable[[], list[Any]]) -> Any:
+    def arguments(self, payload: Payload, count: int, values: Callable[[bool], list[Any]]) -> Any:
         """Return the arguments of a call, as `pickle.loads` does.
 
         Args:
             payload: the pickled arguments.
             count: the number of the call's inputs.
-            values: returns the values of all inputs.
+            values: returns the values of all inputs, those that tasks share if its argument is True.
 
         Raises:
             Exception: the unpickling failed.
@@ -73,7 +76,7 @@ class ArgumentTemplates:
             template = self._add(payload)
         if template is None or template.input_count != count:
             return pickle.loads(payload)
-        return template.arguments(values())
+        return template.arguments(values(template.are_shared))
 
     def _add(self, payload: bytes) -> _Template | None:
         if payload not in self._seen:
@@ -99,4 +102,5 @@ def _template_of(payload: bytes) -> _Template | None:
     if type(arguments) is not tuple:
         return None
     kinds = set(map(type, arguments))
-    return _Template(arguments) if _Place in kinds and kinds - {_Place} <= SIMPLE_TYPES else None
+    sharing = {each.is_shared for each in arguments if type(each) is _Place}
+    return _Template(arguments) if len(sharing) == 1 and kinds - {_Place} <= SIMPLE_TYPES else None

@@ -1,17 +1,23 @@
-"""The values of the objects that tasks read."""
+"""The values of the objects that tasks read.
+
+Each task gets a value of its own: what one task changes, no other task sees. Only what no task can change is shared:
+the memory of arrays, which is read-only, and immutable values. A user can say that tasks share a value (`shared=True`).
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any
 
 from scaler_client.protocol.messages import Payload
 from scaler_worker.objects.argument_templates import ArgumentTemplates
 from scaler_worker.objects.files import ObjectLostError, read_object
 from scaler_worker.objects.host_storage import HostStorage
+from scaler_worker.objects.immutable import is_immutable
 from scaler_worker.objects.read_only import make_read_only
 from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
 
@@ -24,6 +30,10 @@ this much later.
 
 FIRST_PAUSE_SECONDS = 0.0005
 MAX_PAUSE_SECONDS = 0.05
+WARNED_LOAD_NS = 1_000_000_000
+WARNED_LOAD_PART = 0.2
+"""A worker warns if loading one input has taken this long in all, and this part of the time since its first load."""
+
 """The pause between two checks for a file. Each pause is 1.5 times the previous one."""
 
 
@@ -37,9 +47,14 @@ class InputLostError(BaseException):
 class ObjectCache:
     """The objects of one worker, with their values."""
 
-    def __init__(self, table: ObjectTable, directory: str) -> None:
-        """`directory` has the object files of the host; empty: there is no agent."""
+    def __init__(self, table: ObjectTable, directory: str, warn: Callable[[str], None] = lambda text: None) -> None:
+        """
+        Args:
+            directory: has the object files of the host; empty: there is no agent.
+            warn: called with a text for the user of the running task.
+        """
         self._table = table
+        self._load_times = LoadTimes(warn)
         self._storage = HostStorage(directory)
         self._templates = ArgumentTemplates()
         self.may_have_mapped = False
@@ -64,7 +79,36 @@ class ObjectCache:
             self.may_have_mapped = True
             find = self._table.find
             found = [find((client, each)) if isinstance(each, int) else each for each in inputs]
-        return Inputs(found, inputs, self._storage, self._templates)
+        return Inputs(found, inputs, self._storage, self._templates, self._load_times)
+
+
+class LoadTimes:
+    """Warns once if tasks spend much of their time on loading the same input."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn: Callable[[str], None] | None = warn
+
+    def add(self, known: KnownObject, begun_ns: int) -> None:
+        """Count a load that ends now.
+
+        Args:
+            known: the input.
+            begun_ns: when the load began, by `perf_counter_ns`.
+        """
+        now_ns = perf_counter_ns()
+        if not known.load_ns:
+            known.first_load_ns = begun_ns
+        known.load_ns += now_ns - begun_ns
+        if known.load_ns < WARNED_LOAD_NS or self._warn is None:
+            return
+        part = known.load_ns / (now_ns - known.first_load_ns)
+        if part > WARNED_LOAD_PART:
+            warn, self._warn = self._warn, None
+            warn(
+                f"this worker spends {part:.0%} of its time on loading object {known.name[1]} anew for each task. If "
+                f"no task changes it, send it with client.send_object(value, shared=True), or submit the tasks with "
+                f"client.options(shared_inputs=True)"
+            )
 
 
 class Inputs:
@@ -76,14 +120,18 @@ class Inputs:
         inputs: Sequence[int | Payload | KnownObject],
         storage: HostStorage,
         templates: ArgumentTemplates,
+        load_times: LoadTimes,
     ) -> None:
         self._found = found
         self._inputs = inputs
         self._storage = storage
         self._templates = templates
+        self._load_times = load_times
+        self._loaded: dict[tuple[int, bool], Any] | None = None
+        """What was loaded for the call whose arguments are loaded now. An input that it reads twice is one object."""
 
     def arguments(self, payload: Payload) -> Any:
-        """Return the arguments of the task, with its inputs.
+        """Return the arguments of one call, with its inputs.
 
         Args:
             payload: the pickled arguments.
@@ -92,16 +140,26 @@ class Inputs:
             InputLostError: an object is lost.
             Exception: the unpickling failed.
         """
-        return self._templates.arguments(payload, len(self._found), self._values)
+        self._loaded = {}
+        try:
+            return self._templates.arguments(payload, len(self._found), self._values)
+        finally:
+            self._loaded = None
 
-    def _values(self) -> list[Any]:
+    def _values(self, are_shared: bool) -> list[Any]:
         """Return the values of all inputs."""
         if self._found is self._inputs:
-            return list(map(pickle.loads, self._inputs))  # type: ignore[arg-type]  # all are bytes
-        return [self(position) for position in range(len(self._found))]
+            values = list(map(pickle.loads, self._inputs))  # type: ignore[arg-type]  # all are bytes
+            make_read_only(values)
+            return values
+        return [self(position, are_shared) for position in range(len(self._found))]
 
-    def __call__(self, position: int) -> Any:
-        """The value of an input. It is unpickled when a task of this process first reads it.
+    def __call__(self, position: int, is_shared: bool = False) -> Any:
+        """The value of an input.
+
+        Args:
+            position: of the input.
+            is_shared: whether tasks of this process share the value.
 
         Raises:
             InputLostError: the object is lost.
@@ -109,18 +167,36 @@ class Inputs:
         """
         known = self._existing(position)
         if not isinstance(known, KnownObject):
-            return pickle.loads(known)
-        value = known.value
-        if value is ABSENT:
-            frames = known.frames or self._await_file(known, position)
-            value = pickle.loads(frames[0], buffers=[memoryview(frame).toreadonly() for frame in frames[1:]])
-            if len(frames) == 1:
-                make_read_only(value)
-            if known.frames is None and len(frames) > 1:
-                if self._storage.is_scarce:
-                    return value  # not kept: its file stays mapped only while this task reads it
-                known.is_mapped = True
-            known.keep(value)
+            is_shared = False
+        else:
+            value = known.value
+            if value is not ABSENT and (is_shared or known.is_immutable):
+                return value
+        loaded, key = self._loaded, (position, is_shared)
+        if loaded is None:
+            return self._load(known, position, is_shared)
+        if key not in loaded:
+            loaded[key] = self._load(known, position, is_shared)
+        return loaded[key]
+
+    def _load(self, known: KnownObject | Payload, position: int, is_shared: bool) -> Any:
+        if not isinstance(known, KnownObject):
+            value = pickle.loads(known)
+            make_read_only(value)
+            return value
+        frames = known.frames or self._await_file(known, position)
+        begun_ns = perf_counter_ns()
+        value = pickle.loads(frames[0], buffers=[memoryview(frame).toreadonly() for frame in frames[1:]])
+        if len(frames) == 1:
+            make_read_only(value)
+        if not is_shared:
+            self._load_times.add(known, begun_ns)
+        if known.frames is None and len(frames) > 1:
+            if self._storage.is_scarce:
+                return value  # not kept: its file stays mapped only while this task reads it
+            known.keep_mapped(frames)
+        if is_shared or is_immutable(value):
+            known.keep_value(value, not is_shared)
         return value
 
     def contents(self) -> list[bytes]:
@@ -128,7 +204,6 @@ class Inputs:
 
         Raises:
             InputLostError: an object is lost.
-            TypeError: a Python function has read an object, so that its bytes are gone.
         """
         return [self._content(position) for position in range(len(self._found))]
 
@@ -136,10 +211,7 @@ class Inputs:
         known = self._existing(position)
         if not isinstance(known, KnownObject):
             return bytes(known)
-        frames, is_made = known.frames, known.value is not ABSENT
-        if frames is None and is_made:
-            raise TypeError(f"object {self._inputs[position]!r} was read by a Python function: its bytes are gone")
-        return b"".join(frames or self._await_file(known, position))
+        return b"".join(known.frames or self._await_file(known, position))
 
     def _existing(self, position: int) -> KnownObject | Payload:
         known = self._found[position]

@@ -1,4 +1,4 @@
-"""Makes the arrays of a value read-only, which all tasks of a worker share."""
+"""Makes the small arrays of an input read-only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MOST_PARTS = 10_000
 def make_read_only(value: Any) -> None:
     """Make a NumPy array read-only, and arrays in lists, tuples and dicts, as deep as they are.
 
-    A task that changed an array in place would change it for the next task of this worker. Arrays whose bytes are not
-    in the pickle need no help: they are views of read-only memory.
+    The memory of large arrays is shared by tasks, so it is read-only. If small ones were not, a task that changes its
+    input would work in tests and fail with the data of production.
     """
     numpy = sys.modules.get("numpy")
     if numpy is None:

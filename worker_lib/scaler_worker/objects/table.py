@@ -14,32 +14,57 @@ ABSENT = object()
 
 
 class KnownObject:
-    """An object that tasks read. Its value is made once, and then read by all tasks of the process."""
+    """An object that tasks read."""
 
-    __slots__ = ("frames", "is_forgotten", "has_file", "is_invalid", "is_mapped", "name", "value")
+    __slots__ = (
+        "first_load_ns",
+        "frames",
+        "has_file",
+        "is_forgotten",
+        "is_immutable",
+        "is_invalid",
+        "is_mapped",
+        "load_ns",
+        "name",
+        "value",
+    )
 
     def __init__(self, name: ObjectName, frames: Sequence[Payload] | None) -> None:
         self.name = name
         self.frames = frames
-        """The bytes that the scheduler has sent. None: the object is a file of the host, or its value was made."""
+        """The bytes that the scheduler has sent, or the mapped file. None: the object is a file that is not mapped."""
         self.value: Any = ABSENT
+        """The value that tasks share, after one of them has read it."""
+        self.is_immutable = False
+        """Whether the value is shared because no task can change it, and not because the user said so."""
+        self.load_ns = 0
+        """The time that tasks have spent on loading values of their own, in nanoseconds."""
+        self.first_load_ns = 0
+        """When the first of them began, by a monotonic clock."""
         self.is_forgotten = False
         self.has_file = False
         """Whether a worker has written the file already."""
         self.is_mapped = False
-        """Whether the value keeps the object's file mapped."""
+        """Whether `frames` or `value` keep the object's file mapped."""
         self.is_invalid = False
         """Whether the scheduler's information on the object is outdated.
 
         If so, a task does not wait for a missing file.
         """
 
-    def keep(self, value: Any) -> None:
-        """Keep the value that was unpickled from the bytes."""
+    def keep_value(self, value: Any, is_immutable: bool) -> None:
+        """Keep a value that tasks share."""
+        self.is_immutable = is_immutable
         self.value = value
-        self.frames = None
         if self.is_forgotten:  # meanwhile, by the long-task watcher
             self.value = ABSENT
+
+    def keep_mapped(self, frames: Sequence[Payload]) -> None:
+        """Keep the mapped file."""
+        self.is_mapped = True
+        self.frames = frames
+        if self.is_forgotten:
+            self.frames = None
 
 
 def result_file(name: ObjectName) -> KnownObject:
@@ -62,8 +87,7 @@ class ObjectTable:
     def put(self, name: ObjectName, frames: Sequence[Payload]) -> None:
         """Enter an object whose bytes the scheduler has sent."""
         known = self._objects.setdefault(name, KnownObject(name, frames))
-        if known.value is ABSENT:
-            known.frames = frames
+        known.frames = frames
 
     def expect_file(self, name: ObjectName, has_file: bool = False) -> None:
         """Enter an object that a task will read, and whose file is on the host, or will be there soon."""
@@ -90,11 +114,11 @@ class ObjectTable:
         self._objects.clear()
 
     def release_mapped(self) -> None:
-        """Free the values that keep files mapped. A task that reads one later maps its file again."""
+        """Unmap files. A task that reads one later maps it again."""
         for known in list(self._objects.values()):
             if known.is_mapped:
                 known.is_mapped = False
-                known.value = ABSENT
+                known.value, known.frames = ABSENT, None
 
     def release(self) -> None:
         """Free the removed values. Do not hold the lock: this may take long, and runs code of the objects."""

@@ -36,7 +36,9 @@ from scaler_client.pickling.package_versions import local_versions
 from scaler_client.protocol import messages
 from scaler_client.protocol.messages import Outcome, Payload
 from scaler_worker.objects.cache import InputLostError
+from scaler_worker.objects.callable_copies import CallableCopies
 from scaler_worker.objects.host_storage import NoRoomError
+from scaler_worker.objects.immutable import is_immutable
 from scaler_worker.worker.error_text import bounded_traceback, describe_error, error_line, one_line, traceback_text
 from scaler_worker.worker.exported_functions import ExportedCall, ExportedFunctions
 from scaler_worker.worker.forked_child import end_process
@@ -138,7 +140,9 @@ class Executor:
             outcome = Outcome.NO_ROOM if type(error) is NoRoomError else Outcome.RESULT_FAILED
             return outcome.value, self._unpicklable(number, "result", value, error)
 
-    def run_calls(self, number: int, payload: Payload, now_ns: Callable[[], int]) -> tuple[int, Payload, int]:
+    def run_calls(
+        self, number: int, payload: Payload, now_ns: Callable[[], int], load: Callable[[Payload], Any] = loads
+    ) -> tuple[int, Payload, int]:
         """Call a function several times.
 
         The first failure ends the row. It also ends when it has run for ROW_LIMIT_NS or its results have
@@ -148,6 +152,7 @@ class Executor:
             number: the function's, as the scheduler has sent it.
             payload: the packed arguments (`pickling.call_rows`).
             now_ns: a monotonic clock in nanoseconds.
+            load: makes the arguments of one call of their payload.
 
         Returns:
             The outcome, its payload, and the number of calls that have ended. If one has failed, it is the last one,
@@ -185,7 +190,7 @@ class Executor:
                         arguments = next(calls)
                         if form == PICKLES:
                             not_loaded = arguments
-                            arguments = loads(arguments)
+                            arguments = load(arguments)
                             not_loaded = None
                         value = fn(*arguments)  # type: ignore[operator]
                     try:
@@ -224,7 +229,8 @@ class Executor:
                 loaded = _Substitute(self._exported.find(function.kind))
             else:
                 _check_version(function.kind)
-                loaded = serializer.loads(function.payload)
+                fn = serializer.loads(function.payload)
+                loaded = fn if is_immutable(fn) else CallableCopies(fn, function.payload)
         except TaskStoppedError:  # this stops only this task: the next task loads the function
             raise
         except BaseException as error:
@@ -378,9 +384,9 @@ def _check_version(pickled_by: str) -> None:
 
 
 def _is_retryable(fn: object, error: BaseException) -> bool:
-    if type(fn) is not retry_policy.RetryingFunction or isinstance(error, TaskStoppedError):
+    if type(fn) not in (retry_policy.RetryingFunction, CallableCopies) or isinstance(error, TaskStoppedError):
         return False
-    return isinstance(error, fn.retry_on)
+    return isinstance(error, fn.retry_on)  # type: ignore[attr-defined]
 
 
 def _dump_load_error(error: BaseException, failure: str) -> bytes:

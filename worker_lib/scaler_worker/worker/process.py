@@ -112,7 +112,7 @@ class Worker:
         self.output = TaskOutput(self.origins, self.log)
         self.log.call(self.output.tick, self.output.wants_ticks)
         self.session.take_output = self.output.take
-        objects = ObjectCache(self.session.objects, settings.objects)
+        objects = ObjectCache(self.session.objects, settings.objects, warn_user)
         kept = KeptResults(settings.objects, self.session.stored.append)
         execution = ProcessExecution(self.executor, objects, kept)
         trim = MemoryTrim(settings)
@@ -170,6 +170,11 @@ class Worker:
 def _end_after(seconds: float, status: int) -> None:
     time.sleep(seconds)
     os._exit(status)
+
+
+def warn_user(text: str) -> None:
+    """Print a warning as output of the running task. Not by the module `warnings`: a task may make errors of these."""
+    print(f"scaler_worker: warning: {text}", file=sys.stderr)
 
 
 def run_worker(settings: WorkerSettings, page: Any) -> None:

@@ -58,11 +58,11 @@ Store = Callable[[Any], tuple[int, Payload]]
 class InputValues(Protocol):
     """The inputs of one task (`objects.cache.Inputs`)."""
 
-    def __call__(self, position: int) -> Any:
-        """The value of an input."""
+    def __call__(self, position: int, is_shared: bool = False) -> Any:
+        """The value of an input. `is_shared`: whether tasks share it."""
 
     def arguments(self, payload: Payload) -> Any:
-        """The arguments of the task, with its inputs."""
+        """The arguments of one call, with its inputs."""
 
 
 class Execution(Protocol):
@@ -74,7 +74,7 @@ class Execution(Protocol):
         that loads its arguments (`Executor.run`). A property, so that the run loop looks it up once a queue."""
 
     @property
-    def run_calls(self) -> Callable[[int, Payload, Callable[[], int]], tuple[int, Payload, int]]:
+    def run_calls(self) -> Callable[..., tuple[int, Payload, int]]:
         """Called as `run` for a row that stands for several calls, with a clock in nanoseconds. Also returns how many
         calls have ended (`Executor.run_calls`)."""
 
@@ -262,8 +262,7 @@ class Runner:
                     # The inputs stay until those of another task replace them: a serializer may unpickle late.
                     current_inputs.values = values = self._execution.inputs(client, inputs)
                     is_reading = True
-                    if not flags & FLAG_CALLS:
-                        run_special = partial(run_special or run, load=values.arguments)
+                    run_special = partial(run_special or run, load=values.arguments)
                 if flags & FLAG_GANG:
                     run_special = partial(self._run_member, row, values.arguments if inputs else None)
                 if booking:
@@ -314,9 +313,9 @@ class Runner:
             with self._connection.lock:
                 session.keep_answers(answers)
 
-    def _run_calls(self, row: Row, function: int, payload: Payload) -> tuple[int, Payload]:
+    def _run_calls(self, row: Row, function: int, payload: Payload, **load: Load) -> tuple[int, Payload]:
         """Run a row that stands for several calls."""
-        outcome, payload, ended = self._execution.run_calls(function, payload, self._slot.threads.now_ns)
+        outcome, payload, ended = self._execution.run_calls(function, payload, self._slot.threads.now_ns, **load)
         self._session.calls[attempt_of(row)] = ended
         return outcome, payload
 

@@ -1,0 +1,174 @@
+"""Each task gets a callable and inputs of its own: what one task changes, no other task sees.
+
+One worker runs all tasks, so that each state that is kept would show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from scaler_client import AsyncClient, Client, LocalCluster
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import the tests
+
+TIMES = 4
+
+
+class Model:
+    """Learns in place, as the models of scikit-learn do."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def partial_fit(self, part: list[int]) -> Model:
+        self.rows += len(part)
+        return self
+
+    def __call__(self, part: list[int]) -> int:
+        return self.partial_fit(part).rows
+
+
+def rows_after(model: Model, part: list[int]) -> int:
+    return model.partial_fit(part).rows
+
+
+def push(seen: list[int], item: int) -> list[int]:
+    seen.append(item)
+    return list(seen)
+
+
+def double(table: dict[str, Any]) -> float:
+    table["amount"] = [2 * each for each in table["amount"]]
+    table["extra"] = [0]
+    return float(sum(table["amount"]))
+
+
+def make_table(count: int) -> dict[str, Any]:
+    return {"amount": [1] * count}
+
+
+def draw_then_fail(generator: random.Random, path: str) -> float:
+    """Fails once: the next attempt must begin with the generator that was sent."""
+    number = generator.random()
+    with open(path, "a") as file:
+        print(number, file=file)
+    with open(path) as file:
+        if len(file.readlines()) < 2:
+            raise KeyError(number)
+    return number
+
+
+def place_of(value: Any) -> int:
+    return id(value)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(n_workers=1) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    with Client(cluster) as client:
+        yield client
+
+
+def test_callables_of_submit(client: Client) -> None:
+    part = [0] * 20
+    model = Model()
+    assert [client.submit(model.partial_fit, part).result().rows for _ in range(TIMES)] == [20] * TIMES
+    assert [client.submit(model, part).result() for _ in range(TIMES)] == [20] * TIMES
+    assert [client.submit([3, 1, 2].pop).result() for _ in range(TIMES)] == [2] * TIMES
+    draw = random.Random(7).gauss
+    assert len({client.submit(draw, 0, 1).result() for _ in range(TIMES)}) == 1
+    fn = functools.partial(push, [])
+    assert [client.submit(fn, each).result() for each in range(TIMES)] == [[each] for each in range(TIMES)]
+
+
+def test_callables_of_map_executors_kept_results_and_graphs(client: Client) -> None:
+    model, parts = Model(), [[0] * 20] * 50
+    items = [(part,) for part in parts]
+    assert client.map(model, items) == [20] * 50
+    assert [each.rows for each in client.map(model.partial_fit, items)] == [20] * 50
+    assert list(client.imap(functools.partial(push, []), [(" ",)] * 3)) == [[" "]] * 3
+    with client.executor() as executor:
+        assert list(executor.map(model, parts)) == [20] * 50
+    kept = [client.options(keep=True).submit(model, parts[0]) for _ in range(TIMES)]
+    assert [each.result() for each in kept] == [20] * TIMES
+    graph = {f"rows {number}": (model, parts[0]) for number in range(TIMES)}
+    assert set(client.get(graph, list(graph)).values()) == {20}
+
+
+def test_a_retry_begins_with_the_state_that_was_sent(client: Client, tmp_path: Any) -> None:
+    path = str(tmp_path / "numbers")
+    fn = functools.partial(draw_then_fail, random.Random(7))
+    assert client.options(retry_on=KeyError).submit(fn, path).result() == random.Random(7).random()
+    assert len(set((tmp_path / "numbers").read_text().split())) == 1
+
+
+def test_callables_of_asyncclient(cluster: LocalCluster) -> None:
+    async def run() -> list[Any]:
+        async with AsyncClient(cluster) as client:
+            return [await client.submit(Model().partial_fit, [0] * 20) for _ in range(TIMES)]
+
+    assert [model.rows for model in asyncio.run(run())] == [20] * TIMES
+
+
+@pytest.mark.parametrize("count", [10, 1000, 100_000])
+def test_inputs(client: Client, count: int) -> None:
+    """Objects, futures, kept results and nodes of graphs, small and large."""
+    ref = client.send_object(make_table(count))
+    assert [client.submit(double, ref).result() for _ in range(TIMES)] == [2.0 * count] * TIMES
+    assert client.map(double, [(ref,)] * 20) == [2.0 * count] * 20
+    for view in (client, client.options(keep=True)):
+        future = view.submit(make_table, count)
+        assert [client.submit(double, future).result() for _ in range(TIMES)] == [2.0 * count] * TIMES
+    graph: dict[str, Any] = {"table": (make_table, count)}
+    graph |= {f"sum {number}": (double, "table") for number in range(TIMES)}
+    sums = client.get(graph, [key for key in graph if key != "table"])
+    assert set(sums.values()) == {2.0 * count}
+
+
+def test_an_object_that_a_call_reads_twice_is_one_value(client: Client) -> None:
+    ref = client.send_object([1])
+
+    def are_one(first: Any, second: Any, third: Any) -> bool:
+        return first is second is third[0]
+
+    assert client.submit(are_one, ref, ref, [ref]).result()
+
+
+def test_shared_values_are_loaded_once(client: Client) -> None:
+    count = 100_000
+    ref = client.send_object(make_table(count), shared=True)
+    view = client.options(shared_inputs=True)
+    assert len({client.submit(place_of, ref).result() for _ in range(TIMES)}) == 1
+    plain = client.send_object(make_table(count))
+    assert len({view.submit(place_of, plain).result() for _ in range(TIMES)}) == 1
+    assert len(set(view.map(place_of, [(plain,)] * 20))) == 1
+    with pytest.raises(TypeError, match="shared must be True or False, not 1"):
+        client.send_object([], shared=1)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="shared_inputs must be True or False"):
+        client.options(shared_inputs="yes")  # type: ignore[arg-type]
+
+
+def test_a_worker_that_loads_the_same_input_again_and_again_says_so(capfd: Any) -> None:
+    value = {number: str(number) for number in range(1_000_000)}
+    with LocalCluster(n_workers=1) as cluster, Client(cluster, stream_output=True) as client:
+        ref = client.send_object(value)
+        text = ""
+        for _ in range(100):
+            assert client.submit(len, ref).result() == 1_000_000
+            text += "".join(capfd.readouterr())
+            if "shared=True" in text:
+                break
+        assert "of its time on loading object" in text and "client.send_object(value, shared=True)" in text
