@@ -166,9 +166,9 @@ def test_a_worker_that_loads_the_same_input_again_and_again_says_so(capfd: Any) 
     with LocalCluster(n_workers=1) as cluster, Client(cluster, stream_output=True) as client:
         ref = client.send_object(value)
         text = ""
-        for _ in range(100):
+        for _ in range(1000):
             assert client.submit(len, ref).result() == 1_000_000
             text += "".join(capfd.readouterr())
-            if "shared=True" in text:
+            if "shared_inputs=True" in text:
                 break
-        assert "of its time on loading object" in text and "client.send_object(value, shared=True)" in text
+        assert "of its time on loading object" in text and "client.send_object(value, shared=True)" in text, text

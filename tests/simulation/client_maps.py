@@ -50,7 +50,7 @@ class CallFailedError(Exception):
         self.answer = answer
 
 
-def pack_scripts(client_map: ClientMap, calls: Sequence[tuple[Script]]) -> PackedCalls:
+def pack_scripts(client_map: ClientMap, calls: Sequence[tuple[Script]], shares_inputs: bool = False) -> PackedCalls:
     """Pack some calls as `pack_calls` does. Each has the payload of its script, and the positions of its inputs among
     those of the block."""
     inputs = list(dict.fromkeys(each for (script,) in calls for each in script.inputs))

@@ -16,6 +16,9 @@ FindInput = Callable[..., Any]
 """Returns the value of an input of a task, by its position. A second argument, True: the value that tasks share."""
 
 
+_NO_TASK = "a reference to an object has a value only among the arguments of a task, on a worker"
+
+
 class _CurrentInputs(threading.local):
     values: FindInput | None = None
     """Finds the inputs of the task that this thread runs."""
@@ -31,7 +34,10 @@ def load_input(position: int) -> Any:
     Raises:
         RuntimeError: the thread runs no task.
     """
-    return _find_input()(position)
+    values = current_inputs.values
+    if values is None:
+        raise RuntimeError(_NO_TASK)
+    return values(position)
 
 
 def load_shared_input(position: int) -> Any:
@@ -40,13 +46,10 @@ def load_shared_input(position: int) -> Any:
     Raises:
         RuntimeError: the thread runs no task.
     """
-    return _find_input()(position, True)
-
-
-def _find_input() -> FindInput:
-    if current_inputs.values is None:
-        raise RuntimeError("a reference to an object has a value only among the arguments of a task, on a worker")
-    return current_inputs.values
+    values = current_inputs.values
+    if values is None:
+        raise RuntimeError(_NO_TASK)
+    return values(position, True)
 
 
 def load_value(data: bytes) -> Any:

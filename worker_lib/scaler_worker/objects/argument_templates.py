@@ -8,7 +8,6 @@ longer than to unpickle, so a payload gets one when it comes for the second time
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
@@ -31,7 +30,7 @@ class _Place:
         self.is_shared = is_shared
 
 
-class _Template:
+class Template:
     """The arguments of a call with inputs, where all other arguments are immutable and so can be shared by calls."""
 
     def __init__(self, arguments: tuple[Any, ...]) -> None:
@@ -54,31 +53,25 @@ class ArgumentTemplates:
     """The templates of one worker, by payload."""
 
     def __init__(self) -> None:
-        self._templates: dict[bytes, _Template | None] = {}
+        self._templates: dict[bytes, Template | None] = {}
         self._seen: set[bytes] = set()
         """Payloads that came once."""
 
-    def arguments(self, payload: Payload, count: int, values: Callable[[bool], list[Any]]) -> Any:
-        """Return the arguments of a call, as `pickle.loads` does.
+    def find(self, payload: Payload, count: int) -> Template | None:
+        """Return the template of a call; None: its payload must be unpickled.
 
         Args:
             payload: the pickled arguments.
             count: the number of the call's inputs.
-            values: returns the values of all inputs, those that tasks share if its argument is True.
-
-        Raises:
-            Exception: the unpickling failed.
         """
         if type(payload) is not bytes or len(payload) > MAX_PAYLOAD_BYTES:
-            return pickle.loads(payload)
+            return None
         template = self._templates.get(payload)
         if template is None and payload not in self._templates:
             template = self._add(payload)
-        if template is None or template.input_count != count:
-            return pickle.loads(payload)
-        return template.arguments(values(template.are_shared))
+        return template if template is not None and template.input_count == count else None
 
-    def _add(self, payload: bytes) -> _Template | None:
+    def _add(self, payload: bytes) -> Template | None:
         if payload not in self._seen:
             if len(self._seen) >= MAX_TEMPLATES:
                 self._seen.clear()
@@ -90,7 +83,7 @@ class ArgumentTemplates:
         return template
 
 
-def _template_of(payload: bytes) -> _Template | None:
+def _template_of(payload: bytes) -> Template | None:
     """Return the template of a payload; None: it has none."""
     if not payload.startswith(CALL_BEGIN):
         return None  # written by a pickler: it may contain any types, whose unpickling may have side effects
@@ -103,4 +96,4 @@ def _template_of(payload: bytes) -> _Template | None:
         return None
     kinds = set(map(type, arguments))
     sharing = {each.is_shared for each in arguments if type(each) is _Place}
-    return _Template(arguments) if len(sharing) == 1 and kinds - {_Place} <= SIMPLE_TYPES else None
+    return Template(arguments) if len(sharing) == 1 and kinds - {_Place} <= SIMPLE_TYPES else None

@@ -10,6 +10,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Sequence
+from sys import modules
 from time import perf_counter_ns
 from typing import Any
 
@@ -127,8 +128,9 @@ class Inputs:
         self._storage = storage
         self._templates = templates
         self._load_times = load_times
-        self._loaded: dict[tuple[int, bool], Any] | None = None
-        """What was loaded for the call whose arguments are loaded now. An input that it reads twice is one object."""
+        self._loaded: dict[int, Any] | None = None
+        """What was loaded for the call whose arguments are unpickled now, so that an input that it reads twice is one
+        object. Own values by position, shared ones by `~position`."""
 
     def arguments(self, payload: Payload) -> Any:
         """Return the arguments of one call, with its inputs.
@@ -140,9 +142,12 @@ class Inputs:
             InputLostError: an object is lost.
             Exception: the unpickling failed.
         """
+        template = self._templates.find(payload, len(self._found))
+        if template is not None:
+            return template.arguments(self._values(template.are_shared))
         self._loaded = {}
         try:
-            return self._templates.arguments(payload, len(self._found), self._values)
+            return pickle.loads(payload)
         finally:
             self._loaded = None
 
@@ -150,7 +155,8 @@ class Inputs:
         """Return the values of all inputs."""
         if self._found is self._inputs:
             values = list(map(pickle.loads, self._inputs))  # type: ignore[arg-type]  # all are bytes
-            make_read_only(values)
+            if "numpy" in modules:
+                make_read_only(values)
             return values
         return [self(position, are_shared) for position in range(len(self._found))]
 
@@ -165,25 +171,25 @@ class Inputs:
             InputLostError: the object is lost.
             Exception: the unpickling failed.
         """
-        known = self._existing(position)
-        if not isinstance(known, KnownObject):
-            is_shared = False
-        else:
+        loaded, key = self._loaded, ~position if is_shared else position
+        if loaded and key in loaded:
+            return loaded[key]
+        known = self._found[position]
+        if known.__class__ is KnownObject:
             value = known.value
-            if value is not ABSENT and (is_shared or known.is_immutable):
-                return value
-        loaded, key = self._loaded, (position, is_shared)
-        if loaded is None:
-            return self._load(known, position, is_shared)
-        if key not in loaded:
-            loaded[key] = self._load(known, position, is_shared)
-        return loaded[key]
+            if value is ABSENT or not (is_shared or known.is_immutable):
+                value = self._load(known, position, is_shared)
+        elif known is None:
+            raise self._lost(position, "the scheduler has not sent it to this worker")
+        else:
+            value = pickle.loads(known)  # type: ignore[arg-type]
+            if "numpy" in modules:
+                make_read_only(value)
+        if loaded is not None:
+            loaded[key] = value
+        return value
 
-    def _load(self, known: KnownObject | Payload, position: int, is_shared: bool) -> Any:
-        if not isinstance(known, KnownObject):
-            value = pickle.loads(known)
-            make_read_only(value)
-            return value
+    def _load(self, known: KnownObject, position: int, is_shared: bool) -> Any:
         frames = known.frames or self._await_file(known, position)
         begun_ns = perf_counter_ns()
         value = pickle.loads(frames[0], buffers=[memoryview(frame).toreadonly() for frame in frames[1:]])
@@ -208,16 +214,12 @@ class Inputs:
         return [self._content(position) for position in range(len(self._found))]
 
     def _content(self, position: int) -> bytes:
-        known = self._existing(position)
-        if not isinstance(known, KnownObject):
-            return bytes(known)
-        return b"".join(known.frames or self._await_file(known, position))
-
-    def _existing(self, position: int) -> KnownObject | Payload:
         known = self._found[position]
         if known is None:
             raise self._lost(position, "the scheduler has not sent it to this worker")
-        return known
+        if not isinstance(known, KnownObject):
+            return bytes(known)
+        return b"".join(known.frames or self._await_file(known, position))
 
     def _await_file(self, known: KnownObject, position: int) -> Sequence[Payload]:
         directory = self._storage.directory
