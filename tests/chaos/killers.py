@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from tests.chaos.judge import Fault
 from tests.chaos.network import Network
 from tests.chaos.processes import Host, LoadProcess, MortalScheduler, kill, signal_to
 
@@ -50,6 +51,8 @@ class Deaths:
     """The number of all other faults, by kind."""
     outages: list[tuple[float, float]] = field(default_factory=list)
     """Times without a reachable scheduler."""
+    faults: list[Fault] = field(default_factory=list)
+    """All faults, for the judge."""
 
 
 def kill_workers(hosts: list[Host], every: float, seed: int, stop: threading.Event, deaths: Deaths) -> None:
@@ -66,8 +69,10 @@ def kill_workers(hosts: list[Host], every: float, seed: int, stop: threading.Eve
         if death is not None and len(came) == 1:
             (death.replacement,) = came
         if living:
-            last[of] = death = WorkerDeath(kill(choice.choice(living)))
+            pid = choice.choice(living)
+            last[of] = death = WorkerDeath(kill(pid))
             deaths.workers.append(death)
+            deaths.faults.append(Fault("worker killed", death.time, death.time, frozenset({pid}), is_end=True))
 
 
 def trouble_scheduler(
@@ -82,21 +87,26 @@ def trouble_scheduler(
     """Kill, stop, freeze or cut off the scheduler every `every` seconds, until `stop` is set."""
     chance = random.Random(seed)
 
+    def without_scheduler(kind: str, begin: float, end: float) -> None:
+        deaths.outages.append((begin, end))
+        deaths.faults.append(Fault(kind, begin, end))
+
     def kill_it() -> None:
         with network.refusing():
             death = SchedulerDeath(*scheduler.kill_and_restart())
         deaths.schedulers.append(death)
-        deaths.outages.append((death.time, death.back_at))
+        without_scheduler("scheduler ended", death.time, death.back_at)
 
     def stop_it() -> None:
         with network.refusing():
-            deaths.outages.append(scheduler.stop_and_restart())
+            outage = scheduler.stop_and_restart()
+        without_scheduler("scheduler ended", *outage)
         deaths.counts["scheduler stopped"] += 1
 
     def freeze_it() -> None:
         began = time.monotonic()
         _freeze([scheduler.command.process.pid], chance.uniform(*FROZEN_SECONDS), stop)
-        deaths.outages.append((began, time.monotonic()))
+        without_scheduler("scheduler frozen", began, time.monotonic())
         deaths.counts["scheduler frozen"] += 1
 
     def cut_off(seconds: float) -> None:
@@ -104,7 +114,7 @@ def trouble_scheduler(
         network.cut()
         stop.wait(seconds)
         network.mend(breaks_connections=chance.random() < 0.5)
-        deaths.outages.append((began, time.monotonic()))
+        without_scheduler("network cut", began, time.monotonic())
         deaths.counts["network cut"] += 1
 
     def cut_shortly() -> None:
@@ -153,8 +163,13 @@ def trouble_hosts(
     for _, (kind, way) in zip(_moments(every, stop), _deck(chance, kinds, first=stopping)):
         host = chance.choice(hosts)
         host.look()
+        pids = frozenset(process.pid for process in host.processes())
+        began = time.monotonic()
         way(host)
         deaths.counts[kind] += 1
+        if kind != "client frozen":
+            is_end = "frozen" not in kind
+            deaths.faults.append(Fault(kind, began, time.monotonic(), pids, is_end))
 
 
 def _moments(every: float, stop: threading.Event) -> Iterator[int]:

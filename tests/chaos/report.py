@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tests.chaos.judge import unexplained
 from tests.chaos.killers import Deaths
 from tests.chaos.load import Outcome
 from tests.integration.executions import Note
@@ -51,6 +52,8 @@ class Figures:
     """Seconds in which no client got a result."""
     longest_gap_outside: float = 0.0
     """Seconds in which no client got a result although the scheduler could be reached all the time."""
+    unexplained: list[str] = field(default_factory=list)
+    """Executions that nothing explains (`judge.py`)."""
     complaints: list[str] = field(default_factory=list)
 
     def add(self, other: Figures) -> None:
@@ -67,12 +70,14 @@ class Figures:
         self.seconds += other.seconds
         self.longest_gap = max(self.longest_gap, other.longest_gap)
         self.longest_gap_outside = max(self.longest_gap_outside, other.longest_gap_outside)
+        self.unexplained += other.unexplained
         self.complaints += other.complaints
 
     @property
     def is_good(self) -> bool:
         outcome = self.outcome
-        return not (outcome.lost or outcome.resolved_twice or outcome.wrong or outcome.failed or self.complaints)
+        faults = outcome.lost, outcome.resolved_twice, outcome.wrong, outcome.failed, self.unexplained, self.complaints
+        return not any(faults)
 
     def summary(self) -> str:
         outcome = self.outcome
@@ -106,6 +111,7 @@ class Figures:
             f"resolved twice       {_named(outcome.resolved_twice)}",
             f"wrong values         {_named(outcome.wrong)}",
             f"failed               {_named(outcome.failed)}",
+            f"unexplained repeats  {_named(self.unexplained)}",
             *(f"also: {complaint}" for complaint in self.complaints),
         ]
 
@@ -129,6 +135,7 @@ def figures(
         seconds,
         max((end - begin for begin, end in gaps), default=0.0),
         max((end - begin for begin, end in outside), default=0.0),
+        unexplained(executions, deaths.faults),
         complaints,
     )
 

@@ -25,7 +25,7 @@ def work(log: str, task: str, seconds: float, value: int) -> int:
 
 
 def flaky(log: str, task: str, seconds: float, value: int) -> int:
-    if random.random() < FLAKINESS:
+    if random.random() < FLAKINESS:  # before it notes its begin: this repeat is asked for
         raise OSError("once more, please")
     return work(log, task, seconds, value)
 

@@ -1,0 +1,90 @@
+"""Judges each repeated execution by what tasks wrote and what was done to their processes.
+
+It knows nothing of the scheduler. An execution may follow an earlier one of the same task only if
+
+- the process of the earlier one was ended, before the execution was over or before its answer could be taken;
+- or this process was silent for longer than its lease: frozen, or cut off;
+- or the task is a child of a task that began again in between, which is judged itself;
+- or the task is a node of a graph, whose result was lost with its host or with the scheduler that held it.
+
+A restart of the scheduler alone explains no repeat of a plain task.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tests.chaos.processes import LEASE_SECONDS
+from tests.integration.executions import Note
+
+ANSWER_SECONDS = 2.0
+"""An answer may be lost with its process for so long after the task's end, while the scheduler can be reached."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What was done to some processes."""
+
+    kind: str
+    begin: float
+    """In seconds of the monotonic clock, as all times here."""
+    end: float
+    """When it was over: a frozen process went on, a stopped one had ended, a killed scheduler was back."""
+    pids: frozenset[int] = field(default_factory=frozenset)
+    """The processes that ended or were frozen; none: all were cut off from the scheduler."""
+    is_end: bool = False
+    """Whether the processes ended."""
+
+
+def unexplained(executions: Sequence[Note], faults: Iterable[Fault]) -> list[str]:
+    """Return a line for each execution that nothing explains."""
+    found = list(faults)
+    begins: dict[str, list[Note]] = defaultdict(list)
+    ends: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for note in executions:
+        if note.event == "begin":
+            begins[note.task].append(note)
+        elif note.event == "end":
+            ends[note.task, note.pid].append(note.time)
+    lines = []
+    for task, begun in begins.items():
+        for earlier, later in zip(begun, begun[1:]):
+            ended = [end for end in ends[task, earlier.pid] if earlier.time <= end <= later.time]
+            end = ended[0] if ended else None
+            parents = begins.get(task.rpartition(".")[0], ())
+            if any(earlier.time <= parent.time <= later.time for parent in parents[1:]):
+                continue
+            if not any(explains(fault, task, earlier, end, later.time, found) for fault in found):
+                state = "while it ran" if end is None else f"{later.time - end:.2f} s after its end"
+                lines.append(
+                    f"{task} began in process {earlier.pid} at {earlier.time:.2f} and again in process {later.pid} "
+                    f"at {later.time:.2f}, {state}"
+                )
+    return lines
+
+
+def explains(fault: Fault, task: str, earlier: Note, end: float | None, later: float, faults: Iterable[Fault]) -> bool:
+    """Return whether a fault explains that a task began again.
+
+    Args:
+        earlier: the begin of the earlier execution.
+        end: when the earlier execution was over; None: it was not.
+        later: when the task began again.
+        faults: all faults, for the times without a scheduler.
+    """
+    if fault.begin > later or fault.end < earlier.time:
+        return False
+    is_node = "-graph" in task or "-get" in task
+    if is_node and (fault.is_end or not fault.pids):
+        return True
+    if fault.is_end and earlier.pid in fault.pids:
+        return end is None or fault.begin <= end + ANSWER_SECONDS or has_outage(end, fault.begin, faults)
+    is_silent = not fault.is_end and (not fault.pids or earlier.pid in fault.pids)
+    return is_silent and fault.kind != "scheduler ended" and fault.end - fault.begin >= LEASE_SECONDS / 2
+
+
+def has_outage(begin: float, end: float, faults: Iterable[Fault]) -> bool:
+    """Return whether the scheduler could not be reached at some time in between."""
+    return any(not fault.pids and fault.begin <= end and begin <= fault.end for fault in faults)
