@@ -138,6 +138,22 @@ def test_inputs(client: Client, count: int) -> None:
     assert set(sums.values()) == {2.0 * count}
 
 
+@pytest.mark.parametrize("count", [10, 100_000])
+def test_arrays_are_read_only_whatever_their_size_and_their_way(client: Client, count: int) -> None:
+    numpy = pytest.importorskip("numpy")
+
+    def can_write(array: Any) -> bool:
+        return bool(array.flags.writeable)
+
+    future = client.submit(numpy.ones, count)
+    kept = client.options(keep=True).submit(numpy.ones, count)
+    for each in (client.send_object(numpy.ones(count)), future, kept):
+        assert [client.submit(can_write, each).result() for _ in range(3)] == [False] * 3
+    assert client.submit(can_write, numpy.ones(count)).result(), "an argument belongs to its task"
+    graph = {"array": (numpy.ones, count), "read": (can_write, "array")}
+    assert client.get(graph, ["read"]) == {"read": False}
+
+
 def test_an_object_that_a_call_reads_twice_is_one_value(client: Client) -> None:
     ref = client.send_object([1])
 

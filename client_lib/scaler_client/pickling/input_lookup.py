@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import copyreg
 import pickle
+import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 FindInput = Callable[..., Any]
 """Returns the value of an input of a task, by its position. A second argument, True: the value that tasks share."""
 
+
+MOST_PARTS = 10_000
+"""At most so many parts of a value are looked at."""
 
 _NO_TASK = "a reference to an object has a value only among the arguments of a task, on a worker"
 
@@ -54,7 +60,32 @@ def load_shared_input(position: int) -> Any:
 
 def load_value(data: bytes) -> Any:
     """Return the value of a future that was done, from its pickle. The unpickling of a task's arguments calls this."""
-    return pickle.loads(data)
+    value = pickle.loads(data)
+    if "numpy" in sys.modules:
+        make_read_only(value)
+    return value
+
+
+def make_read_only(value: Any) -> None:
+    """Make a NumPy array read-only, and arrays in lists, tuples and dicts, as deep as they are.
+
+    The memory of large arrays is shared by tasks, so it is read-only. If small ones were not, a task that changes its
+    input would work in tests and fail with the data of production.
+    """
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return
+    kinds = (numpy.ndarray, list, tuple, dict)
+    found = deque([value])
+    left = MOST_PARTS
+    while found:
+        each = found.popleft()
+        if isinstance(each, numpy.ndarray):
+            each.flags.writeable = False
+        elif isinstance(each, (list, tuple, dict)):
+            parts = list(islice(each.values() if isinstance(each, dict) else each, left))
+            left -= len(parts)
+            found.extend(part for part in parts if isinstance(part, kinds))
 
 
 @contextmanager

@@ -14,12 +14,12 @@ from sys import modules
 from time import perf_counter_ns
 from typing import Any
 
+from scaler_client.pickling.input_lookup import make_read_only
 from scaler_client.protocol.messages import Payload
 from scaler_worker.objects.argument_templates import ArgumentTemplates
 from scaler_worker.objects.files import ObjectLostError, read_object
 from scaler_worker.objects.host_storage import HostStorage
 from scaler_worker.objects.immutable import is_immutable
-from scaler_worker.objects.read_only import make_read_only
 from scaler_worker.objects.table import ABSENT, KnownObject, ObjectTable
 
 QUIET_SECONDS = 120.0
