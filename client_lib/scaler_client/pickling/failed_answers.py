@@ -70,7 +70,7 @@ def text_error(kind: type[Exception], text: str, place: str) -> Exception:
 
 
 def remote_error(outcome: int, parts: tuple[Any, ...], place: str) -> BaseException:
-    """Return the exception of a task, with the worker's traceback as its cause.
+    """Return the exception of a task, with the worker's traceback as its cause, or as that of its last cause.
 
     Args:
         outcome: the outcome of the task.
@@ -85,7 +85,8 @@ def remote_error(outcome: int, parts: tuple[Any, ...], place: str) -> BaseExcept
     if note and not _NOTES_ARE_SHOWN:
         text = f"{text}{note}\n"
     cause = RemoteTraceback(_with_place(text, place))
-    BaseException.__setattr__(raised, "__cause__", cause)  # a class may refuse attributes
+    last = _last_cause(raised)
+    BaseException.__setattr__(last, "__cause__", cause)  # a class may refuse attributes
     if failure_text:
         kind = FunctionLoadError if outcome == Outcome.FUNCTION_FAILED else ArgumentLoadError
         failure_text, there = split_versions(failure_text)
@@ -95,6 +96,15 @@ def remote_error(outcome: int, parts: tuple[Any, ...], place: str) -> BaseExcept
     if note:
         add_note(raised, note)
     return raised
+
+
+def _last_cause(error: BaseException) -> BaseException:
+    """Return the exception at the end of the chain of causes, which the task's code has made."""
+    seen = {id(error)}
+    while error.__cause__ is not None and id(error.__cause__) not in seen:
+        error = error.__cause__
+        seen.add(id(error))
+    return error
 
 
 def unreadable_answer(

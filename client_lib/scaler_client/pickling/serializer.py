@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..protocol.messages import Payload
-from . import cloudpickle_ext
+from . import cloudpickle_ext, exceptions
 from .call_pickles import dump_simple_call
 from .references import REFERENCES, Call, InputCollector, call_payload
 
@@ -184,31 +184,9 @@ def dump_exception(error: BaseException, text: str, note: str = "", load_failure
         Exception: any error of the pickling.
     """
     texts = (text, note, load_failure) if note or load_failure else (text,)
-    try:
-        data = cloudpickle_ext.dumps((error, *texts))
-        loads(data)
-    except Exception:
-        # Unpickling calls the class with `args`, which a class with its own `__init__` may not accept.
-        data = cloudpickle_ext.dumps((_PortableException(error), *texts))
-        loads(data)
+    data = exceptions.dumps((error, *texts))
+    loads(data)
     return data
-
-
-class _PortableException:
-    """An exception that is unpickled without a call of its class."""
-
-    def __init__(self, error: BaseException) -> None:
-        self._error = error
-
-    def __reduce__(self) -> Any:
-        return _rebuild, (type(self._error), self._error.args, self._error.__dict__)
-
-
-def _rebuild(kind: type[BaseException], args: tuple[Any, ...], state: dict[str, Any]) -> BaseException:
-    error = BaseException.__new__(kind)
-    error.args = args
-    error.__dict__.update(state)
-    return error
 
 
 def dump_function(fn: Callable[..., Any], name: str) -> bytes:

@@ -89,7 +89,9 @@ def raising_from() -> None:
 
 def test_the_traceback_text_has_the_causes() -> None:
     _, error = seen_by_client(*run(raising_from))
-    text = str(error.__cause__)  # type: ignore[union-attr]
+    cause = error.__cause__  # type: ignore[union-attr]
+    assert isinstance(cause, KeyError) and cause.args == ("first",)
+    text = str(cause.__cause__)
     assert "KeyError: 'first'" in text and "direct cause" in text and "ValueError: second" in text
 
 
@@ -140,14 +142,14 @@ class NeedsTwo(Exception):
         super().__init__(f"{first} and {second}")
 
 
-def test_an_exception_that_can_not_be_pickled_keeps_its_traceback_as_text() -> None:
+def test_an_exception_with_an_attribute_that_can_not_be_pickled_is_returned_without_it() -> None:
     def fail() -> None:
         raise KeepsLock
 
     outcome, payload = run(fail)
-    assert outcome == Outcome.RESULT_FAILED
-    text = bytes(payload).decode()
-    assert "exception of" in text and "fail" in text and "KeepsLock" in text
+    assert outcome == Outcome.EXCEPTION
+    error, text = serializer.loads(payload)
+    assert (type(error), str(error), error.lock) == (KeepsLock, "with a lock", None)
     assert "Traceback" in text and "raise KeepsLock" in text
 
 
@@ -179,8 +181,9 @@ def test_an_exception_whose_methods_all_raise() -> None:
         raise RaisesInStr
 
     outcome, payload = run(fail)
-    assert outcome == Outcome.RESULT_FAILED
-    assert "RaisesInStr" in bytes(payload).decode()
+    assert outcome == Outcome.EXCEPTION
+    error, text = serializer.loads(payload)
+    assert type(error) is RaisesInStr and "RaisesInStr" in text
 
 
 class ExitsWhenPickled:
@@ -279,7 +282,7 @@ def test_pickling_and_loading_errors_have_the_note_too() -> None:
         for _ in range(2):  # the second time, the load error is known
             outcome, answer = executor.run(NUMBER, serializer.dump_call((), {}))
             _, error = seen_by_client(outcome, answer)
-            assert type(error) in (ResultPickleError, FunctionLoadError)
+            assert type(error) in (ValueError, ResultPickleError, FunctionLoadError)
             # Python 3.10 shows no notes: there it is in the text too, or in the remote traceback.
             assert "raised by" not in error.args[0] or sys.version_info < (3, 11)
             assert error.__notes__ == [note]
