@@ -1,8 +1,10 @@
-"""cloudpickle with support for cached functions, and with the names of source files.
+"""cloudpickle with support for more of what a program defines in `__main__`, and with the names of source files.
 
-cloudpickle pickles functions of `__main__` and nested functions by value, because workers cannot import them. But it
-pickles a function with `functools.lru_cache` by name in any case, and no worker finds it. Since version 3.1.3 it also
-leaves out the source file's name, without which a traceback shows no lines of the source.
+cloudpickle pickles functions and classes of `__main__` by value, because workers cannot import them. But it pickles
+these by name in any case, and no worker finds them: a function with `functools.lru_cache`, `NewType`, `ParamSpec`,
+`TypeVarTuple`. It cannot pickle generic functions (`singledispatch`) and, before Python 3.12, `cached_property`. A
+class with `__slots__` loses them. Since version 3.1.3 it also leaves out the source file's name, without which a
+traceback shows no lines of the source.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ from __future__ import annotations
 import functools
 import io
 import sys
+import typing
 from collections import ChainMap
 from collections.abc import Callable
 from operator import attrgetter
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import cloudpickle
@@ -82,7 +85,128 @@ def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Callabl
     return cached
 
 
-class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-    """cloudpickle's pickler with support for cached functions, and with the names of source files."""
+# ------------------------------------------------------------------------------------------------------ kinds of types
 
-    dispatch_table = ChainMap({**_tables[0], CachedFunction: _reduce_cached, CodeType: _reduce_code}, *_tables[1:])
+
+def _is_named(value: Any) -> bool:
+    """Whether a worker that imports the module of this type finds it there by name."""
+    module = getattr(value, "__module__", None) or "__main__"
+    if module == "__main__" or is_pickled_by_value(module):
+        return False
+    return getattr(sys.modules.get(module), value.__name__, None) is value
+
+
+def _reduce_type(value: Any) -> Any:
+    """Reduce a NewType, a ParamSpec or a TypeVarTuple. In one process, the same one is loaded only once."""
+    if _is_named(value):
+        return getattr, (sys.modules[value.__module__], value.__name__)
+    if isinstance(value, typing.NewType):
+        arguments: dict[str, Any] = {"tp": value.__supertype__}
+    else:
+        names = "bound", "covariant", "contravariant", "default", "infer_variance"
+        found = ((name, getattr(value, f"__{name}__", None)) for name in names)
+        arguments = {name: each for name, each in found if each and each is not getattr(typing, "NoDefault", None)}
+    tracker = cloudpickle.cloudpickle._get_or_create_tracker_id(value)
+    return _make_type, (type(value), value.__name__, arguments, value.__module__, tracker)
+
+
+def _make_type(kind: type, name: str, arguments: dict[str, Any], module: str, tracker: str) -> Any:
+    made: Any = kind(name, **arguments)
+    made.__module__ = module
+    return cloudpickle.cloudpickle._lookup_class_or_track(tracker, made)
+
+
+_TYPES = tuple(
+    kind for name in ("NewType", "ParamSpec", "TypeVarTuple") if isinstance(kind := getattr(typing, name, None), type)
+)
+
+
+def _reduce_cached_property(value: Any) -> Any:
+    return _make_cached_property, (value.func, value.attrname, value.__doc__)
+
+
+def _make_cached_property(func: Callable[..., Any], name: str | None, text: str | None) -> Any:
+    made: Any = functools.cached_property(func)
+    made.attrname, made.__doc__ = name, text
+    return made
+
+
+def _reduce_class(kind: type) -> Any:
+    reduced = cloudpickle.cloudpickle._class_reduce(kind)
+    if vars(kind).get("__slots__") and type(reduced) is tuple and len(reduced[1]) > 3:
+        skeleton = list(reduced[1])
+        skeleton[3] = {**skeleton[3], "__slots__": kind.__slots__}  # type: ignore[attr-defined]
+        return (reduced[0], tuple(skeleton), *reduced[2:])
+    return reduced
+
+
+# -------------------------------------------------------------------------------------------------- generic functions
+
+
+@functools.singledispatch
+def _without_functions(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("a generic function was called while it was unpickled")
+
+
+_GENERIC_CODE = _without_functions.__code__  # type: ignore[attr-defined]
+"""The code of what `functools.singledispatch` returns, the same for all."""
+
+
+def _make_generic() -> Any:
+    return functools.singledispatch(_without_functions.registry[object])
+
+
+def _set_generic(generic: Any, state: tuple[list[tuple[type, Any]], dict[str, Any]]) -> None:
+    functions, attributes = state
+    for kind, function in functions:
+        generic.register(kind, function)
+    functools.update_wrapper(generic, generic.registry[object])
+    generic.__dict__.update(attributes)
+
+
+def _reduce_generic(generic: Any) -> Any:
+    own = ("register", "dispatch", "registry", "_clear_cache", "__wrapped__")
+    attributes = {name: value for name, value in generic.__dict__.items() if name not in own}
+    # The functions are its state and not the arguments of its making: they may refer to it.
+    return _make_generic, (), (list(generic.registry.items()), attributes), None, None, _set_generic
+
+
+def _make_generic_method() -> Any:
+    return functools.singledispatchmethod(_without_functions)
+
+
+def _set_generic_method(method: Any, state: tuple[Any, Any]) -> None:
+    method.dispatcher, method.func = state
+
+
+def _reduce_generic_method(method: Any) -> Any:
+    return _make_generic_method, (), (method.dispatcher, method.func), None, None, _set_generic_method
+
+
+class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+    """cloudpickle's pickler with support for more kinds of values, and with the names of source files."""
+
+    dispatch_table = ChainMap(
+        {
+            **_tables[0],
+            CachedFunction: _reduce_cached,
+            CodeType: _reduce_code,
+            functools.cached_property: _reduce_cached_property,
+            functools.singledispatchmethod: _reduce_generic_method,
+            **dict.fromkeys(_TYPES, _reduce_type),
+        },
+        *_tables[1:],
+    )
+
+    def reducer_override(self, value: Any) -> Any:
+        """As cloudpickle's, with support for `__slots__`. It is called for each object, so it doesn't call that one."""
+        if issubclass(type(value), type):
+            return _reduce_class(value)
+        if isinstance(value, FunctionType):
+            return self._function_reduce(value)
+        return NotImplemented
+
+    def _dynamic_function_reduce(self, function: Any) -> Any:
+        if function.__code__ is _GENERIC_CODE:
+            return _reduce_generic(function)
+        return super()._dynamic_function_reduce(function)

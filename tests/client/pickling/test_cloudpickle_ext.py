@@ -88,3 +88,114 @@ def test_code_keeps_the_name_of_its_source_file() -> None:
 def test_cached_functions_of_main_work_in_another_process() -> None:
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60)
     assert (ran.stdout, ran.stderr) == ("[100, 55, (100, 55)]\n", "")
+
+
+MAIN = '''
+import dataclasses, functools, pickle, sys, typing
+from typing import Callable, NamedTuple, NewType, ParamSpec, TypeVar
+
+UserId = NewType("UserId", int)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def next_of(user: UserId) -> UserId:
+    return UserId(user + 1)
+
+
+def call(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return fn(*args, **kwargs)
+
+
+class Lazy:
+    calls = 0
+
+    @functools.cached_property
+    def value(self) -> int:
+        """A text."""
+        self.calls += 1
+        return 42
+
+
+@functools.singledispatch
+def kind_of(value):
+    return "any"
+
+
+@kind_of.register
+def _(value: int):
+    return "int"
+
+
+@kind_of.register(list)
+def _(value):
+    return [kind_of(each) for each in value]
+
+
+class Shown:
+    @functools.singledispatchmethod
+    def show(self, value):
+        return "any"
+
+    @show.register
+    def _(self, value: int):
+        return "int"
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    a: int
+    b: list = dataclasses.field(default_factory=list)
+
+
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+
+
+def lazy():
+    found = Lazy()
+    return found.value, found.value, found.calls, Lazy.value.__doc__
+
+
+CALLS = {
+    "newtype": lambda: (next_of(1), UserId.__name__, UserId.__supertype__, typing.get_type_hints(next_of)["user"] is UserId),
+    "paramspec": lambda: (call(pow, 2, 3), P.__name__),
+    "cached_property": lazy,
+    "singledispatch": lambda: (kind_of(1), kind_of("a"), kind_of([1, [2.5]]), kind_of.__name__),
+    "singledispatchmethod": lambda: (Shown().show(1), Shown().show("a")),
+    "slots": lambda: (Slotted(1).b, hasattr(Slotted(1), "__dict__")),
+    "namedtuple": lambda: Point(1)._asdict(),
+    "slotted": lambda: Slotted(1, [2]),
+}
+if sys.version_info >= (3, 11):
+    Ts = typing.TypeVarTuple("Ts")
+
+    def many(*values: typing.Unpack[Ts]) -> int:
+        return len(values)
+
+    CALLS["typevartuple"] = lambda: (many(1, 2), Ts.__name__)
+'''
+
+
+def test_what_a_program_defines_in_main_travels_by_value(tmp_path: Path) -> None:
+    """Another process, which does not have that `__main__`, calls each function. Instances come back."""
+    program, there, data = tmp_path / "program.py", tmp_path / "there.py", tmp_path / "data"
+    dump = (
+        "from scaler_client.pickling import cloudpickle_ext\nopen(sys.argv[1], 'wb').write(cloudpickle_ext.dumps({}))\n"
+    )
+    load = "import pickle, sys\nvalue = pickle.loads(open(sys.argv[1], 'rb').read())\n"
+    call = "value = {name: fn() for name, fn in value.items()}\nassert len({id(type(value['slotted'])), 0}) == 2\n"
+    there.write_text(load + call + dump.format("value"))
+    check = f"""
+import subprocess
+subprocess.run([sys.executable, {str(there)!r}, sys.argv[1]], check=True)
+found = pickle.loads(open(sys.argv[1], "rb").read())
+for name, fn in CALLS.items():
+    assert found[name] == fn(), (name, found[name], fn())
+assert type(found["slotted"]) is Slotted
+print("all right")
+"""
+    program.write_text(MAIN + dump.format("CALLS") + check)
+    done = subprocess.run([sys.executable, str(program), str(data)], capture_output=True, text=True)
+    assert done.stdout == "all right\n", done.stderr
