@@ -60,6 +60,11 @@ def _reduce_code(code: CodeType) -> Any:
     return build, tuple([code.co_filename if each == _NO_FILE else each for each in arguments])
 
 
+def global_names(function: FunctionType) -> list[str]:
+    """Return the names of the globals that travel with a function that is pickled by value."""
+    return list(cloudpickle.cloudpickle._extract_code_globals(function.__code__))
+
+
 def is_importable(function: Any) -> bool:
     """Whether a worker that imports the module of this function or class finds it there by name."""
     name = function.__module__ or "__main__"

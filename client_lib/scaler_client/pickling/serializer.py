@@ -7,9 +7,13 @@ cloudpickle (1.6 us): plain pickle would refer by name to objects of `__main__`,
 
 from __future__ import annotations
 
+import functools
 import pickle
 import sys
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 from ..protocol.messages import Payload
@@ -198,7 +202,7 @@ def dump_function(fn: Callable[..., Any], name: str) -> bytes:
     try:
         return cloudpickle_ext.dumps(fn)
     except Exception as error:
-        raise TypeError(f"function {name} can't be pickled: {_describe(error)}") from error
+        raise TypeError(f"function {name} can't be pickled: {_describe(error)}{place_of_failure(fn)}") from error
 
 
 def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> TypeError:
@@ -206,13 +210,112 @@ def _unpicklable(args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Except
     named = [(f"argument {position}", value) for position, value in enumerate(args)]
     named += [(f"argument {name!r}", value) for name, value in kwargs.items()]
     for name, value in named:
-        try:
-            cloudpickle_ext.dumps(value)
-        except Exception as own:
+        own = _pickle_error(value)
+        if own is not None:
             kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-            return TypeError(f"{name} of type {kind} can't be pickled: {_describe(own)}")
+            return TypeError(f"{name} of type {kind} can't be pickled: {_describe(own)}{place_of_failure(value)}")
     return TypeError(f"the arguments can't be pickled together: {_describe(error)}")
 
 
 def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+# ------------------------------------------------------------------------------------------------ what can't be pickled
+
+MAX_LOOKS = 1000
+"""At most so many parts of a value are looked at, to find the one that can't be pickled."""
+
+MAX_STEPS = 12
+"""The longest way to it that a text has."""
+
+Part = tuple[str, Any]
+"""The name of a part of a value, and the part."""
+
+
+def place_of_failure(value: Any) -> str:
+    """Return the way to the part of a value that can't be pickled, for the text of an error; empty: it is not found.
+
+    Each step goes to the first part that can't be pickled alone.
+    """
+    steps: list[str] = []
+    seen = {id(value)}
+    while len(steps) < MAX_STEPS:
+        parts = ((name, part) for name, part in islice(_parts(value), MAX_LOOKS) if id(part) not in seen)
+        found = next(((name, part) for name, part in parts if _pickle_error(part) is not None), None)
+        if found is None:
+            break
+        name, value = found
+        seen.add(id(value))
+        steps.append(name)
+    return f" (it is {' of '.join(reversed(steps))})" if steps else ""
+
+
+def _pickle_error(value: Any) -> Exception | None:
+    try:
+        cloudpickle_ext.dumps(value)
+    except Exception as error:
+        return error
+    return None
+
+
+def _parts(value: Any) -> Iterator[Part]:
+    """Yield what is pickled with a value, with names."""
+    if isinstance(value, FunctionType):
+        yield from _parts_of_function(value)
+    elif isinstance(value, type):
+        yield from ((f"attribute {name!r}", part) for name, part in vars(value).items() if name not in _OF_CLASSES)
+    elif isinstance(value, (MethodType, BuiltinMethodType)):
+        yield "the object of the method", value.__self__
+    elif isinstance(value, functools.partial):
+        yield "the function of the partial", value.func
+        yield from ((f"argument {position}", part) for position, part in enumerate(value.args))
+        yield from ((f"argument {name!r}", part) for name, part in value.keywords.items())
+    elif isinstance(value, Mapping) and type(value).__module__ in ("builtins", "collections"):
+        for key, part in value.items():
+            yield f"item {_short(key)}", part
+            yield "a key", key
+    elif isinstance(value, (list, tuple, set, frozenset, deque)):
+        yield from ((f"item {position}", part) for position, part in enumerate(value))
+    else:
+        yield from _parts_of_object(value)
+
+
+_OF_CLASSES = frozenset({"__dict__", "__weakref__", "__doc__", "__module__"})
+
+
+def _parts_of_function(function: FunctionType) -> Iterator[Part]:
+    named = cloudpickle_ext.global_names(function)
+    yield from ((f"global {name!r}", function.__globals__[name]) for name in named if name in function.__globals__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            yield f"closure variable {name!r}", cell.cell_contents
+        except ValueError:
+            pass  # it has no value yet
+    yield from ((f"default {position}", part) for position, part in enumerate(function.__defaults__ or ()))
+    yield from ((f"default {name!r}", part) for name, part in (function.__kwdefaults__ or {}).items())
+    yield from ((f"attribute {name!r}", part) for name, part in vars(function).items())
+
+
+def _parts_of_object(value: Any) -> Iterator[Part]:
+    try:
+        reduced = value.__reduce_ex__(_PROTOCOL)
+    except Exception:
+        return  # it is the part
+    if not isinstance(reduced, tuple):
+        return
+    state = reduced[2] if len(reduced) > 2 else None
+    states = state if isinstance(state, tuple) and len(state) == 2 else (state,)
+    for each in states:
+        if isinstance(each, dict):
+            yield from ((f"attribute {name!r}", part) for name, part in each.items())
+        elif each is not None:
+            yield "its state", each
+    yield from (("part of it", part) for part in reduced[1])
+    if type(value).__module__ == "__main__":
+        yield f"class {type(value).__qualname__}", type(value)
+
+
+def _short(key: Any) -> str:
+    text = repr(key)
+    return text if len(text) <= 40 else text[:37] + "..."

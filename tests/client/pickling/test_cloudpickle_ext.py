@@ -7,6 +7,7 @@ import operator
 import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -159,7 +160,7 @@ def lazy():
 
 
 CALLS = {
-    "newtype": lambda: (next_of(1), UserId.__name__, UserId.__supertype__, typing.get_type_hints(next_of)["user"] is UserId),
+    "newtype": lambda: (next_of(1), UserId.__name__, typing.get_type_hints(next_of)["user"] is UserId),
     "paramspec": lambda: (call(pow, 2, 3), P.__name__),
     "cached_property": lazy,
     "singledispatch": lambda: (kind_of(1), kind_of("a"), kind_of([1, [2.5]]), kind_of.__name__),
@@ -185,7 +186,7 @@ def test_what_a_program_defines_in_main_travels_by_value(tmp_path: Path) -> None
         "from scaler_client.pickling import cloudpickle_ext\nopen(sys.argv[1], 'wb').write(cloudpickle_ext.dumps({}))\n"
     )
     load = "import pickle, sys\nvalue = pickle.loads(open(sys.argv[1], 'rb').read())\n"
-    call = "value = {name: fn() for name, fn in value.items()}\nassert len({id(type(value['slotted'])), 0}) == 2\n"
+    call = "value = {name: fn() for name, fn in value.items()}\n"
     there.write_text(load + call + dump.format("value"))
     check = f"""
 import subprocess

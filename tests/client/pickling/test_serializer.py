@@ -8,6 +8,7 @@ import enum
 import functools
 import pickle
 import threading
+import types
 from typing import Any
 
 import pytest
@@ -177,3 +178,55 @@ def test_an_unpicklable_function_is_named() -> None:
 def test_payloads_may_be_any_buffer() -> None:
     data = pickle.dumps((1, 2))
     assert loads(memoryview(data)) == loads(bytearray(data)) == (1, 2)
+
+
+LOCK = threading.Lock()
+
+
+class Pool:
+    def __init__(self, lock: Any) -> None:
+        self.size = 3
+        self.parts = {"inner": [1, lock]}
+
+    def run(self) -> None: ...
+
+
+def reads_global() -> Any:
+    return LOCK
+
+
+def _closing_over(pool: Any) -> Any:
+    return lambda: pool
+
+
+@pytest.mark.parametrize(
+    ("value", "way"),
+    [
+        (LOCK, ""),
+        ([1, {"a": LOCK}], "item 'a' of item 1"),
+        (Pool(LOCK), "item 1 of item 'inner' of attribute 'parts'"),
+        (Pool(LOCK).run, "item 1 of item 'inner' of attribute 'parts' of the object of the method"),
+        (functools.partial(print, 1, file=LOCK), "argument 'file'"),
+        (_closing_over(Pool(LOCK)), "item 1 of item 'inner' of attribute 'parts' of closure variable 'pool'"),
+        (reads_global, "global 'LOCK'"),
+    ],
+    ids=["itself", "containers", "object", "method", "partial", "closure", "global"],
+)
+def test_errors_name_the_way_to_what_can_not_be_pickled(value: Any, way: str) -> None:
+    if value is reads_global:
+        value = types.FunctionType(value.__code__, {"LOCK": LOCK, "__name__": "__main__"}, "reads_global")
+    with pytest.raises(TypeError, match="argument 0 .* cannot pickle '_thread.lock' object") as caught:
+        serializer.dump_call((value,), {})
+    text = str(caught.value)
+    assert text.endswith(f" (it is {way})" if way else "object"), text
+    if callable(value):
+        with pytest.raises(TypeError, match="function f can't be pickled") as caught:
+            serializer.dump_function(value, "f")
+        assert str(caught.value).endswith(f" (it is {way})")
+
+
+def test_values_that_contain_themselves_have_a_way_that_ends() -> None:
+    value: list[Any] = [1]
+    value += [value, {"self": value, "lock": LOCK}]
+    with pytest.raises(TypeError, match=r"\(it is item 'lock' of item 2\)"):
+        serializer.dump_call((value,), {})

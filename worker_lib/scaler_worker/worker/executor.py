@@ -304,7 +304,7 @@ class Executor:
 
     def _unpicklable(self, number: int, what: str, value: Any, error: BaseException) -> bytes:
         kind = type(value)
-        reason = f"can't be pickled: {describe_error(error)}"
+        reason = f"can't be pickled: {describe_error(error)}{_place_of_failure(value)}"
         if type(error) is NoRoomError:
             reason = f"can't be stored: {error}"
         text = f"the {what} of {self.name_of(number)}, of type {kind.__module__}.{kind.__qualname__}, {reason}"
@@ -387,6 +387,13 @@ def _is_retryable(fn: object, error: BaseException) -> bool:
     if type(fn) not in (retry_policy.RetryingFunction, CallableCopies) or isinstance(error, TaskStoppedError):
         return False
     return isinstance(error, fn.retry_on)  # type: ignore[attr-defined]
+
+
+def _place_of_failure(value: Any) -> str:
+    try:
+        return serializer.place_of_failure(value)
+    except BaseException:  # pickling runs code of the value
+        return ""
 
 
 def _dump_load_error(error: BaseException, failure: str) -> bytes:
