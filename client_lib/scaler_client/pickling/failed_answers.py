@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -84,7 +86,7 @@ def remote_error(outcome: int, parts: tuple[Any, ...], place: str) -> BaseExcept
         note = "\n".join(filter(None, (note, missing_module_hint(str(raised.name or "")))))
     if note and not _NOTES_ARE_SHOWN:
         text = f"{text}{note}\n"
-    cause = RemoteTraceback(_with_place(text, place))
+    cause = RemoteTraceback(_with_place(with_source_lines(text), place))
     last = _last_cause(raised)
     BaseException.__setattr__(last, "__cause__", cause)  # a class may refuse attributes
     if failure_text:
@@ -96,6 +98,33 @@ def remote_error(outcome: int, parts: tuple[Any, ...], place: str) -> BaseExcept
     if note:
         add_note(raised, note)
     return raised
+
+
+_FRAME = re.compile(r'( *)File "(.+)", line (\d+)(, in .+)?')
+
+
+def with_source_lines(text: str) -> str:
+    """Return the text of a traceback with the source lines that its host does not have, but this process has.
+
+    These are lines of notebook cells, of `python -c`, and of files of the program that are not on the worker's host.
+    """
+    lines = text.split("\n")
+    parts: list[str] = []
+    for line, following in zip(lines, [*lines[1:], ""]):
+        parts.append(line)
+        frame = _FRAME.fullmatch(line)
+        if frame is not None and not following.startswith(frame[1] + "  "):
+            source = _source_line(frame[2], int(frame[3]))
+            if source:
+                parts.append(f"{frame[1]}  {source}")
+    return "\n".join(parts)
+
+
+def _source_line(file: str, number: int) -> str:
+    if file == "<string>" and "-c" in sys.orig_argv and not hasattr(sys.modules["__main__"], "__file__"):
+        program = sys.orig_argv[sys.orig_argv.index("-c") + 1 :][:1]
+        return "".join("".join(program).splitlines()[number - 1 : number]).strip()
+    return linecache.getline(file, number).strip()
 
 
 def _last_cause(error: BaseException) -> BaseException:
