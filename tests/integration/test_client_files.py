@@ -32,10 +32,10 @@ SIZE = 20 << 20
 
 ELSEWHERE = """
 import sys
-from scaler_worker.agent.process import _Agent
+from scaler_worker.agent.value_files import ValueFiles
 from scaler_worker.cli import main
 
-_Agent._link_file = lambda self, name: False
+ValueFiles.can_link = lambda self, name: False
 sys.exit(main(sys.argv[1:]))
 """
 """scaler_cluster that shares no memory with the client, as on another host."""

@@ -94,6 +94,39 @@ def test_no_file_is_left_after_a_kill(scheduler: FakeScheduler, log: Path, who: 
         assert not directory.exists()
 
 
+HOLDS_THE_LOCK = """
+import os, signal
+from scaler_worker.objects.host_storage import HostStorage
+words[4] = 1
+if settings.name.endswith("-0"):
+    with HostStorage(settings.objects)._locked():
+        print("holds the lock", os.getpid(), flush=True)
+        signal.pause()
+signal.pause()
+"""
+
+
+def test_an_agent_never_waits_for_a_worker_that_holds_the_lock(scheduler: FakeScheduler, log: Path) -> None:
+    with started(log, scheduler.address, does=HOLDS_THE_LOCK) as cluster:
+        hello = scheduler.welcome()
+        wait_until(lambda: "holds the lock" in cluster.log())
+        scheduler.receive("heartbeat", all_of(2))
+        directory = Path(f"/dev/shm/scaler-{hello['incarnation']:016x}")
+        for number in (7, 8):
+            send(scheduler, number)
+        scheduler.say("forgetObjects", clients=[CLIENT], ids=[8])
+        workers = cluster.workers()
+        first = workers.pop(int(cluster.log().split("holds the lock")[1].split()[0]))
+        next(iter(workers.values())).kill()  # what it has left unfinished is looked for
+        scheduler.receive("workerDied")
+        scheduler.receive("heartbeat", all_of(2))
+        sequence = scheduler.receive("heartbeat")["sequence"]
+        scheduler.receive("heartbeat", lambda beat: bool(beat.sequence > sequence))
+        assert files(directory) == []
+        first.kill()
+        wait_until(lambda: files(directory) == [7])
+
+
 def test_workers_that_outlive_the_agent_keep_their_mappings(scheduler: FakeScheduler, log: Path) -> None:
     with started(log, scheduler.address, does=DEAF) as cluster:
         directory = joined(scheduler, cluster)

@@ -21,12 +21,14 @@ from scaler_client.protocol.messages import (
     NoObject,
     Object,
     ObjectChunk,
+    Payload,
     Role,
     Transferred,
     WorkerHeartbeat,
 )
 from scaler_client.protocol.wire import decode, encode
 from scaler_worker.agent import data_server
+from scaler_worker.agent.downloads import TransferAnswers
 from scaler_worker.agent.effects import (
     AskSource,
     CloseSource,
@@ -34,6 +36,7 @@ from scaler_worker.agent.effects import (
     Effect,
     Exit,
     FinishFile,
+    LinkFile,
     Log,
     MarkObjectLost,
     MeasureMemory,
@@ -50,7 +53,6 @@ from scaler_worker.agent.effects import (
     WritePart,
 )
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
-from scaler_worker.agent.transfer_answers import TransferAnswers
 from scaler_worker.fork_server.process_events import ProcessEnded
 from scaler_worker.fork_server.state_page import StatePage
 
@@ -136,7 +138,7 @@ class AgentHost:
             has_file=lambda name: (
                 isinstance(self.files.find(name), Sequence) and type(self.files.find(name)) is not str
             ),
-            link_file=self._link_file,
+            can_link=lambda name: self._client_frames(name) is not None,
             has_room=lambda size, coming: not coming or self._chance.random() < 0.8,
             missing_contents=lambda names: [each for each in names if each not in self._contents],
         )
@@ -363,15 +365,24 @@ class AgentHost:
         self.files.write(write.name, write.frames)
         self._do(self.session.object_written(write.name))
 
-    def _link_file(self, name: ObjectName) -> bool:
-        """Link the file of a client on this host."""
+    def _client_frames(self, name: ObjectName) -> Sequence[Payload] | None:
+        """The contents of the file of a client on this host."""
         files = self.world.client_files.get(name[0])
-        frames = None if files is None else files.find(name, self.name)
-        if frames is None or not self.has_space():
-            return False
-        self.world.trace.count("files of clients that agents have linked")
-        self.files.write(name, frames)
-        return True
+        return None if files is None else files.find(name, self.name)
+
+    def _link_file(self, link: LinkFile) -> None:
+        """Link the file of a client on this host. The agent's thread may have other work before."""
+        frames = self._client_frames(link.name)
+        is_linked = frames is not None and self.has_space()
+        if is_linked and frames is not None:
+            self.world.trace.count("files of clients that agents have linked")
+            self.files.write(link.name, frames)
+
+        def tell() -> None:
+            self._do(self.session.file_linked(link.name, is_linked, self.world.clock.now))
+            self._tick()
+
+        self.process.later(0.001, tell)
 
     def _remove_objects(self, remove: RemoveObjects) -> None:
         self.files.remove(remove.names)
@@ -493,6 +504,7 @@ class AgentHost:
         AskSource: _ask_source,
         CloseSource: lambda self, effect: None,
         WritePart: _write_part,
+        LinkFile: _link_file,
         FinishFile: _finish_file,
         DropPart: lambda self, effect: self._parts.pop(effect.name, None),
         Log: _log,

@@ -38,9 +38,9 @@ MAX_REASON_LENGTH = 120  # characters; a target of 128 bytes or more takes a pag
 DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe in the place of a file must not block
 FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
-USAGE_FILE, DISK_LINK, WAKE_PIPE = STORAGE_FILES = ("usage", "disk", "wake")
-"""Of a host agent's directory: the bytes in memory and on disk with their limits; a link to the directory on disk; the
-pipe that wakes the agent's spiller."""
+USAGE_FILE, LOCK_FILE, DISK_LINK, WAKE_PIPE = STORAGE_FILES = ("usage", "lock", "disk", "wake")
+"""Of a host agent's directory: the bytes in memory and on disk with their limits; the file that is locked to change
+them; a link to the directory on disk; the pipe that wakes the agent's spiller."""
 
 _MAGIC = b"scalerO1"
 _HEADER = struct.Struct("<8sQ")

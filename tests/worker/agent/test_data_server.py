@@ -118,7 +118,7 @@ def test_a_file_goes_from_host_to_host(hosts, has_keys):
 
 def test_a_spilled_file_goes_from_host_to_host(hosts, tmp_path):
     one, other = hosts(), hosts()
-    one.server.disk = DiskThread()
+    one.server.disk = DiskThread("disk")
     disk = tmp_path / "disk"
     disk.mkdir()
     storage = HostStorage(one.folder)

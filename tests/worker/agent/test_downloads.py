@@ -17,7 +17,7 @@ from scaler_worker.agent.downloads import (
     SILENCE_SECONDS,
     Downloads,
 )
-from scaler_worker.agent.effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
+from scaler_worker.agent.effects import AskSource, CloseSource, DropPart, Effect, FinishFile, LinkFile, Send, WritePart
 
 SOURCE = DataAddress("tcp://10.0.0.7:1", "", "ticket")
 OTHER = DataAddress("tcp://10.0.0.8:1", "", "ticket")
@@ -34,7 +34,13 @@ class Fetching:
 
     def __init__(self, *orders: TransferObjects, files: tuple[tuple[int, int], ...] = (), room: int = 1 << 40) -> None:
         self.room = room
-        self.downloads = Downloads(lambda name: name in files, lambda size, coming: coming + size <= self.room)
+        self.linkable: set[tuple[int, int]] = set()
+        """The files of clients on this host."""
+        self.downloads = Downloads(
+            lambda name: name in files,
+            lambda size, coming: coming + size <= self.room,
+            lambda name: name in self.linkable,
+        )
         self.now = 100.0
         self.asked: list[ReadObject] = []
         self.content = b""
@@ -69,6 +75,50 @@ class Fetching:
     @property
     def answers(self) -> list[Transferred]:
         return [effect.message for effect in self.rest if isinstance(effect, Send)]
+
+
+def of_client(number: int = 7) -> TransferObjects:
+    """An order of a file that its client has."""
+    return TransferObjects(CLIENT, SOURCE, [CLIENT], [number], [1000])
+
+
+def linking() -> Fetching:
+    """A file of a client on this host is being linked."""
+    fetching = Fetching()
+    fetching.linkable.add((CLIENT, 7))
+    fetching.do(fetching.downloads.start(of_client(), fetching.now))
+    assert fetching.rest == [LinkFile((CLIENT, 7))] and not fetching.asked
+    return fetching
+
+
+def test_a_file_of_a_client_on_this_host_is_linked():
+    fetching = linking()
+    fetching.do(fetching.downloads.start(of_client(), fetching.now))
+    assert fetching.rest == [LinkFile((CLIENT, 7))], "the order was repeated"
+    fetching.do(fetching.downloads.linked((CLIENT, 7), True, fetching.now))
+    fetching.do(fetching.downloads.linked((CLIENT, 7), True, fetching.now))
+    assert fetching.answers == [Transferred(CLIENT, [CLIENT], [7])]
+
+
+def test_a_file_that_cannot_be_linked_is_fetched():
+    fetching = linking()
+    fetching.do(fetching.downloads.linked((CLIENT, 7), False, fetching.now))
+    assert not fetching.answers and [request.id for request in fetching.asked] == [7]
+
+
+def test_a_file_that_is_being_linked_is_forgotten():
+    fetching = linking()
+    fetching.do(fetching.downloads.forget([(CLIENT, 7)]))
+    fetching.do(fetching.downloads.linked((CLIENT, 7), True, fetching.now))
+    (answer,) = fetching.answers
+    assert answer.error and not fetching.asked
+
+
+def test_a_new_scheduler_knows_no_file_that_is_being_linked():
+    fetching = linking()
+    fetching.do(fetching.downloads.clear())
+    fetching.do(fetching.downloads.linked((CLIENT, 7), True, fetching.now))
+    assert not fetching.answers
 
 
 def test_a_file_comes_in_chunks_with_credit():

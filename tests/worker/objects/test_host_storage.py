@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_until
 
 from scaler_client.commands.object_files import (
     STORAGE_FILES,
@@ -310,6 +311,36 @@ def test_a_killed_writer_leaves_nothing(host: Host, size: int, monkeypatch: pyte
     for each in host.storage.process_ended(pid):
         os.unlink(each)
     assert host.usage.memory_bytes == host.usage.disk_bytes == 0
+    host.check()
+
+
+def test_a_child_that_is_forked_meanwhile_does_not_keep_the_lock(host: Host) -> None:
+    """As a task does that uses multiprocessing, while another thread of its worker stores a result."""
+    reading, writing = os.pipe()
+    with host.storage._locked():
+        child = os.fork()
+        if child == 0:
+            os.close(writing)
+            os.read(reading, 1)  # until the parent lets it go
+            host.write(1)
+            os._exit(0)
+    os.close(reading)
+    other = os.fork()
+    if other == 0:
+        host.write(2)
+        os._exit(0)
+    try:
+        wait_until(lambda: os.waitpid(other, os.WNOHANG)[0], what="another process to write")
+        host.write(3)
+        os.write(writing, b"x")
+        wait_until(lambda: os.waitpid(child, os.WNOHANG)[0], what="the child to write")
+        child = 0
+    finally:
+        os.close(writing)
+        if child:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    assert [len(host.read(number)) for number in (1, 2, 3)] == [2 * KILO - HEAD] * 3
     host.check()
 
 

@@ -1,4 +1,4 @@
-"""A thread for work that may wait for a disk, so that the agent's loop never does."""
+"""A thread for work that may wait for a disk or for a lock, so that the agent's loop never does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _log = logging.getLogger(__name__)
 class DiskThread:
     """Runs jobs one after another. The loop polls `fileno()`, and calls `finish`."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Callable[[Any], None]]] = queue.SimpleQueue()
         self._ended: deque[tuple[Callable[[Any], None], Any]] = deque()
         self._reader, self._writer = socket.socketpair()
@@ -32,7 +33,7 @@ class DiskThread:
     def run(self, job: Callable[[], Any], then: Callable[[Any], None] = lambda result: None) -> None:
         """Run a job in the thread, and then, in `finish`, call `then` with its result. An OSError is logged."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="disk", daemon=True)
+            self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
             self._thread.start()
         self._jobs.put((job, then))
 

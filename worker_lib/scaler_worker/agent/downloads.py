@@ -21,7 +21,7 @@ from scaler_client.protocol.messages import (
     Transferred,
 )
 
-from .effects import AskSource, CloseSource, DropPart, Effect, FinishFile, Send, WritePart
+from .effects import AskSource, CloseSource, DropPart, Effect, FinishFile, LinkFile, Send, WritePart
 
 FIRST_CHUNK_BYTES = 256 * 1024
 """The first chunk is small, so that it shows soon whether there is a connection, but not so small that files of 64 KiB
@@ -122,19 +122,21 @@ class Downloads:
     Args:
         has_file: whether an object is a file of this host.
         has_room: whether the host has room for a file of so many bytes, beside so many bytes that are being fetched.
-        link_file: makes the file of a client on this host a file of the agent too; returns False if it can't.
+        can_link: whether a client on this host has the object's file.
     """
 
     def __init__(
         self,
         has_file: Callable[[ObjectName], bool] = lambda name: False,
         has_room: Callable[[int, int], bool] = lambda size, coming: True,
-        link_file: Callable[[ObjectName], bool] = lambda name: False,
+        can_link: Callable[[ObjectName], bool] = lambda name: False,
     ) -> None:
         self._has_file = has_file
-        self._link_file = link_file
+        self._can_link = can_link
         self._has_room = has_room
         self._downloads: dict[ObjectName, _Download] = {}
+        self._linking: dict[ObjectName, Order] = {}
+        """The files of clients on this host that are being linked."""
         self._used: Counter[DataAddress] = Counter()
         """The number of files that are being fetched from each source, or wait to be."""
         self._coming_bytes = 0
@@ -164,14 +166,31 @@ class Downloads:
             if known.order == order:
                 return []  # the scheduler repeats it after a lost connection
             effects += self._drop(known)
-        if self._has_file(name) or (order.source == name[0] and self._link_file(name)):
+        if self._linking.get(name) == order:
+            return effects
+        self._linking.pop(name, None)
+        if self._has_file(name):
             return [*effects, Send(order.answer())]
+        if order.source == name[0] and self._can_link(name):
+            self._linking[name] = order
+            return [*effects, LinkFile(name)]
+        return effects + self._fetch(order, now)
+
+    def linked(self, name: ObjectName, is_linked: bool, now: float) -> list[Effect]:
+        """Handle the outcome of LinkFile."""
+        order = self._linking.pop(name, None)
+        if order is None:
+            return []
+        return [Send(order.answer())] if is_linked else self._fetch(order, now)
+
+    def _fetch(self, order: Order, now: float) -> list[Effect]:
+        """Begin to get a file that is not on this host."""
         if not order.data.address:
             text = "its client has no data address and shares no memory with this host"
-            return [*effects, Send(order.answer(text, is_unreachable=True))]
-        download = self._downloads[name] = _Download(order, now, now, is_waiting=True)
+            return [Send(order.answer(text, is_unreachable=True))]
+        download = self._downloads[order.name] = _Download(order, now, now, is_waiting=True)
         self._used[order.data] += 1
-        return effects + self._begin(download, now)
+        return self._begin(download, now)
 
     def _begin(self, download: _Download, now: float) -> list[Effect]:
         """Ask for the first part of a file, if there is room for the file."""
@@ -219,6 +238,9 @@ class Downloads:
         """Drop files that no task needs any more."""
         effects: list[Effect] = []
         for name in names:
+            order = self._linking.pop(name, None)
+            if order is not None:
+                effects.append(Send(order.answer("it is not needed any more")))
             if name in self._downloads:
                 effects += self._fail(self._downloads[name], "it is not needed any more")
         return effects
@@ -226,6 +248,7 @@ class Downloads:
     def clear(self) -> list[Effect]:
         """Drop all files, without answers: another scheduler knows none of them."""
         effects: list[Effect] = []
+        self._linking.clear()
         for download in list(self._downloads.values()):
             effects += self._drop(download)
         return effects
@@ -310,3 +333,29 @@ class Downloads:
         oldest = next(iter(self._idle))
         del self._idle[oldest]
         return [CloseSource(oldest)]
+
+
+class TransferAnswers:
+    """The answers of one round of the poll loop, which go to the scheduler together."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[int, str, bool], Transferred] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._answers
+
+    def add(self, answer: Transferred) -> None:
+        """Add an answer. Those with the same source and outcome become one message."""
+        key = answer.source, answer.error, answer.is_unreachable
+        known = self._answers.get(key)
+        if known is None:
+            self._answers[key] = answer
+        else:
+            known.clients.extend(answer.clients)
+            known.ids.extend(answer.ids)
+
+    def take(self) -> list[Transferred]:
+        """Return the messages, and forget them."""
+        answers, self._answers = list(self._answers.values()), {}
+        return answers

@@ -115,6 +115,13 @@ class RemoveObjects(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class LinkFile(Record):
+    """Make the file of a client on this host one of the agent too. Pass the outcome to `AgentSession.file_linked`."""
+
+    name: ObjectName
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SendObjects(Record):
     """Send the contents of these objects' files to the scheduler, or a ForgetObjects for a missing file."""
 
@@ -183,5 +190,5 @@ class Exit(Record):
 Effect = (
     Send | SendHeartbeat | MeasureMemory | StartWorker | SignalWorker | WriteObject | MarkObjectLost | RemoveObjects
     | StoreContents | PrepareEnvironment | RemoveEnvironment | SendObjects | AskSource | CloseSource | WritePart
-    | FinishFile | DropPart | Log | Exit
+    | LinkFile | FinishFile | DropPart | Log | Exit
 )  # fmt: skip

@@ -76,7 +76,7 @@ class EnvironmentHost:
         self._installed: dict[str, _Installed] = {}
         """By the name of the environment."""
         self._building: dict[str, Callable[[Outcome], None]] = {}
-        self.thread = DiskThread()
+        self.thread = DiskThread("environments")
         self.builds = PackageBuilds()
 
     def missing_contents(self, names: Sequence[str]) -> list[str]:

@@ -65,7 +65,7 @@ class ObjectSender:
                 self._read_from_disk(name)
                 continue
             # The frames are mapped files, and never copied. They live until ZeroMQ has sent them.
-            frames = encode(self._message(name, self._read(name) if found is None else found))
+            frames = encode(self._message(name, self._read(name, may_wait=False) if found is None else found))
             try:
                 tracker = self._connection.send_multipart(frames, zmq.NOBLOCK, copy=False, track=True)
             except zmq.Again:
@@ -81,10 +81,10 @@ class ObjectSender:
             and sum(size for _, size in self._in_flight) < MAX_IN_FLIGHT_BYTES
         )
 
-    def _read(self, name: ObjectName) -> list[memoryview]:
+    def _read(self, name: ObjectName, may_wait: bool) -> list[memoryview]:
         """Map an object. Returns its frames; none: it is lost."""
         try:
-            return read_object(self._storage.directory, name) or []
+            return read_object(self._storage.directory, name, may_wait) or []
         except (ObjectLostError, OSError):
             return []
 
@@ -98,7 +98,7 @@ class ObjectSender:
 
         del self._waiting[name]
         self._reading.add(name)
-        self._disk.run(lambda: self._read(name), then)
+        self._disk.run(lambda: self._read(name, may_wait=True), then)
 
     def _message(self, name: ObjectName, frames: list[memoryview]) -> Message:
         client, object_id = name

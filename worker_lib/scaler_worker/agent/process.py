@@ -15,7 +15,6 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import zmq
@@ -24,14 +23,6 @@ from scaler_client.commands.addresses import DATA_ADDRESS_VARIABLE, Address
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, absolute, key_error_text, read_peer_keys
 from scaler_client.commands.machine import raise_file_limit
 from scaler_client.commands.object_directory import STALE_SECONDS, remove_stale
-from scaler_client.commands.object_files import (
-    ObjectName,
-    directory_of,
-    file_size,
-    is_own_directory,
-    mark_lost,
-    objects_in,
-)
 from scaler_client.commands.options import EXIT_UNAVAILABLE
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.environments.manifest import this_platform
@@ -63,11 +54,12 @@ from ..fork_server.process_usage import process_usage, resident_bytes
 from ..fork_server.starter_group import StarterGroup
 from ..fork_server.state_page import StatePage
 from ..fork_server.worker_settings import WorkerSettings
-from ..objects.host_storage import HostStorage, NoRoomError, Usage
+from ..objects.host_storage import HostStorage
 from ..objects.spiller import SpillerThread
 from .data_server import DataServer
-from .data_sources import DataSources, PartFiles
+from .data_sources import DataSources
 from .disk_thread import DiskThread
+from .downloads import TransferAnswers
 from .effects import (
     AskSource,
     CloseSource,
@@ -75,6 +67,7 @@ from .effects import (
     Effect,
     Exit,
     FinishFile,
+    LinkFile,
     Log,
     MarkObjectLost,
     MeasureMemory,
@@ -97,8 +90,8 @@ from .object_sender import ObjectSender
 from .service_report import ServiceReport
 from .session import AgentSession, AgentSettings, HostAccess
 from .signal_socket import SignalSocket
-from .transfer_answers import TransferAnswers
 from .value_directories import make_value_directories
+from .value_files import ValueFiles
 
 PARENT_SECONDS = 1.0
 """With `--parent-process`: the time between two checks that the parent process lives."""
@@ -264,16 +257,15 @@ class _Agent:
         self._signals = signals
         self._page = workers.page
         self._directory = directory = workers.directory
-        self._storage = HostStorage(directory)
-        self._disk = DiskThread()
-        self._sender = ObjectSender(self._connection, self._storage, self._disk)
+        self._disk = DiskThread("disk")
+        self._answers = TransferAnswers()
+        self._values = ValueFiles(directory, self._disk, self._answers)
+        self._sender = ObjectSender(self._connection, self._values.storage, self._disk)
         self._poller = zmq.Poller()
         self._data = data
         self._sources = DataSources(data.keys, self._poller)
-        self._parts = PartFiles(directory)
-        self._answers = TransferAnswers()
         data.disk = self._disk
-        data.read_part = self._parts.read
+        data.read_part = self._values.parts.read
         self._report = ServiceReport(notifier, time.monotonic())
         self._exit_status: int | None = None
         self._is_orphan = False
@@ -313,10 +305,10 @@ class _Agent:
             _draw_incarnation,
             self._page.read,
             is_sending=lambda: self._sender.is_busy,
-            list_files=lambda: objects_in(directory),
-            has_file=self._storage.has,
-            has_room=self._storage.has_room,
-            link_file=self._link_file,
+            list_files=self._values.names,
+            has_file=self._values.has,
+            has_room=self._values.storage.has_room,
+            can_link=self._values.can_link,
         )
         limits = config.environment_cache_limit_bytes, config.environment_build_seconds
         self._environments = EnvironmentHost(
@@ -324,10 +316,7 @@ class _Agent:
         )
         access = replace(access, missing_contents=self._environments.missing_contents)
         self._session = AgentSession(self._hello, settings, access, time.monotonic())
-        self._told_usage = Usage(0, 0)
-        """What the last heartbeat says of the host's values."""
-        self._removed_bytes = 0
-        """The bytes of the values that were removed since then."""
+        self._values.connect(self._session, self._do)
 
     def serve(self) -> int:
         """Run the poll loop. Returns the exit status."""
@@ -350,6 +339,7 @@ class _Agent:
         poller.register(self._signals.fileno(), zmq.POLLIN)
         poller.register(self._reconnects.fileno(), zmq.POLLIN)
         poller.register(self._disk.fileno(), zmq.POLLIN)
+        poller.register(self._values.thread.fileno(), zmq.POLLIN)
         poller.register(self._environments.thread.fileno(), zmq.POLLIN)
         self._do(self._session.start(time.monotonic()))
         while self._exit_status is None:
@@ -373,6 +363,7 @@ class _Agent:
         for descriptor, _ in polled:
             poller.unregister(descriptor)  # it may be closed
         self._disk.finish()
+        self._values.thread.finish()
         self._environments.thread.finish()
         self._environments.finish_builds()
         self._sender.send()
@@ -458,7 +449,7 @@ class _Agent:
                 continue
             effects = self._session.worker_ended(event, now)
             if event.pid:
-                self._disk.unlink(self._storage.process_ended(event.pid))
+                self._values.process_ended(event.pid)
                 self._remove_stale_at = 0.0  # its tasks may have had a client
             self._page.clear(event.slot)  # before the next worker of this slot starts
             self._do(effects)
@@ -507,8 +498,7 @@ class _Agent:
             usage = process_usage(pid)
             workers.append(WorkerHeartbeat(incarnation, usage.resident_bytes, usage.cpu_milliseconds))
         figures = own.resident_bytes, own.cpu_milliseconds, workers, beat.lag_microseconds
-        used = self._storage.usage() or Usage(0, 0)
-        self._told_usage, self._removed_bytes = used, 0
+        used = self._values.usage_to_tell()
         values = used.memory_bytes, used.disk_bytes, used.written_bytes + used.read_bytes
         now_ms = time.time_ns() // 1_000_000
         message = Heartbeat(beat.sequence, *figures, beat.is_retiring, *values, now_ms)
@@ -516,7 +506,7 @@ class _Agent:
         self._send(message)
 
     def _measure(self, effect: MeasureMemory) -> None:
-        shared = self._storage.bytes_in_use()
+        shared = self._values.storage.bytes_in_use()
         sizes = {incarnation: resident_bytes(pid, shared) for incarnation, pid in effect.workers}
         self._do(self._session.measured(sizes))
 
@@ -557,73 +547,6 @@ class _Agent:
             lambda outcome: self._do(self._session.environment_prepared(effect.name, *outcome, time.monotonic())),
         )
 
-    def _link_file(self, name: ObjectName) -> bool:
-        """Link the file of a client on this host. Returns False if there is no such file, or it can't be linked."""
-        directory = directory_of(name[0])
-        if not is_own_directory(directory) or not file_size(directory, name):
-            return False
-        try:
-            self._storage.link(directory, name)
-        except OSError:
-            return False
-        return True
-
-    def _write_object(self, write: WriteObject) -> None:
-        try:
-            if not self._storage.write_to_memory(write.name, write.frames):
-                self._disk.run(partial(self._write_to_disk, write), partial(self._written_to_disk, write.name))
-                return
-            error = ""
-        except OSError as failure:
-            error = f"{failure.strerror}: {self._directory}"
-        self._do(self._session.object_written(write.name, error))
-
-    def _write_to_disk(self, write: WriteObject) -> str:
-        """Write an object for which there is no room in memory, in another thread. Returns an error; empty: none."""
-        try:
-            self._storage.write_to_disk(write.name, write.frames)
-        except (NoRoomError, OSError) as error:
-            return str(error)
-        return ""
-
-    def _written_to_disk(self, name: ObjectName, error: str) -> None:
-        if self._session.has_object(name):
-            self._do(self._session.object_written(name, error))
-        else:  # it was forgotten meanwhile
-            self._disk.unlink(self._storage.remove([name]))
-
-    def _mark_object_lost(self, mark: MarkObjectLost) -> None:
-        try:
-            mark_lost(self._directory, mark.name, mark.reason)
-        except OSError as error:
-            _log.debug("no mark for object %s: %s", mark.name, error)  # tasks that wait for it give up after a while
-
-    def _remove_objects(self, remove: RemoveObjects) -> None:
-        before = self._storage.usage()
-        self._disk.unlink(self._storage.remove(remove.names))
-        used = self._storage.usage()
-        if before is None or used is None:
-            return
-        removed = before.memory_bytes + before.disk_bytes - used.memory_bytes - used.disk_bytes
-        self._removed_bytes += max(0, removed)
-        if used.is_news(self._told_usage, self._removed_bytes):  # tasks may wait for this room
-            self._session.tell_room(time.monotonic())
-
-    def _write_part(self, write: WritePart) -> None:
-        try:
-            self._parts.write(write)
-        except OSError as error:
-            self._do(self._session.part_failed(write.name, f"{error.strerror}: {self._directory}"))
-
-    def _finish_file(self, finish: FinishFile) -> None:
-        answer = finish.answer
-        try:
-            self._parts.finish(finish.name)
-            self._storage.adopt(finish.name)
-        except (OSError, ValueError) as error:
-            answer = replace(answer, error=str(error))
-        self._answers.add(answer)
-
     def _exit(self, effect: Exit) -> None:
         self._exit_status = effect.status
 
@@ -635,15 +558,16 @@ class _Agent:
         StoreContents: _store_contents,
         PrepareEnvironment: _prepare_environment,
         RemoveEnvironment: lambda self, effect: self._environments.remove(effect.name),
-        WriteObject: _write_object,
-        MarkObjectLost: _mark_object_lost,
-        RemoveObjects: _remove_objects,
+        WriteObject: lambda self, effect: self._values.write(effect),
+        MarkObjectLost: lambda self, effect: self._values.mark_lost(effect),
+        RemoveObjects: lambda self, effect: self._values.remove(effect),
+        LinkFile: lambda self, effect: self._values.link(effect),
         SendObjects: lambda self, effect: self._sender.add(effect.names, effect.frame_limit),
         AskSource: lambda self, effect: self._sources.ask(effect.source, effect.message),
         CloseSource: lambda self, effect: self._sources.close_source(effect.source),
-        WritePart: _write_part,
-        FinishFile: _finish_file,
-        DropPart: lambda self, effect: self._parts.drop(effect.name),
+        WritePart: lambda self, effect: self._values.write_part(effect),
+        FinishFile: lambda self, effect: self._values.finish(effect),
+        DropPart: lambda self, effect: self._values.drop_part(effect),
         SignalWorker: lambda self, effect: self._starters.end(effect.incarnation, effect.kill),
         Log: lambda self, effect: _log.log(effect.level, effect.text),
         Exit: _exit,

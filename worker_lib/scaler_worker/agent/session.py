@@ -100,8 +100,8 @@ class HostAccess:
     """Whether the object is a file of this host."""
     has_room: Callable[[int, int], bool] = lambda size, coming: True
     """Whether the host has room for a file of so many bytes, beside so many bytes that are being fetched."""
-    link_file: Callable[[ObjectName], bool] = lambda name: False
-    """Makes the file of a client on this host a file of the agent too. Returns False if it can't."""
+    can_link: Callable[[ObjectName], bool] = lambda name: False
+    """Whether a client on this host has the object's file."""
     missing_contents: Callable[[Sequence[str]], list[str]] = list
     """Returns those of these contents of environments that the host does not have."""
 
@@ -112,7 +112,7 @@ class AgentSession:
     def __init__(self, hello: Hello, settings: AgentSettings, host: HostAccess, now: float) -> None:
         self._hello = hello
         self._objects = HostObjects()
-        self._downloads = Downloads(host.has_file, host.has_room, host.link_file)
+        self._downloads = Downloads(host.has_file, host.has_room, host.can_link)
         self._link = SchedulerLink(
             hello,
             settings.address,
@@ -244,6 +244,10 @@ class AgentSession:
     def data_received(self, source: messages.DataAddress, message: Message, now: float) -> list[Effect]:
         """Handle a message from the data address of another agent, or of a client."""
         return self._downloads.received(source, message, now)
+
+    def file_linked(self, name: ObjectName, is_linked: bool, now: float) -> list[Effect]:
+        """Handle the outcome of LinkFile: whether the file could be linked."""
+        return self._downloads.linked(name, is_linked, now)
 
     def part_failed(self, name: ObjectName, reason: str) -> list[Effect]:
         """Handle a WritePart that has failed."""

@@ -21,8 +21,13 @@ class ObjectLostError(Exception):
     """The object has no file and will get none. The text says why."""
 
 
-def read_object(directory: str, name: ObjectName) -> list[memoryview] | None:
+def read_object(directory: str, name: ObjectName, may_wait: bool = True) -> list[memoryview] | None:
     """Map the frames of an object. Returns None while there is no file.
+
+    Args:
+        directory: has the object files of the host in memory.
+        name: the object's.
+        may_wait: whether the caller may wait for the lock of the host, under which reads of the disk are counted.
 
     Raises:
         ObjectLostError: the file could not be written, is damaged, or can't be read.
@@ -40,7 +45,7 @@ def read_object(directory: str, name: ObjectName) -> list[memoryview] | None:
                     os.utime(descriptor)  # the least recently read values are spilled first
         finally:
             os.close(descriptor)
-        if is_on_disk:
+        if is_on_disk and may_wait:
             HostStorage(directory).count_disk_read(status.st_size)
     except FileNotFoundError:
         return None

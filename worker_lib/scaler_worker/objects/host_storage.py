@@ -4,11 +4,14 @@ All processes of a host write values through this class: its agent and its worke
 directory in memory. If it finds no room there, it is a file on disk, and the directory has a symbolic link to it.
 Readers open the same path in both cases.
 
-The file `usage` has the limits and the bytes in use. A process changes it under a lock (flock), which the kernel
-releases if the process is killed. The lock is never held while a file is written or the disk is used. The bytes in use
-can be counted from the directory alone: an unfinished file has its final size from the beginning, and the name of a
-file on disk ends with its size. A link exists before the file on disk that it names. So nothing on disk is unknown to
-the directory, even if its writer was killed.
+The file `usage` has the limits and the bytes in use. A process changes it under a lock, which the kernel releases if
+the process is killed. It is a POSIX lock, which belongs to one process: a child that a task forks meanwhile does not
+hold it, as it would hold a lock of flock. The lock is never held while a file is written or the disk is used. A process
+that is stopped may hold it for long, so the agent's loop never waits for it (`agent/value_files.py`).
+
+The bytes in use can be counted from the directory alone: an unfinished file has its final size from the beginning, and
+the name of a file on disk ends with its size. A link exists before the file on disk that it names. So nothing on disk
+is unknown to the directory, even if its writer was killed.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import signal
 import stat
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,6 +34,7 @@ from scaler_client.commands.mapped_files import write_frames_to_memory
 from scaler_client.commands.object_files import (
     DISK_LINK,
     FLAGS,
+    LOCK_FILE,
     STORAGE_FILES,
     USAGE_FILE,
     WAKE_PIPE,
@@ -73,6 +78,19 @@ FETCHED = ".0.part"
 _FORM = struct.Struct("<6q")
 _numbers = itertools.count()  # distinguish the files on disk that this process writes
 
+_threads = threading.Lock()
+"""Held with the lock of the host, which does not keep the threads of one process apart. A process would lose that lock
+if another thread closed a descriptor of its file."""
+
+
+def _renew_lock() -> None:
+    """Make the lock anew in a forked child: the thread that held it is not there."""
+    global _threads
+    _threads = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 ROOM_SECONDS = 2.0
 """For so long a worker waits until other values leave room for its result. A value that its program has just dropped
@@ -156,6 +174,7 @@ class HostStorage:
         if disk_directory:
             os.symlink(os.path.abspath(disk_directory), self._disk)
         os.mkfifo(os.path.join(self.directory, WAKE_PIPE), 0o600)
+        os.close(new_file(os.path.join(self.directory, LOCK_FILE)))
         descriptor = new_file(os.path.join(self.directory, USAGE_FILE))
         try:
             os.write(descriptor, _FORM.pack(memory_limit, disk_limit if disk_directory else 0, 0, 0, 0, 0))
@@ -505,9 +524,24 @@ class HostStorage:
         Raises:
             OSError: the directory is gone.
         """
+        with _threads:
+            lock = os.open(os.path.join(self.directory, LOCK_FILE), os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX)
+                with self._opened_usage() as usage:
+                    yield usage
+            finally:
+                os.close(lock)
+
+    @contextmanager
+    def _opened_usage(self) -> Iterator[Usage]:
+        """Read the usage, and write it back when the body ends without an error.
+
+        Raises:
+            OSError: the directory is gone.
+        """
         descriptor = os.open(os.path.join(self.directory, USAGE_FILE), os.O_RDWR | os.O_CLOEXEC)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
             usage = Usage(*_FORM.unpack(os.pread(descriptor, _FORM.size, 0)))
             yield usage
             data = _FORM.pack(
