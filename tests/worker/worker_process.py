@@ -106,8 +106,8 @@ def wait_in_threading(_: Any) -> None:
     threading.Event().wait(60.0)
 
 
-def hold_lock_of_logging(seconds: float) -> list[str]:
-    """Log lines at this interval until the task is stopped. Returns the locks that are still held."""
+def hold_lock_of_logging(seconds: float) -> None:
+    """Log lines at this interval until the task is stopped. Then fail if the lock is still held."""
     handler = logging.FileHandler(os.devnull)
     logger = logging.getLogger("of a task")
     logger.propagate = False
@@ -122,7 +122,7 @@ def hold_lock_of_logging(seconds: float) -> list[str]:
     thread = threading.Thread(target=logger.error, args=("another one",))
     thread.start()
     thread.join(5.0)
-    return ["the lock is held"] if thread.is_alive() else []
+    assert not thread.is_alive(), "the lock is held"
 
 
 def latches() -> dict[Any, Any]:

@@ -188,6 +188,7 @@ class AsyncClient:
         cpus: float | None = None,
         release_resources: bool | None = None,
         shared_inputs: bool | None = None,
+        leave_processes: bool | None = None,
     ) -> A:
         """Return a view of this client whose tasks have these options.
 
@@ -218,6 +219,8 @@ class AsyncClient:
             shared_inputs: whether the tasks of a worker share the values of their inputs (objects, and the results of
                 other tasks). The value of a large input is then loaded once for each worker, and no task may change
                 it. By default, each task gets values of its own.
+            leave_processes: whether the processes that a task starts outlive it. By default they end with their worker
+                at the latest, and with their task if it is stopped.
 
         Returns:
             The view.
@@ -242,6 +245,7 @@ class AsyncClient:
             cpus=cpus,
             release_resources=release_resources,
             shared_inputs=shared_inputs,
+            leave_processes=leave_processes,
         )
         return view
 

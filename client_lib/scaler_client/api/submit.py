@@ -19,6 +19,7 @@ from ..nested.task_host import RunningTask
 from ..pickling.custom_serializer import Serializer
 from ..pickling.functions import Function, FunctionTable
 from ..pickling.named_function import NamedFunction
+from ..pickling.retry_policy import NO_POLICY
 from ..protocol.messages import Options
 from . import wait
 from .executor import ClusterExecutor
@@ -107,7 +108,9 @@ class Submitter:
         self._dump_call = self._dump_call_of(options.shared_inputs)
         # One check for each task: a task without options skips everything else about options.
         self._sends_no_options = (
-            self._nested_handle is None and not (options.retry_on or options.keep) and options.to_wire() is None
+            self._nested_handle is None
+            and not (options.policy != NO_POLICY or options.keep)
+            and options.to_wire() is None
         )
 
     @property
@@ -141,6 +144,7 @@ class Submitter:
         cpus: float | None = None,
         release_resources: bool | None = None,
         shared_inputs: bool | None = None,
+        leave_processes: bool | None = None,
     ) -> S:
         """Return a view of this client whose tasks have these options.
 
@@ -173,6 +177,8 @@ class Submitter:
             shared_inputs: whether the tasks of a worker share the values of their inputs (objects, and the results of
                 other tasks). The value of a large input is then loaded once for each worker, and no task may change
                 it. By default, each task gets values of its own.
+            leave_processes: whether the processes that a task starts outlive it. By default they end with their worker
+                at the latest, and with their task if it is stopped.
 
         Returns:
             The view. It needs no `disconnect` of its own.
@@ -204,6 +210,7 @@ class Submitter:
                 cpus=cpus,
                 release_resources=release_resources,
                 shared_inputs=shared_inputs,
+                leave_processes=leave_processes,
             )
         )
         return view
@@ -484,8 +491,8 @@ class Submitter:
         return wait.gather(futures)
 
     def _function(self, fn: Callable[..., Any]) -> Function:
-        if self._options.retry_on:
-            return self._functions.get_retrying(fn, self._options.retry_on)
+        if self._options.policy != NO_POLICY:
+            return self._functions.get_with_policy(fn, self._options.policy)
         return self._functions.get(fn)
 
     def _dumper(self, fn: Callable[..., Any]) -> DumpCall:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..commands.resource_amounts import CPUS, MAX_NAMES, checked_resource_name, resource_amount, shown
 from ..graphs.order import PYTHON
-from ..pickling.retry_policy import RetryOn
+from ..pickling.retry_policy import RetryOn, TaskPolicy
 from ..protocol.messages import Options
 from ..protocol.utf8_text import checked_text
 
@@ -62,6 +62,7 @@ class TaskOptions:
     """Thousandths; 0: one worker."""
     release_resources: bool = False
     shared_inputs: bool = False
+    leave_processes: bool = False
     _wire_cache: dict[tuple[int, int, bool, bool], Options | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -78,7 +79,13 @@ class TaskOptions:
             self.cpus,
             self.release_resources,
             self.shared_inputs,
+            self.leave_processes,
         )
+
+    @property
+    def policy(self) -> TaskPolicy:
+        """The options that travel with the function."""
+        return TaskPolicy(self.retry_on, self.leave_processes)
 
     def replace_given(
         self,
@@ -96,6 +103,7 @@ class TaskOptions:
         cpus: Any = None,
         release_resources: Any = None,
         shared_inputs: Any = None,
+        leave_processes: Any = None,
     ) -> TaskOptions:
         """Check new options, and return a copy of these options with the new values. None keeps a value.
 
@@ -133,6 +141,8 @@ class TaskOptions:
             given["release_resources"] = checked_bool("release_resources", release_resources)
         if shared_inputs is not None:
             given["shared_inputs"] = checked_bool("shared_inputs", shared_inputs)
+        if leave_processes is not None:
+            given["leave_processes"] = checked_bool("leave_processes", leave_processes)
         return dataclasses.replace(self, **given)
 
     def to_wire(

@@ -227,6 +227,8 @@ class IoThread:
 
     def stop_children(self, parent: TaskAttempt) -> None:
         """Cancel and interrupt all tasks that this task has submitted. Does not wait."""
+        if self._is_asleep and not self._inbox and not self._session.has_open_tasks:
+            return  # most parents have waited for their children
         self._enqueue(lambda: self._session.stop_children(parent))
 
     def suspend(self, name: TaskAttempt) -> None:

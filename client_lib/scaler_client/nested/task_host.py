@@ -110,5 +110,6 @@ is_forked_by_task = False
 stop_children: Callable[[TaskAttempt], None] | None = None
 """Stops all tasks that a task of this process submitted and that are not done. Does not wait.
 
-The client inside the worker sets it. The worker calls it for each task that it stops, in any thread.
+The client inside the worker sets it. The worker calls it for each task that it stops, and when a task that has used a
+client has ended, in any thread.
 """

@@ -30,7 +30,7 @@ from .custom_serializer import RemoteCall, Serializer
 from .failed_answers import TEXT_ERRORS, HostVersions, no_hosts, remote_error, text_error, unreadable_answer
 from .large_payloads import LargePayloads
 from .named_function import NamedFunction
-from .retry_policy import RetryingFunction, RetryOn
+from .retry_policy import NO_POLICY, RetryingFunction, TaskPolicy
 
 _PICKLED_ONCE = (types.FunctionType, types.BuiltinFunctionType, type, functools.partial, CachedFunction)
 _RECENT_FUNCTIONS = 64
@@ -216,7 +216,7 @@ class FunctionTable:
         self._environment: HasName | None = None
 
     def get(self, fn: Callable[..., Any]) -> Function:
-        """Return the Function of a callable. `get_retrying` repeats this inline (benchmarks/submit_rate.py).
+        """Return the Function of a callable. `get_with_policy` repeats this inline (benchmarks/submit_rate.py).
 
         Raises:
             TypeError: `fn` isn't callable or can't be pickled.
@@ -229,27 +229,28 @@ class FunctionTable:
         capturing = self._capturing.get(id(fn))
         if capturing is not None and capturing[0]() is fn and capturing[2].are_unchanged(fn):
             return capturing[1]
-        return self._pickled(fn, id(fn), ())
+        return self._pickled(fn, id(fn), NO_POLICY)
 
-    def get_retrying(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
-        """Return the Function of a callable whose tasks are tried again after certain exceptions.
+    def get_with_policy(self, fn: Callable[..., Any], policy: TaskPolicy) -> Function:
+        """Return the Function of a callable whose tasks are tried again after certain exceptions, or leave processes.
 
         Args:
-            retry_on: these exceptions.
+            fn: the callable.
+            policy: says which.
 
         Raises:
             TypeError: `fn` isn't callable or can't be pickled.
         """
         if self._by_value_modules != BY_VALUE_MODULES:
             self._forget_pickles()
-        key = id(fn), retry_on
+        key = id(fn), policy
         known = self._by_identity.get(key)
         if known is not None and known[0]() is fn:
             return known[1]
         capturing = self._capturing.get(key)
         if capturing is not None and capturing[0]() is fn and capturing[2].are_unchanged(fn):
             return capturing[1]
-        return self._pickled(fn, key, retry_on)
+        return self._pickled(fn, key, policy)
 
     def set_environment(self, environment: HasName | None) -> None:
         """From now on, functions belong to this environment. Functions that were sent before keep theirs.
@@ -266,17 +267,17 @@ class FunctionTable:
         self._by_identity.clear()
         self._capturing.clear()
 
-    def _pickled(self, fn: Callable[..., Any], key: object, retry_on: RetryOn) -> Function:
+    def _pickled(self, fn: Callable[..., Any], key: object, policy: TaskPolicy) -> Function:
         if isinstance(fn, NamedFunction):
-            return self._get_named(fn, retry_on)
+            return self._get_named(fn, policy)
         if not callable(fn):
             raise TypeError(f"{fn!r} of type {type(fn).__name__} is not callable")
         if inspect.iscoroutinefunction(fn):
             raise TypeError(f"{_name_of(fn)} is a coroutine function: submit a plain one that runs it")
         if not isinstance(fn, _PICKLED_ONCE) or _is_builtin_method(fn):
-            return self._by_content(fn, retry_on)
+            return self._by_content(fn, policy)
         captures = captures_of(fn)  # before the pickling: a change during the pickling is seen later
-        function = self._by_content(fn, retry_on)
+        function = self._by_content(fn, policy)
         if captures is None:
             self._by_identity[key] = weakref.ref(fn, lambda gone: _drop(self._by_identity, key, gone)), function
         else:
@@ -284,14 +285,16 @@ class FunctionTable:
             self._capturing[key] = reference, function, captures
         return function
 
-    def _get_named(self, fn: NamedFunction, retry_on: RetryOn) -> Function:
-        if retry_on:
+    def _get_named(self, fn: NamedFunction, policy: TaskPolicy) -> Function:
+        if policy.retry_on:
             raise TypeError(f"retry_on is of Python's exceptions: tasks of {fn!r} raise none")
+        if policy.leaves_processes:
+            raise TypeError(f"leave_processes is of Python's functions: {fn!r} is none")
         return self._intern(fn.kind.encode(), fn.name, b"", fn)
 
-    def _by_content(self, fn: Callable[..., Any], retry_on: RetryOn) -> Function:
+    def _by_content(self, fn: Callable[..., Any], policy: TaskPolicy) -> Function:
         name = _name_of(fn)
-        payload = self._dump(fn, name, retry_on)
+        payload = self._dump(fn, name, policy)
         self._large.note_function(name, len(payload))
         digest = hashlib.blake2b(payload, digest_size=16)
         if self._environment is not None:
@@ -315,13 +318,13 @@ class FunctionTable:
         self._recent.append(function)
         return function
 
-    def _dump(self, fn: Callable[..., Any], name: str, retry_on: RetryOn) -> bytes:
+    def _dump(self, fn: Callable[..., Any], name: str, policy: TaskPolicy) -> bytes:
         own = self._serializer
         if own is not None:
             _, payload = custom_serializer.dump(own, fn, f"function {name}", "in the client")
             fn = RemoteCall(own, name, payload)
-        if retry_on:
-            fn = RetryingFunction(fn, retry_on)
+        if policy != NO_POLICY:
+            fn = RetryingFunction(fn, *policy)
         return serializer.dump_function(fn, name)
 
 

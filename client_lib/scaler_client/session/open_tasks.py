@@ -28,6 +28,9 @@ class OpenTasks:
         self._broken: dict[GraphSink, None] = {}
         """Graphs that have lost results of their nodes, so that open targets must be submitted again."""
 
+    def __bool__(self) -> bool:
+        return bool(self.single or self._graphs)
+
     def add_graph(self, sink: GraphSink) -> None:
         """Add a graph, whose tasks have their ids."""
         for key in _keys_of(sink):

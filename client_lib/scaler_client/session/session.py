@@ -239,6 +239,11 @@ class Session:
         if self.state is State.JOINED:
             self._batch.outgoing += self._cancels.pop_messages()
 
+    @property
+    def has_open_tasks(self) -> bool:
+        """Whether tasks have no answer yet. Any thread may call this."""
+        return bool(self.tasks or len(self.feeds))
+
     def stop_children(self, parent: TaskAttempt) -> None:
         """Cancel all tasks that this task has submitted, and interrupt the running ones."""
         self.feeds.cancel_children(parent)

@@ -19,6 +19,7 @@ import pytest
 from scaler_client.pickling import captures, functions
 from scaler_client.pickling.captures import captures_of
 from scaler_client.pickling.functions import FunctionTable
+from scaler_client.pickling.retry_policy import TaskPolicy
 
 
 def call(payload: bytes, arguments: tuple[Any, ...]) -> Any:
@@ -47,7 +48,7 @@ class Notebook:
         return cloudpickle.loads(self.number_retrying(name).payload)()
 
     def number_retrying(self, name: str) -> Any:
-        return self._table.get_retrying(self.names[name], (OSError,))
+        return self._table.get_with_policy(self.names[name], TaskPolicy((OSError,)))
 
 
 @pytest.fixture(scope="module")

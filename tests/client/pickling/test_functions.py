@@ -16,7 +16,7 @@ from tests.client.stand_ins import in_threads
 
 from scaler_client.pickling import functions
 from scaler_client.pickling.functions import FunctionTable
-from scaler_client.pickling.retry_policy import RetryingFunction
+from scaler_client.pickling.retry_policy import RetryingFunction, TaskPolicy
 
 
 @pytest.fixture
@@ -198,9 +198,9 @@ def test_many_threads_get_the_same_function(table: FunctionTable) -> None:
 
 def test_a_function_is_pickled_once_for_each_retry_on(table: FunctionTable, pickled: list[str]) -> None:
     plain = table.get(adder)
-    first = table.get_retrying(adder, (OSError,))
-    assert table.get_retrying(adder, (OSError,)) is first
-    other = table.get_retrying(adder, (OSError, ValueError))
+    first = table.get_with_policy(adder, TaskPolicy((OSError,)))
+    assert table.get_with_policy(adder, TaskPolicy((OSError,))) is first
+    other = table.get_with_policy(adder, TaskPolicy((OSError, ValueError)))
     assert table.get(adder) is plain
     assert len({plain.number, first.number, other.number}) == 3
     assert pickled == ["adder"] * 3 == [plain.name, first.name, other.name]
@@ -210,7 +210,7 @@ def test_the_wrapper_is_called_like_the_function(table: FunctionTable) -> None:
     def both(*args: int, **kwargs: int) -> tuple[tuple[int, ...], dict[str, int]]:
         return args, kwargs
 
-    shipped = loaded(table.get_retrying(both, (OSError,)))
+    shipped = loaded(table.get_with_policy(both, TaskPolicy((OSError,))))
     assert isinstance(shipped, RetryingFunction) and shipped.retry_on == (OSError,)
     assert shipped(1, 2, self=3, fn=4) == ((1, 2), {"self": 3, "fn": 4})
 
@@ -222,7 +222,7 @@ def test_retry_on_works_with_errors_defined_in_main(table: FunctionTable) -> Non
     def fail() -> None:
         raise OwnError
 
-    shipped = loaded(table.get_retrying(fail, (OwnError,)))
+    shipped = loaded(table.get_with_policy(fail, TaskPolicy((OwnError,))))
     with pytest.raises(shipped.retry_on):
         shipped()
 
@@ -232,14 +232,14 @@ def test_the_retry_wrapper_is_outside_of_a_custom_serializer(forgotten: list[int
         serialize = staticmethod(cloudpickle.dumps)
         deserialize = staticmethod(cloudpickle.loads)
 
-    shipped = loaded(FunctionTable(forgotten.append, Pickle()).get_retrying(abs, (OSError,)))
+    shipped = loaded(FunctionTable(forgotten.append, Pickle()).get_with_policy(abs, TaskPolicy((OSError,))))
     assert isinstance(shipped, RetryingFunction)
     kind, payload = shipped(("int", cloudpickle.dumps(-3)))
     assert kind == "int" and cloudpickle.loads(payload) == 3
 
 
 def test_a_dead_function_frees_its_wrappers(table: FunctionTable, forgotten: list[int]) -> None:
-    number = table.get_retrying(adder(1), (OSError,)).number
+    number = table.get_with_policy(adder(1), TaskPolicy((OSError,))).number
     gc.collect()
     assert forgotten == [number]
     assert table._by_identity == {}

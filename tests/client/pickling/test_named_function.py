@@ -11,6 +11,7 @@ from tests.client.graph_stand_ins import SessionClient
 from scaler_client import FunctionLoadError, RemoteError, ResultPickleError, WorkerDiedError, named
 from scaler_client.pickling import serializer
 from scaler_client.pickling.functions import FunctionTable
+from scaler_client.pickling.retry_policy import TaskPolicy
 from scaler_client.protocol.messages import Outcome
 
 
@@ -108,7 +109,7 @@ def test_a_custom_serializer_does_not_change_named_functions() -> None:
 
 def test_named_functions_reject_retry_on(table: FunctionTable) -> None:
     with pytest.raises(TypeError, match="retry_on is of Python's exceptions"):
-        table.get_retrying(named("price"), (OSError,))
+        table.get_with_policy(named("price"), TaskPolicy((OSError,)))
 
 
 def test_calling_or_pickling_a_named_function_explains_its_use() -> None:

@@ -53,6 +53,7 @@ from ..fork_server.process_events import ProcessStarted
 from ..fork_server.process_usage import process_usage, resident_bytes
 from ..fork_server.starter_group import StarterGroup
 from ..fork_server.state_page import StatePage
+from ..fork_server.task_processes import end_processes
 from ..fork_server.worker_settings import WorkerSettings
 from ..objects.host_storage import HostStorage
 from ..objects.spiller import SpillerThread
@@ -440,6 +441,7 @@ class _Agent:
         try:
             events = self._starters.receive()
         except ForkServerLost:
+            end_processes(self._session.workers)
             self._do(self._session.fork_server_lost())
             return
         for event in events:

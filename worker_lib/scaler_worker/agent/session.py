@@ -263,6 +263,11 @@ class AgentSession:
         return self._objects.total_bytes
 
     @property
+    def workers(self) -> list[int]:
+        """The incarnations of the workers that live."""
+        return list(self._workers.living)
+
+    @property
     def is_serving(self) -> bool:
         """Whether the agent has not begun to end."""
         return self._phase is _Phase.SERVING

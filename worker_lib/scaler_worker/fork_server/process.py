@@ -30,6 +30,7 @@ from .json_lines import JsonLines
 from .parent_watch import ParentWatch
 from .process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessStarted
 from .state_page import StatePage
+from .task_processes import can_mark, end_processes, mark
 from .worker_settings import WorkerSettings, worker_settings_from
 
 WorkerMain = Callable[[WorkerSettings, memoryview], None]
@@ -42,6 +43,7 @@ AGENT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if os.name == "po
 """Signals that only the agent handles. A terminal or a service manager may send them to every process."""
 
 _SET_NAME = 15  # prctl's PR_SET_NAME
+_SET_CHILD_SUBREAPER = 36  # prctl's PR_SET_CHILD_SUBREAPER
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +93,11 @@ class _ForkServerLoop:
         self._page = page
         self._objects = objects
         self._parent_watch = ParentWatch()
+        self._has_marks = can_mark()
+        if self._has_marks:
+            # Processes of tasks without a parent become children of this process, which reaps them. In a container,
+            # process 1 may be a program that does not.
+            _call_prctl(_SET_CHILD_SUBREAPER, 1)
         self._children: dict[int, _Child] = {}
         self._wake_reader, self._wake_writer = os.pipe()
         for end in (self._wake_reader, self._wake_writer):
@@ -124,7 +131,7 @@ class _ForkServerLoop:
         if "end" in request:
             for pid, child in self._children.items():
                 if child.incarnation == request["end"]:
-                    _signal_worker(pid, request["kill"])
+                    self._signal_worker(pid, request["kill"])
         else:
             self._start(request["slot"], worker_settings_from(request["start"]))
 
@@ -158,6 +165,7 @@ class _ForkServerLoop:
             if self._objects is not None:
                 self._objects.release_lock()
             self._parent_watch.die_with_parent()
+            mark(settings.incarnation)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, AGENT_SIGNALS)
             self._worker_main(settings, self._page.slot(slot))
             status = 0
@@ -187,18 +195,29 @@ class _ForkServerLoop:
             traceback.print_exception(error)
 
     def _reap(self) -> None:
-        """Report every child that ended."""
-        while self._children:
-            target = _kill_group_of_ended_child()
+        """Report every child that ended, and end the processes that its tasks have left."""
+        events = []
+        while (ended := self._wait_for_child()) is not None:
+            pid, wait_status, peak = ended
+            child = self._children.pop(pid, None)
+            if child is not None:  # else its parent was a process of a task
+                status = os.waitstatus_to_exitcode(wait_status)
+                events.append(ProcessEnded(child.slot, child.incarnation, pid, status, peak))
+        if events and self._has_marks:
+            end_processes([event.incarnation for event in events])
+        for event in events:
+            self._report("ended", event)
+
+    def _wait_for_child(self) -> tuple[int, int, int] | None:
+        """Reap a child that has ended. Returns its pid, its status and its peak memory in bytes; None: none has."""
+        try:
+            target = -1 if self._has_marks else _kill_group_of_ended_child()
             if target == 0:
-                return
+                return None
             pid, wait_status, usage = os.wait4(target, os.WNOHANG)
-            if pid == 0:
-                return
-            child = self._children.pop(pid)
-            status = os.waitstatus_to_exitcode(wait_status)
-            peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-            self._report("ended", ProcessEnded(child.slot, child.incarnation, pid, status, peak))
+        except ChildProcessError:
+            return None
+        return (pid, wait_status, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)) if pid else None
 
     def _report(self, what: str, event: ProcessStarted | ProcessEnded) -> None:
         self._channel.send({what: asdict(event)})
@@ -206,18 +225,31 @@ class _ForkServerLoop:
     def _end_all(self) -> None:
         for kill in (False, True):
             for pid in self._children:
-                _signal_worker(pid, kill)
+                self._signal_worker(pid, kill)
             deadline = time.monotonic() + KILL_AFTER_SECONDS
             while self._children and time.monotonic() < deadline:
                 self._wait(deadline - time.monotonic())
                 self._reap()
 
+    def _signal_worker(self, pid: int, kill: bool) -> None:
+        """Send SIGTERM to a worker, or SIGKILL: without marks to its whole process group."""
+        if kill and not self._has_marks:
+            _kill_group(pid)
+        else:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL if kill else signal.SIGTERM)
+
 
 def set_process_name(name: str) -> None:
     """Set the name of this process in `ps -e`, `top` and `pstree`, up to 15 bytes. Does nothing outside of Linux."""
+    _call_prctl(_SET_NAME, name.encode())
+
+
+def _call_prctl(option: int, value: int | bytes) -> None:
+    """Call Linux' prctl. Does nothing where it does not exist or fails."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_SET_NAME, name.encode(), 0, 0, 0)
+            ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _kill_group_of_ended_child() -> int:
@@ -234,7 +266,7 @@ def _kill_group_of_ended_child() -> int:
     ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if ended is None:
         return 0
-    _signal_worker(ended.si_pid, kill=True)
+    _kill_group(ended.si_pid)
     return ended.si_pid
 
 
@@ -246,18 +278,10 @@ def _make_process_group(pid: int) -> None:
         pass
 
 
-def _signal_worker(pid: int, kill: bool) -> None:
-    """Send SIGTERM to a worker, or SIGKILL to its whole process group, with the processes that its tasks have
-    started."""
-    try:
-        if kill:
-            os.killpg(pid, signal.SIGKILL)
-        else:
-            os.kill(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        pass
-    except PermissionError:  # macOS: only a zombie is in the group
-        pass
+def _kill_group(pid: int) -> None:
+    """Send SIGKILL to the process group of a worker, with the processes that its tasks have started."""
+    with suppress(ProcessLookupError, PermissionError):  # macOS: a group of zombies gives PermissionError
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _exit_status(leaving: SystemExit) -> int:

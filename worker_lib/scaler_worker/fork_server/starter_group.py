@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from .client import ForkServerLost, WorkerStarter
 from .process_events import ProcessEnded, ProcessEvent, ProcessStarted
+from .task_processes import end_processes
 from .worker_settings import WorkerSettings
 
 UNUSED_SECONDS = 60.0
@@ -94,6 +95,7 @@ class StarterGroup:
                     ProcessEnded(worker.slot, worker.incarnation, worker.pid, error=FORK_SERVER_LOST)
                     for worker in further.workers.values()
                 ]
+                end_processes(further.workers)
                 self._close(name)
             for event in received:
                 if isinstance(event, ProcessEnded):

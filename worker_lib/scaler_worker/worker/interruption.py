@@ -67,15 +67,21 @@ class Interruption(ABC):
         """Whether the task is stopped and the error was not raised in it yet."""
         return name in self._due
 
-    def finish(self, name: TaskAttempt) -> None:
+    def finish(self, name: TaskAttempt) -> bool:
         """Called by the thread that has finished this task. Nothing interrupts the task from now on. The connection's
-        lock is held."""
-        if name in self._stopped:
+        lock is held.
+
+        Returns:
+            Whether the task was stopped. It has no value then, also if it has caught the error and returned one.
+        """
+        is_stopped = name in self._stopped
+        if is_stopped:
             self.clear_exception()
             if self._has_damaged_process():
                 self._mark_damaged(name)
             self._discard(name)
-            self._stop_children(name)  # the children that the task has submitted since the stop
+        self._stop_children(name)
+        return is_stopped
 
     def raise_if_due(self, name: TaskAttempt) -> None:
         """Raise the error that was delayed while the task was suspended. The connection's lock is held.

@@ -23,7 +23,7 @@ from scaler_client.commands.addresses import parse_connect_address
 from scaler_client.commands.logs import set_up as set_up_logging
 from scaler_client.nested import task_host
 from scaler_client.net.host_lookup import interface_to
-from scaler_client.pickling import serializer
+from scaler_client.pickling import retry_policy, serializer
 from scaler_client.pickling.input_lookup import current_inputs
 from scaler_client.pickling.load_failures import this_process
 from scaler_client.protocol import messages
@@ -34,6 +34,7 @@ from scaler_worker.fork_server.preload import PreloadError, error_summary, prelo
 from scaler_worker.fork_server.process_events import DAMAGED_STATUS, PRELOAD_FAILED_STATUS
 from scaler_worker.fork_server.process_usage import resident_bytes
 from scaler_worker.fork_server.state_page import READY, private_slot
+from scaler_worker.fork_server.task_processes import WorkerProcesses
 from scaler_worker.fork_server.worker_settings import WorkerSettings, worker_settings_from
 from scaler_worker.objects.cache import Inputs, ObjectCache
 from scaler_worker.objects.kept_results import KeptResults
@@ -95,7 +96,7 @@ class Worker:
         token = RunToken(wakeup, threads)
         self.interruption = ThreadInterruption(self.session, token, wakeup)
         connection = SocketConnection(settings.address, self.session, self.interruption, wakeup, settings.keys)
-        task = RunningTask(page, threads, TaskEnvironment())
+        task = RunningTask(page, threads, TaskEnvironment(), WorkerProcesses(settings.incarnation))
         self.watcher = LongTaskWatcher(self.session, connection, self.interruption, task)
         self.slot = TaskSlot(self.session, connection, wakeup, threads, token, self.interruption, task, self.watcher)
         self.exported = ExportedFunctions(settings.offers, self._inputs_of_running, self.session.report_failure)
@@ -194,6 +195,7 @@ def run_worker(settings: WorkerSettings, page: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.interruption.use_signals()
     task_host.host = worker.host
+    retry_policy.leave_processes = worker.host.leave_processes
     capture = Capture(worker.output, worker.log)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_leave_worker)

@@ -35,7 +35,7 @@ from scaler_worker.worker.dispatch_rows import with_results
 from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.forked_child import end_process
 from scaler_worker.worker.gang_place import GangPlace, Load
-from scaler_worker.worker.interruption import Interruption
+from scaler_worker.worker.interruption import TEXT, Interruption
 from scaler_worker.worker.long_task_watcher import LongTaskWatcher
 from scaler_worker.worker.processor_wait import ProcessorWait
 from scaler_worker.worker.run_token import RunToken, Threads, Wakeup
@@ -279,10 +279,13 @@ class Runner:
                 session.running = None
                 is_woken = wakeup.is_set
                 if is_woken:
-                    begun += self._finish_special(row)
+                    suspended_ns, is_stopped = self._finish_special(row)
+                    begun += suspended_ns
+                    if is_stopped and outcome in (_VALUE, _STORED):
+                        outcome, payload = self._execution.stopped(TaskStoppedError(TEXT))
             except TaskStoppedError as error:
                 session.running = None
-                begun += self._finish_special(row)
+                begun += self._finish_special(row)[0]
                 outcome, payload = self._execution.stopped(error)
                 is_woken = True
             ended = now_ns()
@@ -360,21 +363,25 @@ class Runner:
             self._task.profile = self._execution.new_profile()
         return self._slot.threads.now_ns()
 
-    def _finish_special(self, row: Row) -> int:
-        """Clean up after a task that may have been stopped, suspended or profiled. End a process that it has forked.
+    def _finish_special(self, row: Row) -> tuple[int, bool]:
+        """Clean up after a task that may have been stopped, suspended or profiled, or has children. End a process that
+        it has forked.
 
         Returns:
-            The time for which the task was suspended, in nanoseconds.
+            The time for which the task was suspended, in nanoseconds, and whether it was stopped.
         """
         if task_host.is_forked_by_task:
             # Before any lock is taken: a thread that held it is not in this process.
             end_process(self._execution.name_of(row[3]))
         name = attempt_of(row)
         with self._connection.lock:
-            self._slot.interruption.finish(name)
+            is_stopped = self._slot.interruption.finish(name)
             # The task is still there if a signal handler of its own has raised in the middle of `resume`.
             self._session.suspended.pop(name, None)
+        if is_stopped:
+            self._session.calls.pop(name, None)
+            self._task.end_processes()
         suspended_ns, profile = self._task.end()
         if profile is not None:
             self._session.costs[name] = profile.cost()
-        return suspended_ns
+        return suspended_ns, is_stopped

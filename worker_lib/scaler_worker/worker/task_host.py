@@ -62,11 +62,16 @@ class WorkerTaskHost:
         task = self._current
         if task is None or task.row is not row:
             task = self._current = SuspendableTask(self, row)
+            self._slot.wakeup.is_set = True  # the run loop ends its children with it
         return task
 
     def gang_of(self, row: Row) -> GangPlace | None:
         """The place of a running task in its gang; None: it is no member of one."""
         return self._runner.gangs.get(attempt_of(row))
+
+    def leave_processes(self) -> None:
+        self._slot.task.leave_processes()
+        self._slot.wakeup.is_set = True
 
     def forward_output(self, parents: list[TaskAttempt], output: Output) -> None:
         self._output.forward(parents, output)

@@ -15,6 +15,7 @@ from scaler_scheduler.core.completion.task_end import (
     deaths_text,
     detach,
     end_with_client,
+    exceeds_limit,
     has_retries_left,
     time_limit_text,
 )
@@ -67,6 +68,8 @@ class Gangs:
         assert gang is not None
         detach(self._tables, task)
         intent, task.intent = task.intent, NO_INTENT
+        if intent == INTENT_TIME_LIMIT and exceeds_limit(task, duration):
+            outcome = effects.OUTCOME_EXCEPTION  # it has ignored its stop
         if outcome == effects.OUTCOME_VALUE and not gang.is_broken:
             gang.results[task.rank] = payload
             if gang.values and task.rank not in gang.values:

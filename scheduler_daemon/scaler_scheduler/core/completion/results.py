@@ -6,6 +6,7 @@ from scaler_scheduler.core.completion.attempt_end import AttemptEnd
 from scaler_scheduler.core.completion.gangs import Gangs
 from scaler_scheduler.core.completion.graphs import Graphs
 from scaler_scheduler.core.completion.host_results import HostResults
+from scaler_scheduler.core.completion.task_end import exceeds_limit
 from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import TASK_OVERHEAD
 from scaler_scheduler.core.dispatch.input_delivery import resend_unread
@@ -28,6 +29,7 @@ from scaler_scheduler.core.state.transitions import (
     DISPATCHED,
     INTENT_FORCE,
     INTENT_RERUN,
+    INTENT_TIME_LIMIT,
     NO_INTENT,
     RESULT,
     RETRY,
@@ -218,6 +220,8 @@ class ResultHandler:
         error = event.errors[row] if event.errors else ""
         self._attempt_end.detach(task)
         intent = task.intent
+        if intent == INTENT_TIME_LIMIT and outcome in (OUTCOME_VALUE, OUTCOME_STORED) and exceeds_limit(task, duration):
+            outcome = OUTCOME_EXCEPTION  # it has ignored its stop
         if outcome == OUTCOME_VALUE:
             pass
         elif outcome == OUTCOME_STORED:

@@ -78,6 +78,11 @@ def deaths_text(task: Task) -> bytes:
     return f"{task.name}#{task.id}: the worker died in {of} attempts: {'; '.join(deaths)}".encode()
 
 
+def exceeds_limit(task: Task, duration: int) -> bool:
+    """Whether an attempt of this run time, in nanoseconds, was longer than the time limit of the task."""
+    return duration >= task.options.timeout_seconds * 1e9 > 0
+
+
 def time_limit_text(task: Task) -> bytes:
     """Return the error text of a task that exceeded its time limit."""
     return f"{task.name}#{task.id}: stopped after its time limit of {task.options.timeout_seconds:g} s".encode()

@@ -94,6 +94,14 @@ def test_a_value_that_comes_before_the_stop_counts(core):
     core.wait(3 * GRACE_SECONDS)
 
 
+def test_a_task_that_ignores_its_stop_has_failed(core):
+    started(core, retries=3)
+    core.wait(5.5)
+    core.results(W, [ROW], 5_400_000_000, body=b"v")
+    assert core.take() == [STOP, TIMED_OUT_1]
+    core.wait(3 * GRACE_SECONDS)
+
+
 def test_a_repeated_start_changes_nothing(core):
     """The long-task watcher repeats it, as for every long task."""
     started(core)
