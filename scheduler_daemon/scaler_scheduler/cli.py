@@ -13,8 +13,8 @@ from .auth.key_commands import is_key_command, mistyped_command
 from .auth.key_commands import run as run_key_command
 from .commands import logs
 from .commands.command_line import (
+    begin_command,
     ignored_variables,
-    leave_out_last_collections,
     parse_arguments,
     run_common_option,
 )
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the command line without the program's name; None: that of the process.
     """
-    leave_out_last_collections()
+    begin_command()
     given = sys.argv[1:] if argv is None else argv
     if is_key_command(given):
         return run_key_command(given)

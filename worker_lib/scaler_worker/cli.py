@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from scaler_client.commands import logs, module_folders
 from scaler_client.commands.command_line import (
+    begin_command,
     ignored_variables,
-    leave_out_last_collections,
     parse_arguments,
     run_common_option,
 )
@@ -18,11 +18,13 @@ from scaler_client.commands.options import OptionError
 
 from . import __version__
 from .config import COMMAND, fail, load, program_name
+from .init_process import run_as_child_of_init
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command to its end; `argv` is without the program's name. Returns the exit status."""
-    leave_out_last_collections()
+    begin_command()
+    run_as_child_of_init()
     module_folders.restore(os.environ)
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)

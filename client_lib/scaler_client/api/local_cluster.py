@@ -18,6 +18,7 @@ from ..commands import module_folders
 from ..commands.addresses import Address, parse_bind_address
 from ..commands.key_files import KEYS_VARIABLE, absolute
 from ..commands.logs import LEVELS
+from ..commands.machine import open_standard_descriptors
 from ..futures.notebook import Link, count_text, html_table, snapshot_rows
 from ..io.process_exit import interrupts_deferred
 from ..monitor.monitor_address import find_monitor_address
@@ -138,6 +139,7 @@ class LocalCluster:
         monitor = (
             reachable_address(parse_bind_address(options["monitor_address"])) if "monitor_address" in options else None
         )
+        open_standard_descriptors()  # for this program's pipes to the commands: these must not take their places
         self._watch = NewestSnapshot(bind, monitor)
         self._ui_address = ""
         self._processes: list[subprocess.Popen[bytes]] = []

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import __version__
-from ..commands.command_line import leave_out_last_collections
+from ..commands.command_line import begin_command
 from ..commands.options import OptionError, fail
 from ..errors import PackagesError
 from ..monitor.monitor_address import resolve_monitor_address
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    leave_out_last_collections()
+    begin_command()
     try:
         command_line = parse_command_line(sys.argv[1:] if argv is None else argv, os.environ)
         if not command_line.subcommand:

@@ -17,8 +17,8 @@ from ..commands import logs, options
 from ..commands.addresses import MAX_PORT
 from ..commands.command_line import (
     Arguments,
+    begin_command,
     ignored_variables,
-    leave_out_last_collections,
     parse_arguments,
     run_common_option,
 )
@@ -88,7 +88,7 @@ class HttpCommand:
         Returns:
             The exit status.
         """
-        leave_out_last_collections()
+        begin_command()
         try:
             arguments = parse_arguments(self.command, sys.argv[1:] if argv is None else argv)
             status = run_common_option(self.command, self.program, self._versions, arguments)

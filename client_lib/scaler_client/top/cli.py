@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from .. import __version__
-from ..commands.command_line import leave_out_last_collections, parse_arguments, run_common_option
+from ..commands.command_line import begin_command, parse_arguments, run_common_option
 from ..commands.install_hints import install_hint
 from ..commands.options import OptionError, fail
 from ..monitor.reader import Presence
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    leave_out_last_collections()
+    begin_command()
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
         status = run_common_option(COMMAND, PROGRAM, _versions, arguments)

@@ -14,6 +14,20 @@ _V1_MOUNTS = {"memory": ("memory",), "cpu": ("cpu", "cpu,cpuacct", "cpuacct,cpu"
 _V2_MOUNTS = ("", "unified")
 
 
+def open_standard_descriptors() -> None:
+    """Open the null device in place of standard streams that the parent has closed.
+
+    Else the next files and sockets get the numbers 0 to 2, and output goes there.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(
+                os.open(os.devnull, os.O_RDWR), True
+            )  # it gets the lowest free number, which is this one
+
+
 def raise_file_limit() -> int:
     """Raise the process's limit of open files as far as the system allows. Each connection takes one.
 

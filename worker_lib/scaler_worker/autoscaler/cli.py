@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from scaler_client.commands import logs
 from scaler_client.commands.command_line import (
+    begin_command,
     ignored_variables,
-    leave_out_last_collections,
     parse_arguments,
     run_common_option,
 )
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    leave_out_last_collections()
+    begin_command()
     try:
         arguments = parse_arguments(COMMAND, sys.argv[1:] if argv is None else argv)
         status = run_common_option(COMMAND, PROGRAM, _versions, arguments)
