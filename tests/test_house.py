@@ -87,7 +87,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"__main__"},
     ],
     "scaler_worker": [
-        {"config", "objects", "output", "packages"},
+        {"config", "init_process", "objects", "output", "packages"},
         {"environments", "task_rows", "task_environment"},
         {"fork_server"},
         {"worker"},

@@ -114,6 +114,18 @@ def test_keywords_of_opengris_scaler() -> None:
             assert client.submit(pow, 2, 3).result(SECONDS) == 8
 
 
+@pytest.mark.parametrize("preload", ["no_such_module:load", "slow_preload:load"])
+def test_a_preload_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], preload: str
+) -> None:
+    (tmp_path / "slow_preload.py").write_text("import time\ntime.sleep(1)\nraise OSError('no model')\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    with pytest.raises(RuntimeError, match=f"scaler_cluster ended at its start .*preload='{preload}'"):
+        LocalCluster(n_workers=1, preload=preload)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert f"the first worker could not be prepared: --preload {preload}: " in line
+
+
 def test_html_shows_the_workers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_cluster, "JOIN_SECONDS", SECONDS)
     with LocalCluster(n_workers=3) as cluster:

@@ -210,6 +210,12 @@ def test_capabilities(toml, given, wanted):
     assert load(ADDRESS, "--config", toml(f"capabilities = {given.split(',')}")).capabilities == wanted
 
 
+def test_too_many_capabilities():
+    names = [f"name{number}" for number in range(65)]
+    assert len(load(ADDRESS, "--capabilities", ",".join(names[:64])).capabilities) == 64
+    assert complaint(ADDRESS, "--capabilities", ",".join(names)).endswith("65 capabilities are more than 64")
+
+
 @pytest.mark.parametrize(("value", "shown"), [("true", "true"), ("false", "false"), ("[1]", "[1]")])
 def test_amounts_of_a_table_that_are_no_amounts(toml, value, shown):
     said = complaint(ADDRESS, "--config", toml(f"[resources]\ngpu = {value}\n"))

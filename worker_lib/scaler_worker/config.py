@@ -319,7 +319,7 @@ COMMAND = Command(
             options.capabilities(),
             {},
             "the capabilities of the workers, for tasks that require them: comma-separated, for example gpu=2,linux "
-            "(default amount: 1); in the file also a table",
+            "(default amount: 1); at most 64; in the file also a table",
         ),
         Option(
             "resources",

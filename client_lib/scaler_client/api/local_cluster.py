@@ -44,6 +44,8 @@ STOP_SECONDS = 10.0
 """Each command should end within 5 seconds. After this time it is killed."""
 JOIN_SECONDS = 10.0
 """Notebook views wait for the workers until this time after the cluster's start."""
+PREPARATION_FAILED_STATUS = 78
+"""The exit status of a `scaler_cluster` whose first worker could not be prepared."""
 PROGRAMS = ("scaler_scheduler", "scaler_cluster", "scaler_ui")
 
 _page_addresses: dict[str, str] = {}
@@ -134,6 +136,7 @@ class LocalCluster:
         if is_listening(self._address):
             raise RuntimeError(f"the address {bind} is in use")
         self._is_local = is_local(bind)
+        self._preload = options.get("preload", "")
         self._has_default_address = address is None
         self._keys = _checked_keys(keys, bind)
         monitor = (
@@ -159,6 +162,8 @@ class LocalCluster:
                     workers += [str(self._address), *count, *common, *commands.cluster_arguments]
                     self._start(workers, module_folders.variables())
             self._wait_until_bound()
+            if options.get("preload") or options.get("offer"):
+                self._wait_for_worker()
             if ui:
                 with interrupts_deferred():
                     self._start_ui(monitor or find_monitor_address(bind), [*parent, *level])
@@ -275,6 +280,20 @@ class LocalCluster:
                 raise RuntimeError(f"scaler_scheduler did not bind {self._address} within {START_SECONDS:g} seconds")
             time.sleep(POLL_SECONDS)
 
+    def _wait_for_worker(self) -> None:
+        """Wait until the first worker is prepared, but not long: preparation may take minutes.
+
+        Raises:
+            RuntimeError: a command has ended, because the preparation has failed.
+        """
+        deadline = time.monotonic() + JOIN_SECONDS
+        while time.monotonic() < deadline:
+            self._check_running()
+            snapshot = self._watch.latest()
+            if snapshot is not None and snapshot.workers:
+                return
+            time.sleep(POLL_SECONDS)
+
     def _wait_for_page(self) -> None:
         """Wait until scaler_ui prints its first line, which is the address of its page.
 
@@ -300,13 +319,18 @@ class LocalCluster:
         Raises:
             RuntimeError: a command has ended. It has written the reason to standard error.
         """
-        programs = (PROGRAMS[0], "scaler_autoscaler", PROGRAMS[2]) if isinstance(self._n_workers, tuple) else PROGRAMS
-        for name, process in zip(programs, self._processes):
-            if process.poll() is not None:
-                status = f"exit status {process.returncode}{self._likely_cause(name)}"
-                raise RuntimeError(f"{name} ended at its start with {status}; standard error says why")
+        for name, process in self._ended():
+            status = f"exit status {process.returncode}{self._likely_cause(name, process)}"
+            raise RuntimeError(f"{name} ended at its start with {status}; standard error says why")
 
-    def _likely_cause(self, name: str) -> str:
+    def _ended(self) -> list[tuple[str, subprocess.Popen[bytes]]]:
+        """Return the commands that have ended by themselves, with their names."""
+        programs = (PROGRAMS[0], "scaler_autoscaler", PROGRAMS[2]) if isinstance(self._n_workers, tuple) else PROGRAMS
+        return [(name, process) for name, process in zip(programs, self._processes) if process.poll() is not None]
+
+    def _likely_cause(self, name: str, process: subprocess.Popen[bytes]) -> str:
+        if name == "scaler_cluster" and process.returncode == PREPARATION_FAILED_STATUS:
+            return f" (preload={self._preload!r} or offer= has failed)" if self._preload else " (offer= has failed)"
         if name != "scaler_scheduler" or self._keys or self._is_local:
             return ""
         return " (an address that other machines reach needs keys=)"
@@ -354,6 +378,8 @@ class LocalCluster:
     def _state(self) -> str:
         if self.is_shut_down:
             return "shut down"
+        for name, process in self._ended():
+            return f"{name} has ended with exit status {process.returncode}"
         if isinstance(self._n_workers, tuple):
             return f"{self._n_workers[0]} to {count_text(self._n_workers[1], 'worker')}"
         return "a worker for each core" if self._n_workers is None else count_text(self._n_workers, "worker")

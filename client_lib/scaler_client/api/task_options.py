@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..commands.options import MAX_CAPABILITIES, MAX_CAPABILITY_NAME_LENGTH
 from ..commands.resource_amounts import CPUS, MAX_NAMES, checked_resource_name, resource_amount, shown
 from ..graphs.order import PYTHON
 from ..pickling.retry_policy import RetryOn, TaskPolicy
@@ -143,7 +144,10 @@ class TaskOptions:
             given["shared_inputs"] = checked_bool("shared_inputs", shared_inputs)
         if leave_processes is not None:
             given["leave_processes"] = checked_bool("leave_processes", leave_processes)
-        return dataclasses.replace(self, **given)
+        replaced = dataclasses.replace(self, **given)
+        if len(replaced.resources) + bool(replaced.cpus) > MAX_NAMES:
+            raise ValueError(f"resources must be at most {MAX_NAMES} with cpus, not {len(replaced.resources) + 1}")
+        return replaced
 
     def to_wire(
         self, depth: int = 0, priority: int = 0, profiling: bool | None = None, stream_output: bool = False
@@ -286,5 +290,10 @@ def _checked_capabilities(value: Any) -> tuple[tuple[str, int], ...]:
         if not name:
             raise ValueError("capabilities must have names, not ''")
         name = checked_text("a capability's name", name)
+        if len(name) > MAX_CAPABILITY_NAME_LENGTH:
+            limit = f"at most {MAX_CAPABILITY_NAME_LENGTH} characters"
+            raise ValueError(f"capabilities must have names of {limit}, not {shown(name)}")
         given.append((name, _checked_integer(f"capabilities[{name!r}]", amount, 1, _MAX_UINT32)))
+    if len(dict(given)) > MAX_CAPABILITIES:
+        raise ValueError(f"capabilities must be at most {MAX_CAPABILITIES}, not {len(dict(given))}")
     return tuple(sorted(dict(given).items()))

@@ -20,6 +20,7 @@ SIZE_HELP = (
 MIN_MEMORY_BYTES = 1 << 20  # a smaller value is a forgotten suffix
 MAX_MEMORY_BYTES = 1 << 50
 MAX_CAPABILITY_NAME_LENGTH = 128  # characters of the name of a capability
+MAX_CAPABILITIES = 64  # of a worker or a task
 MAX_CAPABILITY_AMOUNT = (1 << 32) - 1  # amount of a capability
 MAX_QUOTED_LENGTH = 80  # characters of a wrong value that a message repeats
 MIN_SIMILARITY = 0.6  # of a wrong name and a suggested one; 1 is equality
@@ -248,6 +249,8 @@ def capabilities() -> Kind:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"{quoted(name)} is there more than once")
+        if len(names) > MAX_CAPABILITIES:
+            raise ValueError(f"{len(names)} capabilities are more than {MAX_CAPABILITIES}")
         return dict(parts)
 
     return Kind("NAME[=AMOUNT]", parse, (str, dict), is_list=True, combine=combine, has_names_alone=True)

@@ -13,7 +13,7 @@ import pytest
 from scaler_client.api.task_options import TaskOptions, checked_bool, checked_gang
 from scaler_client.protocol.messages import Options
 
-NAMES = ("timeout", "retries", "retry_on", "priority", "name", "capabilities", "profiling")
+NAMES = ("timeout", "retries", "retry_on", "priority", "name", "capabilities", "profiling", "resources", "cpus")
 
 
 def given(options: TaskOptions | None = None, **values: Any) -> TaskOptions:
@@ -78,6 +78,8 @@ def test_default_options_are_not_sent(values: dict[str, Any]) -> None:
         ("capabilities", {5: 1}, TypeError),
         ("capabilities", [["gpu"]], TypeError),
         ("capabilities", [""], ValueError),
+        ("capabilities", ["a" * 129], ValueError),
+        ("capabilities", map(str, range(65)), ValueError),
         ("profiling", 1, TypeError),
     ],
 )
@@ -85,6 +87,15 @@ def test_bad_options_raise(name: str, value: Any, kind: type[Exception]) -> None
     with pytest.raises(kind, match=f"^{name}.*must") as raised:
         given(**{name: value})
     assert "\n" not in str(raised.value)
+
+
+def test_the_most_that_the_scheduler_takes() -> None:
+    names = [f"{number:0128}" for number in range(64)]
+    assert given(capabilities=names).capabilities == tuple((name, 1) for name in names)
+    most = {f"resource{number}": 1 for number in range(15)}
+    assert len(given(resources=most, cpus=2).to_wire().resources) == 16  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="resources must be at most 16 with cpus, not 17"):
+        given(given(resources={**most, "license": 1}), cpus=2)
 
 
 def test_profiling_of_a_submit() -> None:

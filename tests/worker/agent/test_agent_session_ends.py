@@ -56,7 +56,7 @@ def test_a_preload_that_fails_in_the_first_worker_ends_the_agent() -> None:
     assert only(SignalWorker, effects) == [SignalWorker(102, kill=False)]
     effects = preload_fails(host, 102) + host.echo()
     assert sent(effects) == [Goodbye("preload failed")]
-    assert only(Exit, effects) == [Exit(1)]
+    assert only(Exit, effects) == [Exit(PRELOAD_FAILED_STATUS)]
     assert lines(effects, logging.ERROR) == [] == only(StartWorker, effects)
 
 

@@ -184,7 +184,7 @@ class AgentSession:
         ended, state = worker.explain(ended, self._read_state(worker.slot))
         if ended.status == PRELOAD_FAILED_STATUS and not self._has_replaced_worker and not self._is_any_ready():
             text = f"the first worker could not be prepared: {ended.cause()}: giving up"
-            return [Log(logging.ERROR, text), *self._end(1, "preload failed", now)]
+            return [Log(logging.ERROR, text), *self._end(PRELOAD_FAILED_STATUS, "preload failed", now)]
         self._has_replaced_worker = True
         effects = []
         if ended.pid and ended.status != SCHEDULER_LOST_STATUS:

@@ -17,7 +17,8 @@ DAMAGED_STATUS = 75
 DAMAGED = "stopping a task had damaged its process"
 
 PRELOAD_FAILED_STATUS = 78
-"""Exit status (EX_CONFIG) of a worker whose `--preload` or `--offer` has failed."""
+"""Exit status (EX_CONFIG) of a worker whose `--preload` or `--offer` has failed, and of an agent without other
+workers."""
 
 
 @dataclass(frozen=True)
