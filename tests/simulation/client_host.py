@@ -217,10 +217,11 @@ class ClientHost:
         self.wake()
 
     def stop_children(self, parent: TaskAttempt) -> None:
-        """Stop the children of a task of this process, because that task is stopped."""
+        """Stop the children of a task of this process, because that task is stopped or has ended."""
         for future in self.futures:
-            if future.parent == parent:
+            if future.parent == parent and not future.is_done:
                 future.is_cancel_asked = True
+                self.world.trace.count("children that end with their parent")
         self.session.stop_children(parent)
         self.wake()
 

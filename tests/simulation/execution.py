@@ -115,8 +115,10 @@ class Run:
         futures: list[Future] = []
         for child in script.children:
             futures.append(self._submit(self, child))
-            if script.one_by_one:
+            if script.one_by_one and not script.abandons:
                 yield from self._await(futures[-1])
+        if script.abandons:
+            futures = []
         for future in futures:
             yield from self._await(future)
         yield from self._be_busy(script.seconds / 2, script.ignores_stop)

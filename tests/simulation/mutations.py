@@ -54,7 +54,7 @@ from scaler_scheduler.core.state import functions, objects, records, resource_po
 from scaler_scheduler.core.state import workers as worker_tables
 from scaler_worker.agent import environments as agent_environments
 from scaler_worker.agent import worker_table
-from scaler_worker.worker import runner
+from scaler_worker.worker import interruption, runner
 from scaler_worker.worker import session as worker_session
 
 MUTATIONS = (
@@ -770,5 +770,9 @@ MUTATIONS = (
         "remove all results of a host whose agent has not joined before",
         host_results.HostResults, "reconcile_files",
         "if is_new and not self._may_count(agent, incarnation, task_id):", "if is_new:",
+    ),
+    Mutation(
+        "leave the children of a task that has ended",
+        interruption.Interruption, "finish", "self._stop_children(name)", "if is_stopped: self._stop_children(name)",
     ),
 )  # fmt: skip

@@ -16,6 +16,9 @@ from .scripts import Script, key_of, measured
 from .trace import SimulationError, Trace
 
 STOPPED = b"stopped"
+
+ENDLESS_SECONDS = 30.0
+"""No task of this run time ends by itself in a run without faults."""
 CHILD_FAILED = b"a child failed"
 AGAIN = b"try again"
 LOST = b"an input failed with an error of the client"
@@ -279,6 +282,9 @@ class Oracle:
         can_stop = self.is_calm and not script.ignores_stop and not script.hogs
         self._wrong_if(can_stop and 0 < limit < script.seconds - STOP_SECONDS, future)
         self._wrong_if(self.retried[script.key] < script.retryable or self.killed[script.key] < script.kills, future)
+        self._expect(
+            future.parent is None or script.seconds < ENDLESS_SECONDS, f"child {script.key} has outlived its parent"
+        )
 
     def _exception(self, future: Future) -> None:
         is_lost = future.answer == LOST and any(each.error is not None for each in future.graph)

@@ -61,7 +61,10 @@ _MAX_SECONDS = 40.0
 """The run time of all tasks together, without tasks that never end by themselves."""
 
 _LONG_SECONDS = 60.0
-"""The number of tasks that only force can end."""
+"""The run time of tasks that only force can end."""
+
+ABANDONED_ONE_IN = 5
+"""One parent in so many ends without waiting for its children, of which one only ends by force."""
 
 
 @dataclass
@@ -299,6 +302,9 @@ class Writer:
             number = chance.choice((1, 1, 2, 4))
             children = tuple(self.script(self._child_options(options), depth + 1) for _ in range(number))
             traits = {"children": children, "one_by_one": chance.random() < 0.3}
+            if key % ABANDONED_ONE_IN == 0:  # no draw decides it, because a draw would change all seeds
+                endless = replace(children[0], seconds=_LONG_SECONDS)
+                traits |= {"children": (endless, *children[1:]), "abandons": True}
         elif depth and roll > 0.97:
             traits = {"raises": True}
         (seconds,) = chance.choices(_DURATIONS, self._lengths if self._budget > 0 else (1, 0, 0, 0, 0))

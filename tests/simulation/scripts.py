@@ -67,6 +67,8 @@ class Script:
     """The member of a gang that ends without the last exchange of values; -1: none does."""
     one_by_one: bool = False
     """Whether it waits for each child before it submits the next."""
+    abandons: bool = False
+    """Whether it ends without waiting for its children."""
     payload_bytes: int = 0
     result_bytes: int = 0
     options: Options = Options()

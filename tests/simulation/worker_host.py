@@ -176,6 +176,7 @@ class WorkerHost:
                 self.world, f"{self.name}:nested", self.process, self.incarnation, self.environment
             )
         self.world.trace.count("tasks of tasks")
+        self._slot.wakeup.is_set = True  # as WorkerTaskHost.current
         return self.nested.submit(child, replace(child.options, depth=depth_of(run.row) + 1), run.name)
 
     def stop_children(self, name: TaskAttempt) -> None:

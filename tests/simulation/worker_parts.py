@@ -264,6 +264,10 @@ class SimulatedExecution:
     def stopped(self, error: TaskStoppedError) -> tuple[int, bytes]:
         raise SimulationError("a task was stopped outside of what it does itself") from error
 
+    def ignored_stop(self) -> tuple[int, bytes]:
+        self._worker.world.trace.count("stops that were ignored")
+        return Outcome.EXCEPTION, STOPPED
+
     def run(self, number: int, payload: Any, store: Any = None, load: Any = None) -> tuple[int, bytes]:
         row = self._worker.session.running
         assert row is not None

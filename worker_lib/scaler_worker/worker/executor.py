@@ -217,6 +217,10 @@ class Executor:
         plain = TaskStoppedError("the task was stopped")
         return Outcome.EXCEPTION.value, serializer.dump_exception(plain, traceback_text(error))
 
+    def ignored_stop(self) -> tuple[int, Payload]:
+        """The outcome and payload of a task that was stopped, but has returned a value."""
+        return self.stopped(TaskStoppedError("the task was stopped, and has ignored it"))
+
     def name_of(self, number: int) -> str:
         function = self._sent.get(number)
         return function.name if function is not None else f"function {number}"

@@ -35,7 +35,7 @@ from scaler_worker.worker.dispatch_rows import with_results
 from scaler_worker.worker.executor import Executor
 from scaler_worker.worker.forked_child import end_process
 from scaler_worker.worker.gang_place import GangPlace, Load
-from scaler_worker.worker.interruption import TEXT, Interruption
+from scaler_worker.worker.interruption import Interruption
 from scaler_worker.worker.long_task_watcher import LongTaskWatcher
 from scaler_worker.worker.processor_wait import ProcessorWait
 from scaler_worker.worker.run_token import RunToken, Threads, Wakeup
@@ -81,6 +81,9 @@ class Execution(Protocol):
     def stopped(self, error: TaskStoppedError) -> tuple[int, Payload]:
         """The outcome and payload of a task that was stopped while code of the worker ran."""
 
+    def ignored_stop(self) -> tuple[int, Payload]:
+        """The outcome and payload of a task that was stopped, but has returned a value."""
+
     def forget(self, number: int) -> None:
         """Drop a loaded function."""
 
@@ -103,6 +106,7 @@ class ProcessExecution:
         self.run = executor.run
         self.run_calls = executor.run_calls
         self.stopped = executor.stopped
+        self.ignored_stop = executor.ignored_stop
         self.forget = executor.forget
         self.name_of = executor.name_of
         self.inputs = objects.inputs
@@ -282,7 +286,7 @@ class Runner:
                     suspended_ns, is_stopped = self._finish_special(row)
                     begun += suspended_ns
                     if is_stopped and outcome in (_VALUE, _STORED):
-                        outcome, payload = self._execution.stopped(TaskStoppedError(TEXT))
+                        outcome, payload = self._execution.ignored_stop()
             except TaskStoppedError as error:
                 session.running = None
                 begun += self._finish_special(row)[0]
@@ -379,7 +383,6 @@ class Runner:
             # The task is still there if a signal handler of its own has raised in the middle of `resume`.
             self._session.suspended.pop(name, None)
         if is_stopped:
-            self._session.calls.pop(name, None)
             self._task.end_processes()
         suspended_ns, profile = self._task.end()
         if profile is not None:
