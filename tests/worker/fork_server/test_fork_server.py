@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scaler_worker.fork_server import state_page
+from scaler_worker.fork_server import process, state_page, task_processes
 from scaler_worker.fork_server.client import ForkServer, ForkServerLost, SubprocessStarter, WorkerStarter
 from scaler_worker.fork_server.process_events import PRELOAD_FAILED_STATUS, ProcessEnded, ProcessEvent, ProcessStarted
 from scaler_worker.fork_server.state_page import StatePage, WorkerState
@@ -286,9 +286,16 @@ def test_a_worker_has_signals_as_any_python_has_and_no_terminal(fork_server: For
 
 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="no os.waitid here")
+@pytest.mark.parametrize("has_marks", [True, False])
 def test_processes_started_by_a_task_end_with_its_worker(
-    fork_server: ForkServer, events: Events, page: StatePage
+    page: StatePage, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, has_marks: bool
 ) -> None:
+    if not has_marks:  # as on other systems than Linux
+        for module in (process, task_processes):
+            monkeypatch.setattr(module, "can_mark", lambda: False)
+    fork_server = ForkServer(stand_in, page)
+    request.addfinalizer(fork_server.close)
+    events = Events(fork_server)
     does = f"words[0] = subprocess.Popen([sys.executable, '-c', {SLEEP!r}]).pid; os._exit(7)"
     fork_server.start(0, worker(1, f"import os, subprocess, sys; {does}"))
     assert events.ended(1).cause() == "exit code 7"

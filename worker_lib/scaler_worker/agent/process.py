@@ -441,7 +441,7 @@ class _Agent:
         try:
             events = self._starters.receive()
         except ForkServerLost:
-            end_processes(self._session.workers)
+            end_processes(self._session.workers, os.getpid())
             self._do(self._session.fork_server_lost())
             return
         for event in events:

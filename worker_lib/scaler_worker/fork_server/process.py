@@ -93,6 +93,7 @@ class _ForkServerLoop:
         self._page = page
         self._objects = objects
         self._parent_watch = ParentWatch()
+        self._agent_pid = os.getppid()
         self._has_marks = can_mark()
         if self._has_marks:
             # Processes of tasks without a parent become children of this process, which reaps them. In a container,
@@ -165,7 +166,7 @@ class _ForkServerLoop:
             if self._objects is not None:
                 self._objects.release_lock()
             self._parent_watch.die_with_parent()
-            mark(settings.incarnation)
+            mark(settings.incarnation, self._agent_pid)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, AGENT_SIGNALS)
             self._worker_main(settings, self._page.slot(slot))
             status = 0
@@ -203,8 +204,8 @@ class _ForkServerLoop:
             if child is not None:  # else its parent was a process of a task
                 status = os.waitstatus_to_exitcode(wait_status)
                 events.append(ProcessEnded(child.slot, child.incarnation, pid, status, peak))
-        if events and self._has_marks:
-            end_processes([event.incarnation for event in events])
+        if self._has_marks:
+            end_processes([event.incarnation for event in events], self._agent_pid)
         for event in events:
             self._report("ended", event)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 
@@ -95,7 +96,7 @@ class StarterGroup:
                     ProcessEnded(worker.slot, worker.incarnation, worker.pid, error=FORK_SERVER_LOST)
                     for worker in further.workers.values()
                 ]
-                end_processes(further.workers)
+                end_processes(further.workers, os.getpid())
                 self._close(name)
             for event in received:
                 if isinstance(event, ProcessEnded):

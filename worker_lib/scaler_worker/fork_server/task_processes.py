@@ -1,7 +1,7 @@
 """The processes that tasks have started: they end with their worker, or with their task if it is stopped.
 
 On Linux, a worker marks itself by a limit that has no effect (RLIMIT_RTTIME, the time of real-time scheduling without a
-pause), with its incarnation as the value. All descendants inherit the mark: also those that leave the process group and
+pause), whose value names the worker. All descendants inherit the mark: also those that leave the process group and
 the session, clean their environment, or have no parent any more. Elsewhere the process group of the worker stands for
 them, and a stopped task leaves its processes to the worker.
 """
@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -44,33 +44,39 @@ def can_mark() -> bool:
     return resource.getrlimit(resource.RLIMIT_RTTIME)[1] == resource.RLIM_INFINITY
 
 
-def mark(incarnation: int) -> None:
-    """Mark this process, and what it starts from now on, as a worker's. Does nothing where `can_mark` is False.
+def mark(incarnation: int, agent_pid: int) -> None:
+    """Mark this process, and what it starts from now on, as a worker's.
 
     Args:
-        incarnation: the worker's; 0: remove the mark.
+        incarnation: the worker's.
+        agent_pid: the process of its agent.
     """
-    if can_mark():
-        limit = _mark_of(incarnation) if incarnation else resource.RLIM_INFINITY
-        resource.setrlimit(resource.RLIMIT_RTTIME, (limit, resource.RLIM_INFINITY))
+    _set_mark(_mark_of(incarnation, agent_pid))
 
 
-def end_processes(incarnations: Collection[int]) -> None:
-    """Kill the marked processes of these workers, which have ended. Their resource trackers end by themselves."""
-    marks = set(map(_mark_of, incarnations))
-    _kill_all(lambda: (pid for pid in _marked(marks) if _HELPERS not in _command_of(pid)))
+def end_processes(incarnations: Iterable[int], agent_pid: int) -> None:
+    """Kill the marked processes of these workers, which have ended. Their resource trackers end by themselves.
+
+    Args:
+        incarnations: the workers'.
+        agent_pid: the process of their agent.
+    """
+    marks = {_mark_of(incarnation, agent_pid) for incarnation in incarnations}
+    if marks and can_mark():
+        _kill_all(lambda: (pid for pid in _marked(marks) if _HELPERS not in _command_of(pid)))
 
 
 class WorkerProcesses:
     """The processes that the tasks of this worker start."""
 
-    def __init__(self, incarnation: int) -> None:
-        """`incarnation` is the worker's, by which this process is marked."""
-        self._incarnation = incarnation
+    def __init__(self) -> None:
+        self._mark = resource.getrlimit(resource.RLIMIT_RTTIME)[0] if can_mark() else -1
+        """The mark of this process; RLIM_INFINITY, which is -1: it has none."""
 
     def set_leaving(self, leaves: bool) -> None:
         """Choose whether what is started from now on outlives task and worker."""
-        mark(0 if leaves else self._incarnation)
+        if self._mark > 0:
+            _set_mark(resource.RLIM_INFINITY if leaves else self._mark)
 
     def end(self, ran: Sequence[Interval]) -> None:
         """Kill the processes that began while a stopped task ran.
@@ -80,7 +86,7 @@ class WorkerProcesses:
         Args:
             ran: when the task ran.
         """
-        if can_mark():
+        if self._mark > 0:
             _kill_all(lambda: self._started(ran))
 
     def _started(self, ran: Sequence[Interval]) -> Iterator[int]:
@@ -88,7 +94,7 @@ class WorkerProcesses:
         tick_ns = 10**9 // os.sysconf("SC_CLK_TCK")
         ticks = [((begin + boot_ns) // tick_ns, (end + boot_ns) // tick_ns) for begin, end in ran]
         own = os.getpid()
-        for pid in _marked({_mark_of(self._incarnation)}):
+        for pid in _marked({self._mark}):
             if pid == own:
                 continue
             parent, started = _parent_and_start(pid)
@@ -99,8 +105,14 @@ class WorkerProcesses:
                 yield pid
 
 
-def _mark_of(incarnation: int) -> int:
-    return incarnation | _LONG
+def _mark_of(incarnation: int, agent_pid: int) -> int:
+    # With the pid of the agent: other agents of the machine may have the same incarnations, in tests.
+    return (incarnation ^ agent_pid << 32) & (_LONG - 1) | _LONG
+
+
+def _set_mark(value: int) -> None:
+    if can_mark():
+        resource.setrlimit(resource.RLIMIT_RTTIME, (value, resource.RLIM_INFINITY))
 
 
 def _marked(marks: Collection[int]) -> Iterator[int]:

@@ -96,7 +96,7 @@ class Worker:
         token = RunToken(wakeup, threads)
         self.interruption = ThreadInterruption(self.session, token, wakeup)
         connection = SocketConnection(settings.address, self.session, self.interruption, wakeup, settings.keys)
-        task = RunningTask(page, threads, TaskEnvironment(), WorkerProcesses(settings.incarnation))
+        task = RunningTask(page, threads, TaskEnvironment(), WorkerProcesses())
         self.watcher = LongTaskWatcher(self.session, connection, self.interruption, task)
         self.slot = TaskSlot(self.session, connection, wakeup, threads, token, self.interruption, task, self.watcher)
         self.exported = ExportedFunctions(settings.offers, self._inputs_of_running, self.session.report_failure)
