@@ -64,8 +64,14 @@ def text_error(kind: type[Exception], text: str, place: str) -> Exception:
         place: where the task has failed; empty: it is not said.
     """
     text, note = split_note(text)
+    traceback = ""
+    if kind is TaskTimeoutError:  # where the task was when it was stopped
+        text, found, rest = text.partition(f"\n{_TRACEBACK}")
+        traceback = found[1:] + rest
     text = _with_place(text, place)
     error = kind(text if _NOTES_ARE_SHOWN else with_note(text, note))
+    if traceback:
+        error.__cause__ = RemoteTraceback(with_source_lines(traceback))
     if note:
         add_note(error, note)
     return error

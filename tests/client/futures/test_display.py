@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -176,7 +177,9 @@ def test_no_wait_if_no_snapshot_is_published(address: Address) -> None:
 def test_text_of_a_local_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalCluster, "__init__", lambda self: None)
     cluster = LocalCluster()
-    cluster.__dict__.update(_address="tcp://127.0.0.1:1", _processes=[object()], _n_workers=None)
+    cluster.__dict__.update(
+        _address="tcp://127.0.0.1:1", _processes=[SimpleNamespace(poll=lambda: None)], _n_workers=None
+    )
     assert repr(cluster) == "<LocalCluster at tcp://127.0.0.1:1, a worker for each core>"
     cluster.__dict__.update(_processes=[])
     assert Texts(cluster).texts == ["LocalCluster", "address", "tcp://127.0.0.1:1", "workers", "shut down"]

@@ -89,10 +89,16 @@ class AttemptEnd:
             text = f"{task.name}: its inputs were dropped after its client had left"
             self.answer(task, effects.OUTCOME_INPUT_LOST, text.encode())
 
-    def end_stopped(self, task: Task) -> None:
-        """End a task that was stopped and has ended without a value. It has left its worker and its state is final."""
+    def end_stopped(self, task: Task, traceback: bytes) -> None:
+        """End a task that was stopped and has ended without a value. It has left its worker and its state is final.
+
+        Args:
+            task: the task.
+            traceback: where the task was when it was stopped; empty: its worker has not said it.
+        """
         if task.intent == INTENT_TIME_LIMIT:
-            self.answer(task, effects.OUTCOME_TIMED_OUT, time_limit_text(task))
+            text = time_limit_text(task)
+            self.answer(task, effects.OUTCOME_TIMED_OUT, b"\n".join((text, traceback)) if traceback else text)
         else:
             self.answer(task, effects.OUTCOME_CANCELLED, b"")
 

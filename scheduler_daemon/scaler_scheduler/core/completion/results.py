@@ -238,7 +238,7 @@ class ResultHandler:
             if task.may_store:  # the task may have been interrupted after its file was written
                 self._host_results.discard_file(worker, task.client.incarnation, task.id)
             task.transition(RESULT)
-            self._attempt_end.end_stopped(task)
+            self._attempt_end.end_stopped(task, event.tracebacks[row] if event.tracebacks else b"")
             return _ANSWERED
         if outcome == OUTCOME_INPUT_LOST and task.reads_files:
             # The host had no space for the file, or its agent was lost. The scheduler has the bytes and sends them.

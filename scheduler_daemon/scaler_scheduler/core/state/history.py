@@ -59,7 +59,7 @@ def _compact(ids: Sequence[int]) -> Sequence[int]:
 def _line(outcome: int, payload: bytes) -> str:
     """Return the error line of a task that the scheduler itself has answered."""
     if outcome in _TEXT_OUTCOMES:
-        return printable_line(payload)
+        return printable_line(payload.partition(b"\nTraceback")[0])
     return "cancelled" if outcome == OUTCOME_CANCELLED else "an input has failed"
 
 

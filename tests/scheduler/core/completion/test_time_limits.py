@@ -14,6 +14,7 @@ from tests.scheduler.core.harness import (
     W,
     joined,
     resolved,
+    results_event,
     running,
 )
 
@@ -73,6 +74,16 @@ def test_a_task_past_its_limit_is_interrupted(core):
     assert core.take() == [TIMED_OUT_1]
     core.wait(3 * GRACE_SECONDS)
     assert core.tables()["timers"] == core.tables()["dispatched"] == 0
+
+
+def test_the_answer_says_where_the_task_was(core):
+    started(core)
+    core.wait(5)
+    assert core.take() == [STOP]
+    event = results_event(W, [ROW], outcome=EXCEPTION, body=b"stopped")
+    event.tracebacks = [b"Traceback (most recent call last):\n  here\n"]
+    core.feed(event)
+    assert core.take() == [resolved(1, outcome=TIMED_OUT, body=TEXT + b"\n" + event.tracebacks[0])]
 
 
 def test_its_process_is_ended_if_the_interruption_fails(core):
