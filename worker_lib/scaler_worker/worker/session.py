@@ -256,7 +256,10 @@ class WorkerSession:
 
     def close(self) -> None:
         # The answers go first: the scheduler takes no answers of a worker that has left.
-        self._outgoing = [*self.pop_outgoing(), messages.Goodbye("the worker ends")]
+        self._outgoing = self.pop_outgoing()
+        if not self.suspended:
+            # Otherwise this end is a death, which its agent reports: it counts an attempt of the suspended tasks.
+            self._outgoing.append(messages.Goodbye("the worker ends"))
 
     def pop_outgoing(self) -> list[messages.Message]:
         """The messages to send now, in this order."""

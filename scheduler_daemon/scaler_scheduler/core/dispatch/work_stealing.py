@@ -6,6 +6,7 @@ stopped, and then it cannot give tasks back either. In this case its agent repor
 """
 
 from collections.abc import Iterable
+from itertools import takewhile
 
 from scaler_scheduler.core.dispatch.dispatcher import Dispatcher
 from scaler_scheduler.core.dispatch.free_workers import FreeWorkers
@@ -60,12 +61,14 @@ def tasks_of_silent_workers(workers: Iterable[Worker], idle: FreeWorkers) -> lis
 
 
 def queued_tasks(worker: Worker) -> list[Task]:
-    """Return the tasks that another worker could begin now."""
-    return [
-        task
-        for task in worker.tasks.values()
-        if task.state == DISPATCHED and not task.missing_inputs and task.gang is None
-    ]
+    """Return the tasks that another worker could begin now.
+
+    A worker begins tasks in the order in which it got them. So all tasks before one that is known to have begun have
+    begun too: they have ended, and their answers are on their way, or they are suspended, and their client could not
+    say so yet. If the running task holds the GIL, neither comes before its end.
+    """
+    behind = takewhile(lambda task: task.state == DISPATCHED, reversed(worker.tasks.values()))
+    return [task for task in behind if not task.missing_inputs and task.gang is None][::-1]
 
 
 def needs_probe(worker: Worker) -> bool:

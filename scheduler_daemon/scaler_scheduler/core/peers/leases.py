@@ -145,6 +145,11 @@ class Leases:
         for one in [*tables.clients, *tables.agents, *tables.workers, *tables.unclaimed.values()] if stall else ():
             one.deadline += stall
         for client in tables.clients.expired(now):
+            home = tables.workers.find(client.worker) if client.worker else None
+            if home is not None:
+                # One process has both. A task that holds the GIL keeps this client quiet, but not the worker's agent.
+                client.deadline = home.deadline
+                continue
             self._operator_log.warning(
                 f"client {client.name} sent no heartbeat within its lease: its tasks are cancelled"
             )

@@ -34,6 +34,7 @@ from scaler_scheduler.core.state.transitions import (
     INTENT_RERUN,
     NO_INTENT,
     RUNNING,
+    SUSPENDED,
     WAITING,
     WORKER_LOST,
 )
@@ -79,16 +80,17 @@ class PeerLoss:
         peak_bytes: int = 0,
         is_logged: bool = True,
     ) -> None:
-        """Handle a worker whose process has ended or whose lease ran out. Only its running task counts a failed
-        attempt."""
+        """Handle a worker whose process has ended or whose lease ran out. The attempts that end with it have failed:
+        that of its running task, and those of its suspended tasks."""
         self._tables.counts.count_death(cause)
         peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
-        if running is not None and running.intent != INTENT_RERUN:  # the death of the worker was requested
-            counted = running if running.gang is None else running.gang.lead
-            counted.failures += 1
+        if running is not None:
             running.client.share.used_ns += int((now - worker.started_at.get(running, now)) * 1e9)
-            death = f"attempt {counted.failures} on {worker.host} (pid {worker.pid}): {cause}{peak}"
-            counted.deaths = [*(counted.deaths or []), death]
+        beside = "" if running is None else f", while {running.name}#{running.id} ran in the same process"
+        suspended = [task for task in worker.tasks.values() if task.state == SUSPENDED and task is not running]
+        for task in suspended if running is None else [running, *suspended]:
+            if task.intent != INTENT_RERUN:  # else its end was requested
+                _count_death(task, worker, f"{cause}{peak}{'' if task is running else beside}")
         if is_logged:
             self._log_death(worker, f"{cause}{peak}", running)
         self.worker_left(worker, now, cause)
@@ -108,13 +110,21 @@ class PeerLoss:
             if running.intent >= INTENT_FORCE:
                 log = self._operator_log.info
                 text += ", which was being stopped"
-            elif self._attempt_end.has_retries_left(running if running.gang is None else running.gang.lead):
+            elif self._runs_again(running):
                 text += ", which runs again"
             else:
                 text += ", which has no retries left"
+        ended = [task for task in worker.tasks.values() if task.state == SUSPENDED and not self._runs_again(task)]
+        if ended:
+            log = self._operator_log.warning
+            text += f"; {len(ended)} suspended task(s), such as {ended[0].name}#{ended[0].id}, have no retries left"
+            others -= len(ended)
         if others:
             text += f"; its {others} other task(s) move to other workers"
         log(text)
+
+    def _runs_again(self, task: Task) -> bool:
+        return self._attempt_end.has_retries_left(task if task.gang is None else task.gang.lead)
 
     def worker_left(self, worker: Worker, now: float, cause: str = "it has left") -> None:
         """Handle a worker that has left, with the nested clients of its tasks."""
@@ -228,6 +238,14 @@ class PeerLoss:
         client.suspended.clear()
         client.pause_reasons &= ~PAUSE_SLOW_CONSUMER
         self._tables.clients.remove_if_done(client)
+
+
+def _count_death(task: Task, worker: Worker, cause: str) -> None:
+    """Count a failed attempt of a task that ends with its worker. A gang counts as one task."""
+    counted = task if task.gang is None else task.gang.lead
+    counted.failures += 1
+    death = f"attempt {counted.failures} on {worker.host} (pid {worker.pid}): {cause}"
+    counted.deaths = [*(counted.deaths or []), death]
 
 
 def _serial(task: Task) -> int:

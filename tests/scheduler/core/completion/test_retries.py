@@ -240,7 +240,8 @@ def test_the_oldest_task_of_a_silent_worker_counts_the_attempt(make_core):
     assert [row[:2] for row in sent[2]] == [(2, WORKER_DIED)]
 
 
-def test_a_suspended_task_counts_no_attempt(make_core):
+def test_a_suspended_task_counts_an_attempt(make_core):
+    """Its user learns which task ended its process."""
     core = make_core(task_retries=0)
     joined(core)
     core.client(b"nested", 99, worker=22)
@@ -251,8 +252,9 @@ def test_a_suspended_task_counts_no_attempt(make_core):
     assert core.take_dispatched(W) == [(11, 2, 1)]
     core.died(A, 22, (11, 2, 1))
     (sent,) = core.take()
-    assert [row[:2] for row in sent[2]] == [(2, WORKER_DIED)]
-    assert core.tables()["waiting"] == 1
+    assert [row[:2] for row in sent[2]] == [(2, WORKER_DIED), (1, WORKER_DIED)]
+    assert sent[2][1][2].endswith(b"signal 9 (SIGKILL), while function 1#2 ran in the same process")
+    assert core.tables()["waiting"] == 0
 
 
 def test_an_exhausted_task_of_a_client_that_left(make_core):

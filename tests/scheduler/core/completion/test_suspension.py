@@ -253,6 +253,25 @@ def test_the_workers_lease_runs_out(make_core):
     assert core.take() == [("hello wanted", N)]
 
 
+def test_a_nested_client_is_quiet_while_its_worker_lives(make_core):
+    """A task of the worker holds the GIL for longer than a client's lease. The children of its suspended tasks go
+    on, and none is begun again."""
+    core = make_core(client_timeout_seconds=10)
+    parent_waits(core, 1, 2)
+    core.worker(W2, 23)
+    core.take()
+    for _ in range(6):
+        core.wait(8)
+        core.heartbeat(A, 22, 23)
+        core.feed(events.Heartbeat(C, 1, []))
+    (nested_client,) = [client for client in core.scheduler.tables.clients if client.worker]
+    assert len(nested_client.tasks) == 2
+    assert {sent[0] for sent in core.take()} == {"echo"}
+    core.died(A, 22)
+    core.take()
+    assert [client for client in core.scheduler.tables.clients if client.worker] == []
+
+
 def test_the_connection_of_the_worker_is_replaced_by_another_worker(core):
     parent_waits(core, 1, 2)
     assert core.take_dispatched(W) == [child(1)]

@@ -167,16 +167,16 @@ def test_workers_join_one_after_another(core):
     assert core.take() == [retract(4, 3)]
     core.retracted(W, [(11, 4, 1), (11, 3, 1)], 1)
     assert core.take_dispatched(W2) == [(11, 3, 2), (11, 4, 2)]
-    core.started(W2, (11, 4, 2))
+    core.started(W2, (11, 3, 2))
     core.worker(b"worker 3", 24)
-    assert core.take() == [("started", C, [4]), retract(2), retract(3, attempt=2, route=W2)]
-    core.retracted(W2, [(11, 3, 2)], 1)
-    assert rows_of(core) == [(11, 3, 3)]
-    core.started(b"worker 3", (11, 3, 3))
+    assert core.take() == [("started", C, [3]), retract(2), retract(4, attempt=2, route=W2)]
+    core.retracted(W2, [(11, 4, 2)], 1)
+    assert rows_of(core) == [(11, 4, 3)]
+    core.started(b"worker 3", (11, 4, 3))
     core.retracted(W, [(11, 2, 1)], 1)
-    assert core.take() == [("started", C, [3])]
-    core.results(W2, [(11, 4, 2)], SECOND)
-    assert core.take() == [("dispatch", W2, [(11, 2, 2, 2, b"")]), resolved(4)]
+    assert core.take() == [("started", C, [4])]
+    core.results(W2, [(11, 3, 2)], SECOND)
+    assert core.take() == [("dispatch", W2, [(11, 2, 2, 2, b"")]), resolved(3)]
     for attempt in range(3, 10):  # the task moves back and forth
         core.goodbye(W2) if attempt % 2 else core.goodbye(b"worker 4")
         core.worker(b"worker 4", 100 + attempt) if attempt % 2 else core.worker(W2, 100 + attempt)
