@@ -62,7 +62,7 @@ struct Message {
     contentsWanted @42 :ContentsWanted;   # scheduler -> client, host agent -> scheduler: send these contents
     contents @43 :Contents;               # client -> scheduler -> host agent: further frames: contents that were asked for
     environmentReady @44 :EnvironmentReady;  # host agent -> scheduler: answers `environment`
-    changeWorker @45 :ChangeWorker;       # scheduler -> host agent: replace this idle worker by one of an environment
+    changeWorker @45 :ChangeWorker;       # scheduler -> host agent: replace this worker, start one beside it, or end it
     gangMember @46 :GangMember;           # scheduler -> worker: the task of this name, which follows, is a member of a gang
     exchange @47 :Exchange;               # worker -> scheduler: a member's value for the others; scheduler -> worker: the values of all
   }
@@ -126,6 +126,8 @@ struct EnvironmentReady {
 struct ChangeWorker {
   worker @0 :UInt64;          # its incarnation
   environment @1 :Text;       # the environment of the worker that takes its place; empty: none
+  mode @2 :UInt8;             # 0: it ends, and another one takes its place; 1: another one starts beside it, because it has
+                              # suspended tasks; 2: it ends, and none takes its place: the host has more workers than slots
 }
 
 struct DataAddress {

@@ -17,7 +17,7 @@ from tests.integration.commands import SchedulerCommand, cluster, is_alive, moni
 from tests.integration.executions import note, notes
 from tests.waiting import wait_until
 
-from scaler_client import Client, SchedulerClusterCombo, TaskTimeoutError
+from scaler_client import Client, SchedulerClusterCombo, TaskTimeoutError, WorkerDiedError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -154,6 +154,61 @@ def test_a_time_limit_of_a_parent(client: Client, tmp_path: Path) -> None:
     with pytest.raises(TaskTimeoutError):
         client.options(timeout=0.3).submit(stubborn_parent, log, never, client).result(SECONDS)
     assert client.map(square, [(i,) for i in range(100)]) == [i * i for i in range(100)]
+
+
+def slow(log: str) -> None:
+    note(log, "child")
+    time.sleep(60)
+
+
+def forgiving_parent(log: str, ask_children: int) -> str:
+    note(log, "began")
+    client = Client()
+    children = [client.options(timeout=0.3).submit(slow, log) for _ in range(ask_children)]
+    late = 0
+    for each in children:
+        try:
+            each.result()
+        except TaskTimeoutError:
+            late += 1
+    return f"{late} late"
+
+
+def test_a_parent_outlives_children_that_are_too_slow(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """They run in another process, of which the host has one more for a while."""
+    log = str(tmp_path / "log")
+    with cluster(tmp_path, daemon.address, 1) as workers, Client(daemon.address) as client:
+        wait_until(lambda: len(processes(workers.process.pid)) == 2)
+        parents = [client.options(retries=0).submit(forgiving_parent, log, 2) for _ in range(3)]
+        assert [each.result(SECONDS) for each in parents] == ["2 late"] * 3
+        began, children = notes(log, "began"), notes(log, "child")
+        assert len(began) == 3 and len(children) == 6
+        assert client.submit(square, 3).result(SECONDS) == 9
+        wait_until(lambda: len(processes(workers.process.pid)) == 2, what="the other process has ended")
+        assert client.submit(square, 3).result(SECONDS) == 9
+
+
+def fatal(log: str) -> None:
+    note(log, "child")
+    os._exit(3)
+
+
+def test_a_parent_whose_child_ends_its_process(daemon: SchedulerCommand, tmp_path: Path) -> None:
+    """The child runs alone after that. The parent's failed attempt counts."""
+    log = str(tmp_path / "log")
+
+    def parent(log: str) -> str:
+        note(log, "began")
+        try:
+            Client().submit(fatal, log).result()
+        except WorkerDiedError:
+            return "handled"
+        return ""
+
+    with cluster(tmp_path, daemon.address, 1), Client(daemon.address) as client:
+        with pytest.raises(WorkerDiedError, match="while fatal#0 ran in the same process"):
+            client.options(retries=0).submit(parent, log).result(SECONDS)
+        assert len(notes(log, "began")) == 1
 
 
 def test_shutdown_while_parents_wait(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ _BY_MESSAGE: dict[str, Callable[[dict[str, Any]], effects.Effect]] = {
         ROUTE, fields["incarnation"], fields["client"], fields["id"], fields["attempt"], fields["reason"]
     ),
     "contentsWanted": lambda fields: effects.ContentsWanted(ROUTE, fields["names"]),
-    "changeWorker": lambda fields: effects.ChangeWorker(ROUTE, fields["worker"], fields["environment"]),
+    "changeWorker": lambda fields: effects.ChangeWorker(ROUTE, fields["worker"], fields["environment"], fields["mode"]),
     "credit": lambda fields: effects.Credit(ROUTE, fields["bytes"]),
 }
 

@@ -626,7 +626,7 @@ CASES: list[Any] = [
     ("contents-wanted", "contentsWanted", {"names": [sha256(BODY), sha256(b"")]}, []),
     ("contents", "contents", {"count": 2}, [BODY, b""]),
     ("environment-ready", "environmentReady", {"name": ENVIRONMENT, "error": "no space left on the device"}, []),
-    ("change-worker", "changeWorker", {"worker": WORKER, "environment": ENVIRONMENT}, []),
+    ("change-worker", "changeWorker", {"worker": WORKER, "environment": ENVIRONMENT, "mode": 1}, []),
     ("snapshot-other-version", "snapshot", {"protocolVersion": 99, "version": "9.0.0", "incarnation": 1}, []),
 ]  # fmt: skip
 

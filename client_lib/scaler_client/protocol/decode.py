@@ -450,7 +450,7 @@ def _decode_contents(struct: Any, frames: Sequence[Payload]) -> Contents:
 
 
 def _decode_change_worker(struct: Any, _: Sequence[Payload]) -> ChangeWorker:
-    return ChangeWorker(struct.worker, struct.environment)
+    return ChangeWorker(struct.worker, struct.environment, struct.mode)
 
 
 def _decode_notice(notice: Any, _: Sequence[Payload]) -> Notice:

@@ -508,13 +508,22 @@ class EnvironmentReady(Record):
     """Why it cannot; empty: it can."""
 
 
+CHANGE_REPLACE = 0
+CHANGE_BESIDE = 1
+"""Start a worker beside one that has suspended tasks."""
+CHANGE_END = 2
+"""End a worker for which none is started."""
+
+
 @dataclass(eq=False, repr=False)
 class ChangeWorker(Record):
-    """The scheduler has an agent replace a worker that holds no task by one of an environment."""
+    """The scheduler has an agent start a worker in the place of another one, or beside it, or end one for good."""
 
     worker: int
     environment: str
-    """Empty: by a worker without an environment."""
+    """The environment of the new worker; empty: none."""
+    mode: int = 0
+    """CHANGE_REPLACE, CHANGE_BESIDE or CHANGE_END."""
 
 
 @dataclass(eq=False, repr=False)

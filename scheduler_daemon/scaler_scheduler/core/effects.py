@@ -470,16 +470,25 @@ class Contents(Effect):
         self.frames = frames
 
 
-class ChangeWorker(Effect):
-    """To a host agent: replace this worker, which holds no task, by one of the environment. Empty: by one without."""
+CHANGE_REPLACE = 0
+CHANGE_BESIDE = 1
+CHANGE_END = 2
 
-    __slots__ = ("environment", "worker")
+
+class ChangeWorker(Effect):
+    """To a host agent: replace this worker, which holds no task, by one of the environment. Empty: by one without.
+
+    `mode` CHANGE_BESIDE: start the other one beside it. CHANGE_END: start none.
+    """
+
+    __slots__ = ("environment", "mode", "worker")
     kind = CHANGE_WORKER
 
-    def __init__(self, route: bytes, worker: int, environment: str) -> None:
+    def __init__(self, route: bytes, worker: int, environment: str, mode: int = CHANGE_REPLACE) -> None:
         self.route = route
         self.worker = worker
         self.environment = environment
+        self.mode = mode
 
 
 class GangMember(Effect):

@@ -110,7 +110,11 @@ def _check_queue(scheduler: Scheduler) -> None:
     for worker in [*dispatcher.idle, *dispatcher.partial, *dispatcher.long_running]:
         if worker not in known:
             raise InvariantError(f"worker {worker.incarnation} is gone and stands in the dispatcher's lists")
-    known = {worker for worker in known if not (worker.is_retiring or worker.is_unreachable or worker.is_changing)}
+    known = {
+        worker
+        for worker in known
+        if not (worker.is_retiring or worker.is_unreachable or worker.is_changing or worker.is_holder)
+    }
     aside = scheduler.bookings.aside_of
     idle = {worker for worker in known if not worker.task_count and worker not in aside}
     _expect("workers that hold nothing", _incarnations(idle), _incarnations(dispatcher.idle))
@@ -154,6 +158,10 @@ def check_collected(scheduler: Scheduler) -> None:
                 is_held = limits.hold_until > now or dispatcher.gangs.keeps_resources(lane)
                 found = None if is_held else dispatcher.host_choice.find(lane)
                 able = [found] if found is not None else []
+            if lane.waiting and not lane.gang_size and (lane.resources or lane.next_may_end_worker):
+                # It waits for a successor: it may not run beside suspended tasks, or cpus of the host are missing.
+                coming, wants = scheduler.successors.are_coming, bool(lane.resources)
+                able = [worker for worker in able if not (coming(worker) and (worker.has_parents or wants))]
             if lane is not dispatcher.gangs.lane:
                 able = [worker for worker in able if not dispatcher.gangs.keeps(worker)]
                 if able and lane.resources and not _has_workers_beside_gang(scheduler, able[0].agent, lane):

@@ -39,6 +39,7 @@ from scaler_scheduler.core.peers.peers import Peers
 from scaler_scheduler.core.peers.quotas import Quotas
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.peers.restart_hold import RestartHold
+from scaler_scheduler.core.peers.successors import Successors
 from scaler_scheduler.core.peers.welcome import Welcomes
 from scaler_scheduler.core.report.outputs import forward_output, report_dropped
 from scaler_scheduler.core.report.slow_consumer import SlowConsumer
@@ -89,6 +90,7 @@ class Scheduler:
         self.holdings = core.holdings
         self.bookings = core.bookings
         self._clock = tables.clock
+        self.successors = Successors(core)
         self._supply = supply = EnvironmentSupply(core)
         self.changes = changes = WorkerChanges(core, supply)
         evacuation = Evacuation(core)
@@ -131,6 +133,7 @@ class Scheduler:
             peer_loss=peer_loss,
             reattach=reattach,
             changes=changes,
+            successors=self.successors,
         )
         admission = Admission(core, quotas, protocol_version)
         self._hellos = Hellos(core, admission, duplicate_hellos, peer_loss, welcomes)
@@ -228,6 +231,7 @@ class Scheduler:
             self.dispatcher.near_data.forget_ended()
             self.dispatcher.spare_copies.forget_ended()
             self.changes.return_unused(now)
+            self.successors.check(now)
             self.unschedulable.check(now)
             self._slow_consumer.check(now)
 

@@ -141,7 +141,11 @@ def worker_columns(core: Scheduler, texts: TextTable, now: float) -> WorkerRows:
 
 
 def _free_slots(worker: Worker, queue_size: int) -> int:
-    return 0 if worker.is_retiring or worker.is_changing else max(0, min(queue_size - worker.task_count, _MAX_UINT32))
+    return (
+        0
+        if worker.is_retiring or worker.is_changing or worker.is_holder
+        else max(0, min(queue_size - worker.task_count, _MAX_UINT32))
+    )
 
 
 def _running_task(worker: Worker, texts: TextTable, now: float) -> tuple[int, int, int, int, int, int]:

@@ -326,7 +326,7 @@ def _contents(effect: effects.Contents, identity: Identity) -> list[bytes]:
 
 
 def _change_worker(effect: effects.ChangeWorker, identity: Identity) -> list[bytes]:
-    struct = ChangeWorker(worker=effect.worker, environment=effect.environment)
+    struct = ChangeWorker(worker=effect.worker, environment=effect.environment, mode=effect.mode)
     return [Message.new_change_worker(struct).dumps()]
 
 

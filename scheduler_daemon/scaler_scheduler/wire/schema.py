@@ -5174,7 +5174,7 @@ _EnvironmentReady_list_item_type = _StructItemType(EnvironmentReady)
 @ChangeWorker.__extend__
 class ChangeWorker(_Struct):
     __capnpy_id__ = 0x94c1a2052e043972
-    __static_data_size__ = 1
+    __static_data_size__ = 2
     __static_ptrs_size__ = 1
     
     
@@ -5198,22 +5198,32 @@ class ChangeWorker(_Struct):
         ptr = self._read_fast_ptr(0)
         return ptr != 0
     
+    @property
+    def mode(self):
+        # no union check
+        value = self._read_primitive(8, ord(b'B'))
+        if 0 != 0:
+            value = value ^ 0
+        return value
+    
     @staticmethod
-    def __new(worker=0, environment=None):
+    def __new(worker=0, environment=None, mode=0):
         builder = _SegmentBuilder()
-        pos = builder.allocate(16)
+        pos = builder.allocate(24)
         builder.write_uint64(pos + 0, worker)
-        builder.alloc_text(pos + 8, _encode_maybe(environment))
+        builder.alloc_text(pos + 16, _encode_maybe(environment))
+        builder.write_uint8(pos + 8, mode)
         return builder.as_string()
     
-    def __init__(self, worker=0, environment=None):
-        _buf = ChangeWorker.__new(worker, environment)
-        self._init_from_buffer(_buf, 0, 1, 1)
+    def __init__(self, worker=0, environment=None, mode=0):
+        _buf = ChangeWorker.__new(worker, environment, mode)
+        self._init_from_buffer(_buf, 0, 2, 1)
     
     def shortrepr(self):
         parts = []
         parts.append("worker = %s" % self.worker)
         if self.has_environment(): parts.append("environment = %s" % _text_unicode_repr(self.get_environment()))
+        parts.append("mode = %s" % self.mode)
         return "(%s)" % ", ".join(parts)
 
 _ChangeWorker_list_item_type = _StructItemType(ChangeWorker)

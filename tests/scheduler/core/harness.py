@@ -107,7 +107,8 @@ def plain(effect: Any) -> Sent:
     if effect.kind == effects.CONTENTS:
         return ("contents", route, list(effect.frames))
     if effect.kind == effects.CHANGE_WORKER:
-        return ("change worker", route, effect.worker, effect.environment)
+        mode = [{effects.CHANGE_BESIDE: "beside", effects.CHANGE_END: "end"}[effect.mode]] if effect.mode else []
+        return ("change worker", route, effect.worker, effect.environment, *mode)
     if effect.kind == effects.GANG_MEMBER:
         return ("gang member", route, (effect.client, effect.id, effect.attempt), effect.rank, list(effect.hosts))
     if effect.kind == effects.EXCHANGE and effect.ended:

@@ -106,7 +106,7 @@ class Stay:
         if outcome == TIMED_OUT:
             return re.fullmatch(rb"function \d#\d+: stopped after its time limit of 0.5 s", body) is not None
         if outcome == WORKER_DIED:
-            return re.fullmatch(rb"function \d#\d+: the worker died in .*(signal 9|MiB)", body) is not None
+            return re.fullmatch(rb"function \d#\d+: the worker died in .*(signal 9|MiB|same process)", body) is not None
         return outcome == CANCELLED and not body
 
     def step(self) -> None:

@@ -93,6 +93,7 @@ from .session import AgentSession, AgentSettings, HostAccess
 from .signal_socket import SignalSocket
 from .value_directories import make_value_directories
 from .value_files import ValueFiles
+from .worker_table import beside_slots
 
 PARENT_SECONDS = 1.0
 """With `--parent-process`: the time between two checks that the parent process lives."""
@@ -134,7 +135,7 @@ def run(config: Config, worker_main: WorkerMain | None = None) -> int:
     warn_about_secrets(keys, config.address)
     variables = pop_variables(os.environ)  # before the fork: workers must not report to systemd
     incarnation = _draw_incarnation()
-    page = StatePage(config.num_of_workers)
+    page = StatePage(config.num_of_workers + beside_slots(config.num_of_workers))
     signals = SignalSocket()
     if worker_main is None and hasattr(os, "fork"):
         from ..worker.process import run_worker  # before the fork: all workers share its memory

@@ -179,6 +179,9 @@ class AgentSession:
             return self._leave_when_empty(now)
         if self._retire_by is not None:
             return self._worker_retired(worker, ended, now)
+        if worker.is_surplus:
+            self._workers.remove_surplus(worker)
+            return self._report_unless_ordered(worker, ended)
         if worker.next_environment is not None:
             return self._worker_changed(worker, ended, now)
         ended, state = worker.explain(ended, self._read_state(worker.slot))
@@ -197,11 +200,14 @@ class AgentSession:
 
     def _worker_changed(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
         """Handle the end of a worker that gives way to one of another environment."""
-        effects: list[Effect] = []
-        if ended.pid and ended.status not in (0, -signal.SIGTERM, SCHEDULER_LOST_STATUS):
-            effects += self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
-        effects += self._workers.changed(worker, now)
+        effects = self._report_unless_ordered(worker, ended) + self._workers.changed(worker, now)
         return effects + self._environments.remove_unused(self._workers.environments())
+
+    def _report_unless_ordered(self, worker: Worker, ended: ProcessEnded) -> list[Effect]:
+        """Report the death of a worker that was told to end, if it has ended otherwise."""
+        if not ended.pid or ended.status in (0, -signal.SIGTERM, SCHEDULER_LOST_STATUS):
+            return []
+        return self._link.report(_worker_died(*worker.explain(ended, self._read_state(worker.slot))))
 
     def _worker_retired(self, worker: Worker, ended: ProcessEnded, now: float) -> list[Effect]:
         """Handle the end of a worker while the agent retires: no other worker is started for it.
@@ -393,7 +399,13 @@ class AgentSession:
         return [_kill(worker, Kill(f"stopped: {order.reason}", order.task))]
 
     def _on_change_worker(self, order: messages.ChangeWorker, now: float) -> list[Effect]:
-        """End a worker that holds no task, and start one of another environment in its place."""
+        """Start a worker in the place of one that holds no task, or beside one that has suspended tasks; or end one."""
+        if order.mode != messages.CHANGE_REPLACE:
+            worker = self._workers.living.get(order.worker)
+            if worker is None or self._phase is not _Phase.SERVING or self._retire_by is not None:
+                return []
+            change = self._workers.start_beside if order.mode == messages.CHANGE_BESIDE else self._workers.end_surplus
+            return change(worker, now)
         if self._environments.is_ready(order.environment):
             return self._change(order.worker, order.environment, now)
         self._waiting_changes[order.worker] = order.environment

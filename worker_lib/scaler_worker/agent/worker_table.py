@@ -26,6 +26,15 @@ MAX_FAILED_STARTS = 3
 """A worker whose environment fails so often at its start returns to no environment."""
 
 
+MIN_BESIDE = 16
+"""So many workers may start beside others, or as many as the agent keeps. It bounds the processes of the host."""
+
+
+def beside_slots(workers: int) -> int:
+    """How many workers may start beside the workers that an agent keeps, because these have suspended tasks."""
+    return max(MIN_BESIDE, workers)
+
+
 @dataclass(frozen=True)
 class Kill:
     """Why the agent kills a worker."""
@@ -58,6 +67,8 @@ class Worker:
     """The environment of the next process, which takes the place of this one; None: no change is wanted."""
     kill_at: float | None = None
     """When the process is killed that gives way to another one."""
+    is_surplus: bool = False
+    """Whether it ends for good: no process takes its place."""
 
     def explain(self, ended: ProcessEnded, state: WorkerState) -> tuple[ProcessEnded, WorkerState]:
         """Correct the reported end: the agent may know the cause, or that the running task is not the cause."""
@@ -72,6 +83,9 @@ class WorkerTable:
 
     def __init__(self, names: Iterable[str], draw_incarnation: Callable[[], int]) -> None:
         self._workers = [Worker(slot, name) for slot, name in enumerate(names)]
+        self._kept = kept = len(self._workers)
+        """How many workers the agent keeps."""
+        self._free_slots = list(range(kept, kept + beside_slots(kept)))
         self._draw_incarnation = draw_incarnation
         self._failing_cause = ""
         self.living: dict[int, Worker] = {}
@@ -115,6 +129,27 @@ class WorkerTable:
         worker.environment = worker.next_environment or ""
         worker.failed_starts = 0
         return [self._start(worker, now)]
+
+    def start_beside(self, worker: Worker, now: float) -> list[Effect]:
+        """Start another worker beside one that has suspended tasks."""
+        if not self._free_slots:
+            return [Log(logging.INFO, f"no further worker starts beside worker {worker.name}: there are too many")]
+        beside = Worker(self._free_slots.pop(0), worker.name, environment=worker.environment)
+        self._workers.append(beside)
+        return [self._start(beside, now)]
+
+    def end_surplus(self, worker: Worker, now: float) -> list[Effect]:
+        """End a worker for good that holds no task, if the others are as many as the agent keeps."""
+        if worker.is_surplus or len(self._workers) - sum(each.is_surplus for each in self._workers) <= self._kept:
+            return []
+        worker.is_surplus = True
+        worker.kill_at = now + CHANGE_SECONDS
+        return [SignalWorker(worker.incarnation, kill=False)]
+
+    def remove_surplus(self, worker: Worker) -> None:
+        """Forget a worker that has ended for good."""
+        self._workers.remove(worker)
+        self._free_slots.append(worker.slot)
 
     def kill_late(self, now: float) -> list[Effect]:
         """Kill the workers that give way and do not end."""

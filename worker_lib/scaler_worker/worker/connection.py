@@ -94,7 +94,7 @@ class Connection(ABC):
 
     def close(self) -> None:
         """Leave the scheduler, after the outgoing messages."""
-        self._session.close()
+        self._session.close(self._interruption.is_process_damaged)
         self._close()
 
     def _handle(self, frames: messages.Frames) -> None:

@@ -155,13 +155,8 @@ class WorkerSession:
         if flags_of(row) & messages.FLAG_RELEASE:
             row = without_booking(row)  # rows that share the booking keep it
         self.suspended[name] = row
-        booking = booking_of(row)
         self.running = None
-        if booking:
-            # Rows of the same booking would run beside it, and have its resources as well.
-            number = booking_number(booking)
-            returned = self._take_out(lambda row: booking_number(booking_of(row)) == number)
-            self._return(returned)
+        self._return(self._take_out(self._clashes))
         return name
 
     def resume(self, name: TaskAttempt) -> None:
@@ -254,11 +249,12 @@ class WorkerSession:
         """Whether the scheduler knows this worker, and it has nothing to do."""
         return self._is_joined and self.running is None and not self.queue and not self.suspended
 
-    def close(self) -> None:
+    def close(self, is_damaged: bool = False) -> None:
+        """Leave the scheduler. `is_damaged`: a task has made the process unfit to go on."""
         # The answers go first: the scheduler takes no answers of a worker that has left.
         self._outgoing = self.pop_outgoing()
-        if not self.suspended:
-            # Otherwise this end is a death, which its agent reports: it counts an attempt of the suspended tasks.
+        if not (is_damaged and self.suspended):
+            # Otherwise its agent reports a death, which counts an attempt of the suspended tasks.
             self._outgoing.append(messages.Goodbye("the worker ends"))
 
     def pop_outgoing(self) -> list[messages.Message]:
@@ -323,16 +319,24 @@ class WorkerSession:
 
     def _on_dispatch(self, message: messages.Dispatch) -> None:
         rows = rows_of(message, self.objects, self.handed)
-        if message.bookings and self.suspended:
-            rows = self._without_shared(list(rows))
+        if self.suspended and (message.bookings or message.flags):
+            rows = list(rows)
+            returned = [row for row in rows if self._clashes(row)]
+            self._return(returned)
+            rows = [row for row in rows if row not in returned] if returned else rows
         self.queue.extend(rows)
 
-    def _without_shared(self, rows: list[Row]) -> list[Row]:
-        """Give back rows of a booking that a suspended task has: the scheduler did not know that it is suspended."""
-        numbers = {booking_number(booking_of(row)) for row in self.suspended.values()} - {""}
-        shared = [row for row in rows if booking_number(booking_of(row)) in numbers]
-        self._return(shared)
-        return [row for row in rows if row not in shared] if shared else rows
+    def _clashes(self, row: Row) -> bool:
+        """Whether a row may not run beside the suspended tasks: the scheduler did not know that they are suspended.
+
+        The row shares a booking with one of them, and would have its resources as well; or this process may have to be
+        ended because of it.
+        """
+        flags = flags_of(row)
+        if flags & messages.FLAG_REPORT_START and not flags & messages.FLAG_GANG:
+            return True
+        number = booking_number(booking_of(row))
+        return number != "" and any(booking_number(booking_of(each)) == number for each in self.suspended.values())
 
     def _return(self, rows: Sequence[Row]) -> None:
         """Give rows back unasked."""

@@ -321,6 +321,8 @@ class Cancellation:
             task = self._tables.find_held(worker, event.clients[row], event.ids[row], event.attempts[row])
             if task is None or not (task.is_retracting or (event.returned[row] and _may_come_back(task))):
                 continue
+            if task.may_end_worker and not task.is_retracting:
+                worker.hides_suspended = True
             task.is_retracting = False
             if event.returned[row]:
                 self._tables.counts.retracted += 1
@@ -365,9 +367,11 @@ class Cancellation:
 
 
 def _may_come_back(task: Task) -> bool:
-    """Whether a worker may give the task back unasked: a row before it, whose result it reads, had no value; or a
-    suspended task keeps the booking of the row."""
-    return task.state == DISPATCHED and (len(task.inputs) > 0 or len(task.options.resources) > 0)
+    """Whether a worker may give the task back unasked: a row before it, whose result it reads, had no value; a
+    suspended task keeps the booking of the row; or the task may not run beside suspended tasks."""
+    if task.state != DISPATCHED:
+        return False
+    return len(task.inputs) > 0 or len(task.options.resources) > 0 or task.may_end_worker
 
 
 def mark_started(task: Task, now: float) -> None:

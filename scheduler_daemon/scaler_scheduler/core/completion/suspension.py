@@ -59,6 +59,7 @@ def suspend_named(event: Suspended, client: Client, worker: Worker | None, table
         client.suspended.add(name)
         if worker is None:
             continue
+        worker.hides_suspended = False
         task = tables.find_held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:
@@ -84,6 +85,7 @@ def resume_all(
         client.suspended.discard(name)
         if worker is None:
             continue
+        worker.hides_suspended = False
         task = tables.find_held(worker, *name)
         unclaimed = tables.unclaimed.get(name[:2])
         if task is not None:

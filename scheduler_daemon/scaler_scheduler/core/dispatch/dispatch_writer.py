@@ -147,6 +147,8 @@ class DispatchWriter:
             if task.state == WAITING:
                 if tasks and (task.function is not function or task.options.weight != weight or has_copies(task)):
                     break  # another worker may be a better choice, or `count` is wrong for it
+                if tasks and task.may_end_worker and worker.has_parents:
+                    break
                 tasks.append(task)
             lane.pop_requeued()
         self._dispatch_tasks(worker, function, tasks, outgoing)
@@ -187,8 +189,8 @@ class DispatchWriter:
                     run = []
                 options, attempt = task.options, task.attempt
             flags = store_flags if task.keep == KEEP_YES else 0
-            if flags or options is not DEFAULT_OPTIONS:
-                special = _row_options(options, flags)
+            if flags or options is not DEFAULT_OPTIONS or task.deaths:
+                special = _row_options(options, flags, task.may_end_worker and not worker.has_parents)
                 if any(special):
                     outgoing.row_options[row] = special
                 if options.name:
@@ -266,7 +268,7 @@ class DispatchWriter:
         worker.load_ns += task_cost * count
         worker.payload_bytes += position - batch.position + large_size
         if options is not DEFAULT_OPTIONS:
-            special = _row_options(options)
+            special = _row_options(options, 0, options.timeout_seconds > 0 and not worker.has_parents)
             row = len(outgoing.ids)
             if any(special):
                 outgoing.row_options.update(dict.fromkeys(range(row, row + count), special))
@@ -377,10 +379,11 @@ def has_copies(task: Task) -> bool:
     return False
 
 
-def _row_options(options: Options, flags: int = 0) -> tuple[int, int, int]:
+def _row_options(options: Options, flags: int, is_alone: bool) -> tuple[int, int, int]:
+    """The flags, depth and priority of a row. `is_alone`: it may not run beside suspended tasks."""
     if options.profiling:
         flags |= effects.FLAG_PROFILE
-    if options.timeout_seconds:
+    if is_alone:
         flags |= effects.FLAG_REPORT_START
     if options.stream_output:
         flags |= effects.FLAG_STREAM_OUTPUT

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
+from typing import Protocol
 
 from scaler_scheduler.core.dispatch.bookings import Booking, Bookings, Host, is_useful
 from scaler_scheduler.core.dispatch.dispatch_writer import DispatchWriter, has_copies
@@ -44,6 +45,14 @@ MAX_RUNS = 4
 
 MAX_PASSED = 64
 """At most so many tasks are passed over in one run: it bounds the work of a run."""
+
+
+class SuccessorSource(Protocol):
+    """Passes the slot of a worker on (`core/peers/successors.py`)."""
+
+    def are_enough(self, tasks: int) -> bool: ...
+
+    def find(self, worker: Worker) -> Worker | None: ...
 
 
 class Dispatcher:
@@ -92,6 +101,8 @@ class Dispatcher:
         self._bookings = bookings
         self._holdings = holdings
         self.host_choice = HostChoice(tables, bookings, task_limits, self.idle)
+        self.successors: SuccessorSource | None = None
+        """Takes workers that have suspended tasks, and gives others. None: tasks share the process with these."""
         self.next_limit_at = INFINITY
         """When the first of the tasks that wait for a limit may begin, in seconds of the monotonic clock."""
         self._is_last_run = False
@@ -143,7 +154,7 @@ class Dispatcher:
 
     def add_worker(self, worker: Worker) -> None:
         """List a worker that can take more tasks, unless it retires, is unreachable or gives way to another one."""
-        if worker.is_retiring or worker.is_unreachable or worker.is_changing:
+        if worker.is_retiring or worker.is_unreachable or worker.is_changing or worker.is_holder:
             return
         held = worker.task_count
         if self._bookings.hosts and self._is_kept(worker, held):
@@ -368,6 +379,13 @@ class Dispatcher:
                         lanes.rotate(-1)
                     continue
                 worker = near
+            if worker.has_parents and lane.next_may_end_worker:
+                other = self._without_parents(lane, worker)
+                if other is None:
+                    skipped += 1
+                    lanes.rotate(-1)
+                    continue
+                worker = other
             workers = len(self.idle) + len(self.partial) + 1
             if lane.limits:
                 room = 1
@@ -479,6 +497,11 @@ class Dispatcher:
             if near is None:
                 return
             worker = near
+        if worker.has_parents and lane.next_may_end_worker:
+            other = self._without_parents(lane, worker)
+            if other is None:
+                return
+            worker = other
         if not worker.task_count:
             worker.heard_at = self._clock.now
         self._hold(worker, lane, self._writer.dispatch(worker, lane, function, 1))
@@ -627,6 +650,31 @@ class Dispatcher:
         self.idle.make_oldest(worker)
         if self._filling.get(worker.profile) is worker:
             del self._filling[worker.profile]
+        return None
+
+    def _without_parents(self, lane: Lane, worker: Worker) -> Worker | None:
+        """Replace a worker that was chosen for a task which may end its process, because it has suspended tasks.
+
+        Returns:
+            An idle worker without suspended tasks, or a successor. None: the task waits until a successor joins or a
+            worker has ended its task. The same or another worker: none can start, and the tasks share a process.
+        """
+        is_bound = bool(lane.resources) or (lane.requeued and has_copies(lane.first_requeued))  # to the host
+        self.add_worker(worker)
+        parents: list[Worker] = []
+        for idle in self.idle:
+            if idle.can_serve(lane.capabilities, lane.kind) and (idle.agent == worker.agent or not is_bound):
+                if not idle.has_parents:
+                    self._take(idle)
+                    return idle
+                parents.append(idle)
+        for idle in parents:
+            if self.successors is not None and self.successors.are_enough(lane.waiting):
+                break
+            self._take(idle)
+            found = idle if self.successors is None else self.successors.find(idle)
+            if found is not None:
+                return found
         return None
 
     def _has_busy_host(self, lane: Lane) -> bool:

@@ -24,6 +24,7 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
     """
     if not worker.takes_followers:
         return []
+    has_parents = worker.has_parents
     makers = dict.fromkeys(dispatched)
     followers: list[Task] = []
     load_ns, payload_bytes, held = worker.load_ns, worker.payload_bytes, worker.task_count
@@ -36,6 +37,8 @@ def followers_of(dispatched: Iterable[Task], worker: Worker, queue_size: int) ->
         if reader is None:
             continue
         if reader.state != BLOCKED or reader in makers or not _can_follow(reader, maker, makers):
+            continue
+        if has_parents and reader.may_end_worker:
             continue
         load_ns += reader.function.mean_ns
         payload_bytes += reader.size

@@ -285,7 +285,8 @@ class NearData:
             queue = [
                 (_busy_ns(worker, now), worker.incarnation, worker)
                 for worker in self._workers.of_agent(host.incarnation)
-                if worker.can_serve(*need) and not (worker.is_retiring or worker.is_unreachable or worker.is_changing)
+                if worker.can_serve(*need)
+                and not (worker.is_retiring or worker.is_unreachable or worker.is_changing or worker.is_holder)
             ]
             heapify(queue)
             self._queues[host.incarnation, need] = queue

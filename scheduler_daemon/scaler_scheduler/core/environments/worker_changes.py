@@ -361,7 +361,7 @@ class WorkerChanges:
             name: {lane.client.share for lane in demand.lanes} for name, demand in demands.items()
         }
         for worker in self._tables.workers:
-            if not worker.is_changing:
+            if not (worker.is_changing or worker.is_holder):
                 counts[worker.environment] = counts.get(worker.environment, 0) + 1
             client = worker.present_client
             if client is not None:
@@ -377,7 +377,7 @@ class WorkerChanges:
 
     def _can_change(self, worker: Worker, demand: Demand) -> bool:
         """Whether the worker could run some of these tasks after a change, now or later."""
-        if worker.environment == demand.environment or worker.is_changing or worker.is_retiring:
+        if worker.environment == demand.environment or worker.is_changing or worker.is_retiring or worker.is_holder:
             return False
         if worker.is_unreachable or worker.unclaimed or worker.suspended:
             return False

@@ -80,15 +80,14 @@ class PeerLoss:
         peak_bytes: int = 0,
         is_logged: bool = True,
     ) -> None:
-        """Handle a worker whose process has ended or whose lease ran out. The attempts that end with it have failed:
-        that of its running task, and those of its suspended tasks."""
+        """Handle a worker whose process has ended or whose lease ran out. All attempts that had begun have failed: that
+        of its running task, those of its suspended tasks, and those whose answers are lost with it."""
         self._tables.counts.count_death(cause)
         peak = f", peak memory {peak_bytes / 2**20:.0f} MiB" if peak_bytes else ""
         if running is not None:
             running.client.share.used_ns += int((now - worker.started_at.get(running, now)) * 1e9)
         beside = "" if running is None else f", while {running.name}#{running.id} ran in the same process"
-        suspended = [task for task in worker.tasks.values() if task.state == SUSPENDED and task is not running]
-        for task in suspended if running is None else [running, *suspended]:
+        for task in _begun(worker, running):
             if task.intent != INTENT_RERUN:  # else its end was requested
                 _count_death(task, worker, f"{cause}{peak}{'' if task is running else beside}")
         if is_logged:
@@ -238,6 +237,15 @@ class PeerLoss:
         client.suspended.clear()
         client.pause_reasons &= ~PAUSE_SLOW_CONSUMER
         self._tables.clients.remove_if_done(client)
+
+
+def _begun(worker: Worker, running: Task | None) -> list[Task]:
+    """The tasks of a worker that have begun. It begins tasks in the order in which it got them, so all tasks before one
+    that has begun have begun too, although it could not say so."""
+    tasks = list(worker.tasks.values())
+    while tasks and tasks[-1] is not running and tasks[-1].state == DISPATCHED:
+        tasks.pop()
+    return tasks
 
 
 def _count_death(task: Task, worker: Worker, cause: str) -> None:

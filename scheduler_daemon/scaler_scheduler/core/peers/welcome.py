@@ -11,6 +11,7 @@ from scaler_scheduler.core.environments.worker_changes import WorkerChanges
 from scaler_scheduler.core.peers.peer_loss import PeerLoss
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.peers.restart_hold import RestartHold
+from scaler_scheduler.core.peers.successors import Successors
 from scaler_scheduler.core.state.records import Agent, Client, Worker
 from scaler_scheduler.core.state.shares import Share
 
@@ -32,8 +33,10 @@ class Welcomes:
         peer_loss: PeerLoss,
         reattach: Reattach,
         changes: WorkerChanges,
+        successors: Successors,
     ) -> None:
         self._changes = changes
+        self._successors = successors
         self._limits = core.limits
         self._tables = core.tables
         self._task_limits = core.task_limits
@@ -139,6 +142,7 @@ class Welcomes:
         worker.language, worker.version = event.language, event.version
         if known is not None:
             worker.usage = known.usage
+            worker.is_holder = known.is_holder
         agent = self._tables.agents.find(event.agent)
         if agent is None and event.agent:
             worker.agent_until = now + JOIN_SECONDS
@@ -152,6 +156,7 @@ class Welcomes:
             self._cancellation.repeat_intent(task, intent, now)
         self._dispatcher.add_worker(worker)
         self._changes.worker_joined(worker)
+        self._successors.worker_joined(worker)
         self._welcome(event.route, self._limits.worker_timeout_seconds)
 
     def welcome_agent(self, event: events.Hello, now: float) -> None:
@@ -183,7 +188,7 @@ class Welcomes:
         changed = self._bookings.define(agent, event.resources, event.slots)
         if changed:
             self._operator_log.warning(changed)
-        agent.level, agent.platform = event.environments, event.platform
+        agent.level, agent.platform, agent.slots = event.environments, event.platform, event.slots
         self._welcome(event.route, self._limits.worker_timeout_seconds)
         # Files on their way may be lost, and queued tasks read them. They are sent directly behind the welcome, at
         # which the agent drops its other files.

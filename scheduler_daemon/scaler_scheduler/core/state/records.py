@@ -125,6 +125,11 @@ class Task:
         return self.keep == KEEP_YES and self.function.may_store
 
     @property
+    def may_end_worker(self) -> bool:
+        """Whether its worker's process may have to be ended because of it: it has a time limit, or a worker died."""
+        return self.options.timeout_seconds > 0 or self.deaths is not None
+
+    @property
     def is_node(self) -> bool:
         """Whether it reads objects or its result becomes an object."""
         return self.keep != 0 or len(self.inputs) > 0
@@ -455,6 +460,11 @@ class Lane:
         return self.first_requeued.options if self.requeued else self.batches.first.options
 
     @property
+    def next_may_end_worker(self) -> bool:
+        """`Task.may_end_worker` of the next task. A task must wait."""
+        return self.first_requeued.may_end_worker if self.requeued else self.batches.first.options.timeout_seconds > 0
+
+    @property
     def first_requeued(self) -> Task:
         """The requeued task with the lowest id. There must be one."""
         return self.requeued[self._order[0]]
@@ -682,7 +692,11 @@ class Worker:
         "heard_at",
         "host",
         "incarnation",
+        "hides_suspended",
+        "holder_since",
         "is_changing",
+        "is_holder",
+        "is_shared",
         "is_unreachable",
         "is_ready",
         "is_retiring",
@@ -745,6 +759,14 @@ class Worker:
         self.kinds = kinds = kinds_in(environment, kinds)
         self.is_changing = False
         """Whether it gets no new tasks because a worker of another environment is to take its place."""
+        self.is_holder = False
+        """Whether it gets no tasks because its slot has passed to a successor (`core/peers/successors.py`)."""
+        self.holder_since = 0.0
+        """Since when it has no task as a holder, in seconds of the monotonic clock. 0: not known, or it has some."""
+        self.is_shared = False
+        """Whether no successor could start: all tasks run in its process."""
+        self.hides_suspended = False
+        """Whether it has given a task back because of suspended tasks that its nested client has not reported."""
         self.profile: WorkerProfile = (capabilities, kinds, environment)
         self.takes_followers = takes_followers
         """Whether it takes rows that read results of rows before them in the same Dispatch."""
@@ -798,6 +820,11 @@ class Worker:
     def task_count(self) -> int:
         """How many tasks it holds or runs. Suspended tasks do not count: their slots are free."""
         return len(self.tasks) - self.suspended + self.unclaimed
+
+    @property
+    def has_parents(self) -> bool:
+        """Whether it has suspended tasks, which end with its process."""
+        return self.suspended > 0 or self.hides_suspended
 
     @property
     def newest_task(self) -> Task:
@@ -893,6 +920,7 @@ class Agent:
         "room",
         "route",
         "sent_bytes",
+        "slots",
         "usage",
         "user",
         "values",
@@ -920,6 +948,8 @@ class Agent:
         self.dead_workers: deque[int] = deque(maxlen=_GONE_WORKERS)
         """Workers whose death was reported before their hello came. Messages of two connections have no common
         order."""
+        self.slots = 0
+        """The number of workers that it keeps, without holders. 0: not known."""
         self.level = 0
         """The highest level of the environments that it prepares."""
         self.platform = ""

@@ -225,7 +225,7 @@ def test_the_worker_of_suspended_parents_dies(core):
     assert core.take() == [("stop", W2, [child(elsewhere)])]
     assert core.tables()["waiting"] == 1  # the parent runs again from its start
     core.results(W2, [child(elsewhere)], outcome=EXCEPTION)
-    assert core.take() == [("dispatch", W2, [(11, 1, 2, 1, b"")])]
+    assert core.take() == [("dispatch", W2, [(11, 1, 2, 1, b"")], {0: (2, 0, 0)})]
     assert core.tables()["clients by incarnation"] == 1
 
 
