@@ -53,6 +53,7 @@ from scaler_worker.agent.effects import (
     WritePart,
 )
 from scaler_worker.agent.session import AgentSession, AgentSettings, HostAccess
+from scaler_worker.agent.worker_table import beside_slots
 from scaler_worker.fork_server.process_events import ProcessEnded
 from scaler_worker.fork_server.state_page import StatePage
 
@@ -93,7 +94,7 @@ class AgentHost:
         self.incarnation = world.draw_incarnation()
         self.workers: dict[int, WorkerHost] = {}
         """Living worker processes, by incarnation."""
-        self.page = StatePage(workers)
+        self.page = StatePage(workers + beside_slots(workers))
         self.files: HostFiles = HostFiles()
         self.is_full = world.is_full_host()
         """Whether some objects find no space."""
@@ -156,8 +157,13 @@ class AgentHost:
         """End a worker's process. Its agent learns of it in a moment."""
         if not worker.is_alive:
             return
-        worker.die(lingers=False)
+        worker.die(lingers=False, is_reported=self.reports_deaths)
         self.worker_left(worker, status)
+
+    @property
+    def reports_deaths(self) -> bool:
+        """Whether the scheduler learns of the death of a worker."""
+        return self.process.is_alive and self.session.is_serving and not self.world.plan.has_late_agents
 
     def kill(self) -> None:
         """Switch the host off."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 TASK_OVERHEAD = 128
 """What a task counts against the credit beside its payload (PROTOCOL.md)."""
+
+
+BLOCKED_SECONDS = 0.01
+"""The time between two looks whether the thread may run again."""
 
 
 class ClientHost:
@@ -64,6 +69,8 @@ class ClientHost:
         self._inbox: list[Message] = []
         self._wake_at = 0.0
         self._is_due = False
+        self.is_blocked: Callable[[], bool] = lambda: False
+        """Whether another thread of its process holds the GIL."""
         self._submitted_bytes = 0
         self._highest_sent = -1
         """The last task that was submitted since the welcome."""
@@ -294,6 +301,9 @@ class ClientHost:
         self.wake()
 
     def _step(self) -> None:
+        if self.is_blocked():
+            self.process.later(BLOCKED_SECONDS, self._step)
+            return
         self._is_due = False
         now = self.world.clock.now
         if now >= self.session.next_deadline:
@@ -328,6 +338,7 @@ class ClientHost:
 
     def _deadline(self, at: float) -> None:
         if self._wake_at == at and not self._is_due:
+            self._is_due = True
             self._step()
 
     def _send(self) -> None:

@@ -7,7 +7,7 @@ records.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any
@@ -22,7 +22,7 @@ from .agent_check import AgentCheck
 from .gang_contract import GangContract
 from .held_tasks import HeldTasks, TaskId
 from .object_contract import ObjectContract, dispatched_inputs, inputs_of
-from .priority_check import check_priorities, serves
+from .priority_check import check_priorities, rank, serves
 from .resource_check import double_booking, read_claim
 from .restart_check import RestartCheck
 from .trace import SimulationError, Trace
@@ -59,6 +59,10 @@ class Contract:
         """The highest attempt of each task, by client, and the core's record of the client: a new one starts at 1."""
         self._failures: Counter[TaskId] = Counter()
         """Attempts that may count against a task's retries."""
+        self._started: defaultdict[bytes, set[TaskId]] = defaultdict(set)
+        """Tasks that workers have reported as begun, by the worker's route."""
+        self._suspended: set[tuple[int, int, int]] = set()
+        """Attempts that nested clients have reported as suspended, and not as resumed."""
         self._died: set[TaskId] = set()
         """Open tasks whose worker died while it ran them."""
         self._seen_answers: dict[effects.Resolved, int] = {}
@@ -103,7 +107,12 @@ class Contract:
             self._retracted(event)
         elif isinstance(event, events.WorkerDied):
             self._worker_died(event)
+        elif isinstance(event, events.Started) and event.route in self._workers:
+            self._started[event.route].update(zip(event.clients, event.ids))
+        elif isinstance(event, events.Resumed):
+            self._suspended.difference_update(zip(event.clients, event.ids, event.attempts))
         elif isinstance(event, events.Suspended):
+            self._suspended.update(zip(event.clients, event.ids, event.attempts))
             for name in zip(event.clients, event.ids):
                 if name in self._open and self._open[name][-1].release_resources:
                     self._held.release(name)
@@ -258,7 +267,11 @@ class Contract:
             if agent is not None and worker.incarnation == event.incarnation:
                 self._reported.add(route)
                 name = event.client, event.id
+                begun = {each[:2] for each in self._suspended if self._held.is_holder(route, each[:2], each[2])}
                 if event.attempt and self._held.is_holder(route, name, event.attempt):
+                    begun.add(name)
+                begun.update(self._started[route])
+                for name in self._held.up_to(route, begun):
                     name = self._gangs.lead(name) or name
                     self._failures[name] += 1
                     self._died.add(name)
@@ -380,8 +393,10 @@ class Contract:
                     self._given_up(effect)
             elif isinstance(effect, effects.ChangeWorker):
                 changed = self._core.tables.workers.find(effect.worker)
-                self._expect(changed is None or not changed.tasks, "changed while it holds tasks", effect.worker)
-                self._trace.count("changes of workers")
+                is_beside = effect.mode == effects.CHANGE_BESIDE
+                held = 0 if changed is None else changed.task_count if is_beside else len(changed.tasks)
+                self._expect(not held, "changed while it holds tasks", effect.worker)
+                self._trace.count("successors" if is_beside else "changes of workers")
             elif isinstance(effect, effects.EndWorker):
                 self._expect_peer(effect.route, self._agents, "EndWorker goes to no agent")
             elif isinstance(effect, (effects.Started, effects.CancelRefused, effects.Credit)):
@@ -557,10 +572,21 @@ class Contract:
     def _waiting(self) -> dict[TaskId, events.Options]:
         """Return the tasks that no worker holds and that may be dispatched."""
         takers = {client.incarnation for client in self._clients.values() if not client.pause_reasons}
-        return {
+        waiting = {
             name: options[-1]
             for name, options in self._open.items()
             if name not in self._held and name[0] in takers and not self._may_wait(name)
+        }
+        # A task that may not run beside suspended tasks waits for another process, and its lane behind it.
+        alone = [
+            (name[0], rank(options), options.capabilities)
+            for name, options in waiting.items()
+            if self._suspended and (options.timeout_seconds or self._failures[name])
+        ]
+        return {
+            name: options
+            for name, options in waiting.items()
+            if (name[0], rank(options), options.capabilities) not in alone
         }
 
     def _may_wait(self, name: TaskId) -> bool:

@@ -83,6 +83,8 @@ class Run:
         self.steps: Steps = self._steps()
         """Each step is a Work, Wait or Die. The generator returns outcome and payload. TaskStoppedError may be thrown
         in."""
+        self.suspended_at = 0.0
+        """When it was suspended last."""
         self.is_working = False
         self.gate: Gate | None = None
         """Where the thread of the task waits while the task works."""
@@ -128,6 +130,7 @@ class Run:
             return Outcome.EXCEPTION, script.error()
         if is_odd and oracle.retried[script.key] < script.retryable:
             oracle.retried[script.key] += 1
+            oracle.ended[self.name[:2]] += 1
             return Outcome.RETRYABLE, AGAIN
         answer = script.answer_to(values)
         if self._store is not None:

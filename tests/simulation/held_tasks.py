@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from scaler_scheduler.core import events
 
@@ -54,6 +54,13 @@ class HeldTasks:
             if held.booking is not None and held.booking[0] == agent:
                 found[held.route, held.booking[1][0]] = held.booking[1]
         return found
+
+    def up_to(self, route: bytes, begun: Container[TaskId]) -> list[TaskId]:
+        """The tasks of a worker up to the last one of these: it begins them in the order in which it got them."""
+        names = list(self._by_route.get(route, ()))
+        while names and names[-1] not in begun:
+            names.pop()
+        return names
 
     def release(self, name: TaskId) -> None:
         """Note that a task has released its resources."""

@@ -47,9 +47,10 @@ from scaler_scheduler.core.dispatch import (
     spare_copies,
     task_limits,
     transfers,
+    work_stealing,
 )
 from scaler_scheduler.core.environments import worker_changes
-from scaler_scheduler.core.peers import leases, peer_loss, reattach, restart_hold, welcome
+from scaler_scheduler.core.peers import leases, peer_loss, reattach, restart_hold, successors, welcome
 from scaler_scheduler.core.state import functions, objects, records, resource_pools
 from scaler_scheduler.core.state import workers as worker_tables
 from scaler_worker.agent import environments as agent_environments
@@ -58,6 +59,53 @@ from scaler_worker.worker import interruption, runner
 from scaler_worker.worker import session as worker_session
 
 MUTATIONS = (
+    Mutation(
+        "count no attempt of suspended tasks whose process dies",
+        peer_loss.PeerLoss, "worker_died", "for task in _begun(worker, running):",
+        "for task in [] if running is None else [running]:",
+    ),
+    Mutation(
+        "count no attempt of tasks whose suspension is not known when their process dies",
+        peer_loss, "_begun", "return tasks",
+        "return [task for task in tasks if task is running or task.state == SUSPENDED]",
+    ),
+    Mutation(
+        "run tasks with a time limit beside suspended tasks",
+        dispatcher.Dispatcher, "_run_rank", "if worker.has_parents and lane.next_may_end_worker:", "if False:",
+    ),
+    Mutation(
+        "run what has ended a process beside suspended tasks",
+        records.Task, "may_end_worker", "or self.deaths is not None", "",
+    ),
+    Mutation(
+        "keep rows with a time limit that came before a suspension",
+        worker_session.WorkerSession, "_clashes", "return True", "return False",
+    ),
+    Mutation(
+        "let a task wait for a successor that does not come",
+        successors.Successors, "find",
+        "self._change(agent, worker, effects.CHANGE_BESIDE)", "self._coming[-1] = (worker, 1e9)",
+    ),
+    Mutation(
+        "end holders that have suspended tasks",
+        successors.Successors, "_check_host", "if holder.tasks or self._has_suspended(holder):", "if False:",
+    ),
+    Mutation(
+        "give the slot of a holder to further tasks",
+        successors.Successors, "find", "worker.is_holder = True\n    self._coming", "self._coming",
+    ),
+    Mutation(
+        "take tasks that have begun from a worker that does not answer",
+        work_stealing, "queued_tasks", "takewhile(", "filter(",
+    ),
+    Mutation(
+        "lose nested clients whose process is kept busy",
+        leases.Leases, "expire", "tables.workers.find(client.worker) if client.worker else None", "None",
+    ),
+    Mutation(
+        "say goodbye for suspended tasks of a damaged process",
+        worker_session.WorkerSession, "close", "if not (is_damaged and self.suspended):", "if True:",
+    ),
     Mutation(
         "send a task of a high priority before what it reads",
         submit_queue.SubmitQueue, "add", "entry.priority < priority", "False",

@@ -185,6 +185,14 @@ class Oracle:
         """Attempts that were cut off by the end of their process."""
         self.cut_off: Counter[int] = Counter()
         """Attempts that were suspended when their process ended, or taken from a worker that did not answer."""
+        self.task_retries = 0
+        """The retries of tasks that ask for no number."""
+        self.begun: Counter[tuple[int, int]] = Counter()
+        """Attempts that began, by client and id."""
+        self.ended: Counter[tuple[int, int]] = Counter()
+        """Those that did not end with a result, by client and id."""
+        self.struck: Counter[tuple[int, int]] = Counter()
+        """Those of them that were suspended for a while when their process died: each counts as a failed attempt."""
         self.lost: Counter[int] = Counter()
         """Attempts that ended without an input."""
         self.stored: Counter[int] = Counter()
@@ -220,6 +228,10 @@ class Oracle:
         matter."""
         future = self.by_name.get(name)
         if future is not None:
+            is_begun = self.begun[name] > self.ended[name]
+            if self.is_calm and not self.has_duplicates and not self.has_late_agents:
+                self._expect(not is_begun, f"task {future.script.key} is taken from a worker that has begun it")
+            self.ended[name] += 1  # its worker may begin it before it reads that
             self.cut_off[future.script.key] += 1
         for key in self._rows.get(name, ()):
             self.cut_off[key] += 1
@@ -239,6 +251,9 @@ class Oracle:
             key = script.key
             cut = self.killed[key] + self.retried[key] + self.cut_off[key] + self.lost[key]
             self._expect(self.executions[key] <= cut, f"task {key} runs once more, and was not cut off before")
+        if self.is_calm and not self.has_duplicates and future.of_map is None and not script.options.gang_size:
+            self._check_repeat(name[:2], future)
+        self.begun[name[:2]] += 1
         if script.key in self.begin_by:
             left = self.begin_by.pop(script.key) - self.trace.now
             self._expect(left >= 0, f"task {script.key} begins {-left:g} s later than the bound of its wait")
@@ -249,6 +264,14 @@ class Oracle:
             self.trace.count("executions repeated")
         self.trace.note(worker, "begins task", str(script.key), name)
         return script
+
+    def _check_repeat(self, name: tuple[int, int], future: Future) -> None:
+        """Check that a task, at any depth, begins again only after an attempt that has ended, and that suspended tasks
+        whose process died have retries left."""
+        key = future.script.key
+        self._expect(self.begun[name] <= self.ended[name], f"task {key} runs once more, and was not cut off before")
+        retries = self.task_retries if future.asked.retries < 0 else future.asked.retries
+        self._expect(self.struck[name] <= retries, f"task {key} runs after {self.struck[name]} deaths of its process")
 
     # ------------------------------------------------------------------------------------------------------- outcomes
 
@@ -300,7 +323,9 @@ class Oracle:
 
     def _worker_died(self, future: Future) -> None:
         has_died = any(
-            self.killed[script.key] + self.retried[script.key] or (self.has_late_agents and script.hogs)
+            self.killed[script.key] + self.retried[script.key]
+            or (self.has_late_agents and script.hogs)
+            or self.cut_off[script.key]
             for script in future.script.needed
         )
         self._wrong_if(self.is_calm and not has_died, future)

@@ -157,6 +157,11 @@ class Plan:
         return self.seed % 4 == 3 and not self.wait_bounds
 
     @property
+    def protects_parents(self) -> bool:
+        """Whether each host has room for all successors: nothing but that process ends with it."""
+        return self.seed >= 9_000_000
+
+    @property
     def keeps_results(self) -> bool:
         """Whether some results may stay on their host."""
         return self.kept_bytes < 1 << 40

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.simulation import gang_plan, load_plan
+from tests.simulation import gang_plan, load_plan, nested_plan
 from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.run import run_seed, run_seeds
 from tests.simulation.world import World
@@ -16,6 +16,7 @@ from tests.simulation.world import World
 SEEDS = 60
 GANG_SEEDS = 20
 LOAD_SEEDS = 4
+NESTED_SEEDS = 20
 CHUNK = 20
 
 
@@ -33,6 +34,13 @@ def test_no_seed_with_gangs_fails(first: int) -> None:
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["gangs begun"] > 50 and figures["values exchanged"] > 50
     assert figures["members told that another has ended"] > 10
+
+
+def test_no_seed_with_neighbours_of_waiting_tasks_fails() -> None:
+    figures, failures = run_seeds(range(nested_plan.FIRST_SEED, nested_plan.FIRST_SEED + NESTED_SEEDS))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["suspensions"] > 500 and figures["successors"] > 50
+    assert figures["suspended tasks that died"] > 0
 
 
 @pytest.mark.parametrize("first", [load_plan.FIRST_SEED, load_plan.FIRST_GANG_SEED])

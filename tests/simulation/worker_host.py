@@ -26,6 +26,7 @@ from .execution import Run
 from .oracle import Future
 from .scripts import Script
 from .threads import SimulatedThreads
+from .trace import SimulationError
 from .worker_parts import (
     SimulatedConnection,
     SimulatedExecution,
@@ -37,6 +38,13 @@ from .worker_parts import (
 if TYPE_CHECKING:
     from .agent_host import AgentHost
     from .world import World
+
+
+TaskId = tuple[int, int]
+"""Client and id."""
+
+KNOWN_SECONDS = 0.5
+"""After so long the scheduler knows that a task is suspended, if nothing is slow or broken."""
 
 
 class WorkerHost:
@@ -61,8 +69,8 @@ class WorkerHost:
             world.trace, self.name, hello, world.plan.heartbeat_seconds, world.clock.now
         )
         self.nested: ClientHost | None = None
-        self.answered: deque[int] = deque(maxlen=1000)
-        """The keys of the last tasks that have ended: their answers may be lost with the process."""
+        self.answered: deque[tuple[int, TaskId]] = deque(maxlen=1000)
+        """The keys and names of the last tasks that have ended: their answers may be lost with the process."""
         self._is_look_due = False
         self._page = agent.page.slot(slot)
         self._page[READY] = 1
@@ -100,22 +108,40 @@ class WorkerHost:
 
     # -------------------------------------------------------------------------------------------- what happens to it
 
-    def die(self, lingers: bool) -> None:
-        """End the process at once."""
+    def die(self, lingers: bool, is_reported: bool = False) -> None:
+        """End the process at once. `is_reported`: its agent reports it as a death."""
         if not self.process.is_alive:
             return
         self.world.trace.note(self.name, "ends")
-        if self.execution.running is not None:
-            self.world.oracle.killed[self.execution.running.script.key] += 1
-            self.world.oracle.cut_off.update(self.execution.running.earlier)
-        for key in [*(run.script.key for run in self.execution.suspended.values()), *self.answered]:
-            self.world.oracle.cut_off[key] += 1
+        oracle, running = self.world.oracle, self.execution.running
+        if running is not None:
+            oracle.killed[running.script.key] += 1
+            oracle.cut_off.update(running.earlier)
+            oracle.ended[running.name[:2]] += 1
+        for key, name in self.answered:
+            oracle.cut_off[key] += 1
+            oracle.ended[name] += 1
         for run in self.execution.suspended.values():
-            self.world.oracle.cut_off.update(run.earlier)
+            oracle.cut_off[run.script.key] += 1
+            oracle.cut_off.update(run.earlier)
+            oracle.ended[run.name[:2]] += 1
+            is_known = self.world.clock.now - run.suspended_at > KNOWN_SECONDS
+            oracle.struck[run.name[:2]] += is_reported and is_known
+            if running is not None and is_known and is_reported:
+                self._check_neighbour(running, run)
         self.process.kill()
         for link in self.links():
             link.close(lingers)
         self.threads.end()
+
+    def _check_neighbour(self, running: Run, suspended: Run) -> None:
+        """Check that no task that began beside a suspended one ended it by its time limit."""
+        self.world.trace.count("suspended tasks that died")
+        if not self.world.plan.protects_parents or suspended.suspended_at > running.since:
+            return
+        if running.script.options.timeout_milliseconds or self.world.oracle.killed[running.script.key] > 1:
+            text = f"task {running.script.key} has ended its process, in which task {suspended.script.key} waited"
+            raise SimulationError(text)
 
     def stop(self) -> None:
         """Handle SIGTERM: the running task is the last one."""
@@ -131,7 +157,7 @@ class WorkerHost:
         status = DAMAGED_STATUS if self.interruption.is_process_damaged else 0
         with self.connection.lock:
             self.connection.close()
-        self.die(lingers=True)
+        self.die(lingers=True, is_reported=status == DAMAGED_STATUS and self.agent.reports_deaths)
         self.agent.worker_left(self, status)
 
     # -------------------------------------------------------------------------------------------- the long-task watcher
@@ -139,6 +165,12 @@ class WorkerHost:
     def is_long(self, seconds: float) -> bool:
         """Whether the running task will be a long one after this time."""
         return self._slot.task.elapsed_ns() + seconds * 1e9 > LONG_TASK_NS
+
+    @property
+    def _is_hogged(self) -> bool:
+        """Whether a task holds the GIL: no other thread runs."""
+        run = self.execution.running
+        return run is not None and run.script.hogs and run.is_working
 
     def watch(self) -> None:
         """Have the long-task watcher look as soon as the running task is a long one."""
@@ -150,8 +182,7 @@ class WorkerHost:
 
     def _look(self) -> None:
         self._is_look_due = False
-        run = self.execution.running
-        if run is None or (run.script.hogs and run.is_working):
+        if self.execution.running is None or self._is_hogged:
             return
         if self._slot.task.elapsed_ns() < LONG_TASK_NS:  # of another task
             self.watch()
@@ -175,6 +206,7 @@ class WorkerHost:
             self.nested = ClientHost(
                 self.world, f"{self.name}:nested", self.process, self.incarnation, self.environment
             )
+            self.nested.is_blocked = lambda: self._is_hogged
         self.world.trace.count("tasks of tasks")
         self._slot.wakeup.is_set = True  # as WorkerTaskHost.current
         return self.nested.submit(child, replace(child.options, depth=depth_of(run.row) + 1), run.name)

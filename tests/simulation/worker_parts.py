@@ -273,7 +273,7 @@ class SimulatedExecution:
         assert row is not None
         inputs, self._inputs = self._inputs, None
         outcome, answer = self._call(row, number, payload, inputs or self._no_inputs(row), store)
-        self._worker.answered.append(key_of(bytes(payload)))
+        self._worker.answered.append((key_of(bytes(payload)), attempt_of(row)[:2]))
         return outcome, answer
 
     def run_calls(
@@ -305,7 +305,7 @@ class SimulatedExecution:
         if outcome == Outcome.INPUT_LOST:
             oracle.cut_off.update(keys)
             return outcome, failure, 1
-        self._worker.answered.extend(keys)
+        self._worker.answered.extend((key, attempt_of(row)[:2]) for key in keys)
         return outcome, pack_answer([], answers, now_ns() - begun, failure), len(keys)
 
     def _no_inputs(self, row: Row) -> InputReader:
@@ -357,6 +357,7 @@ class SimulatedExecution:
         world.trace.note(worker.name, "ends task", str(script.key), Outcome(outcome))
         if outcome == Outcome.INPUT_LOST:
             world.oracle.lost[script.key] += 1
+            world.oracle.ended[run.name[:2]] += 1
         return int(outcome), answer
 
     def _execute(self, run: Run) -> tuple[int, bytes]:
@@ -431,6 +432,7 @@ class SimulatedExecution:
         assert task is not None and task.name == run.name
         self.running = None
         self.suspended[run.name] = run
+        run.suspended_at = worker.world.clock.now
         task.suspend()
         task.wait(_Latch(worker.threads, future), None)  # type: ignore[arg-type]
         error = None

@@ -61,6 +61,7 @@ class World:
         self.network = Network(self.clock, self.chance, self.trace, self.plan.link_faults)
         self.oracle = Oracle(self.trace)
         self.oracle.is_calm = self.plan.is_calm
+        self.oracle.task_retries = self.plan.limits.task_retries
         self.oracle.has_duplicates = self.plan.link_faults.duplicated_share > 0
         self.oracle.has_slow_peers = self.plan.slow_share > 0
         self.oracle.has_late_agents = self.plan.has_late_agents

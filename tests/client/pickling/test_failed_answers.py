@@ -29,8 +29,7 @@ def test_lines_of_notebook_cells_are_shown(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_lines_of_a_program_on_the_command_line_are_shown() -> None:
     program = """
-from scaler_client.errors import RemoteTraceback, TaskTimeoutError
-from scaler_client.pickling.failed_answers import text_error, with_source_lines
+from scaler_client.pickling.failed_answers import with_source_lines
 def fit(x):
     return 1 / x
 print(with_source_lines('  File "<string>", line 4, in fit\\nZeroDivisionError: division by zero\\n'), end="")
