@@ -92,7 +92,8 @@ class EnvironmentChecks:
         with self._check(SECTION, "a prepared environment gets a worker: changeWorker names an idle one"):
             agent.say("environmentReady", name=modules.name)
             change = agent.expect("changeWorker", CHANGE_SECONDS).fields
-            must(change == {"worker": plain.incarnation, "environment": modules.name}, f"it says {change}")
+            expected = {"worker": plain.incarnation, "environment": modules.name, "mode": 0}
+            must(change == expected, f"it says {change}")
         with self._check(SECTION, "a worker without the environment does not get its tasks"):
             must(not [each for each in plain.listen(0.2) if each.kind == "dispatch"], "the task is dispatched to it")
             plain.say("goodbye", reason="a test")
