@@ -201,6 +201,24 @@ class Attacker:
             send(peer, encoded(self.message()))
             peer.poll(100)
 
+    def false_nested_client(self) -> None:
+        """Join with a worker's key as a client: in a worker that does not exist, or in one of a host without tasks."""
+        keys = read_peer_keys(self.keys, "worker")
+        with self.peer(keys) as worker, self.peer(keys) as nested:
+            own = self.hello("worker", secrets.randbits(62) + 1)
+            own.role = Role.WORKER
+            if self.chance.random() < 0.5:
+                send(worker, encoded(own))
+                worker.poll(500)
+            hello = self.hello("client", secrets.randbits(62) + 1)
+            hello.worker = own.incarnation
+            send(nested, encoded(hello))
+            send(nested, encoded(messages.Heartbeat(1)))
+            send(nested, encoded(messages.Submit([1], [7], [b"x"])))
+            while nested.poll(500):
+                answer = wire.decode(nested.recv_multipart())
+                assert not isinstance(answer, messages.Welcome), "a worker's key has become a client"
+
     def phases(self) -> dict[str, dict[str, Callable[[], None]]]:
         """Attacks by their names, for each value of `--keys`."""
         none = (
@@ -215,7 +233,7 @@ class Attacker:
         return {
             "none": {f"no key: {each.__name__.replace('_', ' ')}": each for each in none},
             "client": self.of("client"),
-            "worker": self.of("worker"),
+            "worker": {**self.of("worker"), "worker: false nested client": self.false_nested_client},
             "monitor": {f"monitor: {each.__name__.replace('_', ' ')}": each for each in monitor},
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 
 import zmq
@@ -73,8 +74,21 @@ def _check_roles(address: str, client: PeerKeys, worker: PeerKeys, findings: Fin
         with findings.check("Security", what), Peer(address, role, keys) as peer:
             peer.hello()
             must(peer.expect("refused").fields["reason"] == "notAuthorized", "the reason is wrong")
-    with Peer(address, "worker", worker, kinds=["named raw nothing"]) as able:
+    kind = f"named raw conformance {secrets.randbits(60):x}"
+    with Peer(address, "client", client) as parent, Peer(address, "worker", worker, kinds=[kind]) as able:
+        parent.join()
         able.join()
+        with findings.check("Security", "a nested client of a worker without tasks waits"):
+            with Peer(address, "client", worker, worker=able.incarnation) as nested:
+                nested.hello()
+                must(not nested.listen(SILENCE_SECONDS), "it gets an answer")
+        with findings.check("Security", "a nested client of no worker gets an error"):
+            with Peer(address, "client", worker, worker=able.incarnation + 1) as nested:
+                nested.hello()
+                nested.expect("error")
+        parent.say("function", b"", number=7, name="f", kind=kind)
+        parent.say("submit", ids=[1], functions=[7], sizes=[0])
+        able.expect("dispatch")
         with findings.check("Security", "the nested client of a worker uses the worker's key"):
             with Peer(address, "client", worker, worker=able.incarnation) as nested:
                 nested.join()

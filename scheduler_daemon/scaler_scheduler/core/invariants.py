@@ -234,16 +234,18 @@ def _check_held(tables: Tables) -> None:
 
 def _check_shares(tables: Tables) -> None:
     shares = tables.clients.shares
-    counted = {share: [0, 0, 0] for share in shares}
+    counted = {share: [0, 0, 0, 0] for share in shares}
     for client in tables.clients.by_incarnation.values():
         counted[client.share][0] += 1
+        counted[client.share][3] += not client.is_gone and not client.worker
     for worker in tables.workers:
         for task in worker.tasks.values():
             if task.state != SUSPENDED:
                 counted[task.client.share][1] += 1
                 counted[task.client.share][2] += task.cost
-    for share, (clients, held, held_ns) in counted.items():
+    for share, (clients, held, held_ns, owners) in counted.items():
         _expect(f"clients of share {share.name}", clients, share.client_count)
+        _expect(f"clients of share {share.name} that are not nested", owners, share.owner_count)
         _expect(f"held tasks of share {share.name}", held, share.held)
         _expect(f"expected time of share {share.name}", held_ns, share.held_ns)
 

@@ -34,6 +34,7 @@ from scaler_scheduler.core.peers.admission import Admission
 from scaler_scheduler.core.peers.duplicate_hello import DuplicateHellos
 from scaler_scheduler.core.peers.hello import Hellos
 from scaler_scheduler.core.peers.leases import Leases
+from scaler_scheduler.core.peers.nested_hello import NestedHellos
 from scaler_scheduler.core.peers.peer_loss import PeerLoss
 from scaler_scheduler.core.peers.peers import Peers
 from scaler_scheduler.core.peers.quotas import Quotas
@@ -136,8 +137,9 @@ class Scheduler:
             successors=self.successors,
         )
         admission = Admission(core, quotas, protocol_version)
-        self._hellos = Hellos(core, admission, duplicate_hellos, peer_loss, welcomes)
-        self._leases = Leases(core, peer_loss, cancellation, reattach, evacuation)
+        self._nested_hellos = nested_hellos = NestedHellos(tables)
+        self._hellos = Hellos(core, admission, duplicate_hellos, nested_hellos, peer_loss, welcomes)
+        self._leases = Leases(core, nested_hellos, peer_loss, cancellation, reattach, evacuation)
         self._lease_timer = LeaseTimer(now)
         self._next_unreachable_log = now
         self.last_rejection: Exception | None = None
@@ -209,8 +211,8 @@ class Scheduler:
     def tick(self, now: float) -> None:
         """Do the work that is due: remove peers whose lease has run out, stop tasks whose time limit is over."""
         self._clock.now = now
-        if self._duplicate_hellos.contested:
-            self._hellos.decide_duplicates(now)
+        if self._duplicate_hellos.contested or self._nested_hellos.waiting:
+            self._hellos.decide_waiting(now)
         if now >= self.tables.timers.next_deadline:
             self._cancellation.check_timers(now)
         if now >= self.dispatcher.near_data.next_choice_at:
@@ -318,6 +320,7 @@ class Scheduler:
 
     def revoke(self, users: Container[str], now: float) -> int:
         """Remove the peers that joined with a revoked key, and send them `refused`. Returns their number."""
+        self._hellos.drop_waiting(users)
         return self._leases.revoke(users, now)
 
     # ------------------------------------------------------------------------------------------------------------ peers
@@ -397,6 +400,8 @@ class Scheduler:
         if client is not None:
             client.deadline = now + self.limits.client_timeout_seconds
             self._quotas.check_rows(max(len(event.ids), len(event.keep_earlier)))
+            if client.worker:
+                self._nested_hellos.check_submit(client, event, now)
             self._quotas.count_submit(client, event)
             if client.worker:
                 self._join_share_of_parent(client)
@@ -407,7 +412,7 @@ class Scheduler:
         if client.tasks or client.lanes:
             return
         worker = self.tables.workers.find(client.worker)
-        parent = None if worker is None else worker.present_client
+        parent = None if worker is None else worker.parent_client
         if parent is not None and parent.share is not client.share:
             self.tables.clients.shares.move_client(client.share, parent.share)
             client.share = parent.share

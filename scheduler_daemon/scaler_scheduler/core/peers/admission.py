@@ -44,14 +44,13 @@ class Admission:
         if not 0 < event.incarnation < INCARNATION_LIMIT:
             text = f"incarnation {event.incarnation} is not between 1 and 2^63"
             raise NotAdmittedError(text, effects.REFUSED_MALFORMED_HELLO)
-        text = _refusal_text(event, self._tables)
+        text = self.refusal_text(event)
         if text:
             raise NotAdmittedError(text, effects.REFUSED_NOT_AUTHORIZED)
 
-
-def _refusal_text(event: events.Hello, tables: Tables) -> str:
-    """Return why this peer may not join in its role. Empty if it may."""
-    return (_wrong_role(event) if event.user else "") or _foreign_incarnation(event, tables)
+    def refusal_text(self, event: events.Hello) -> str:
+        """Return why this peer may not join in its role. Empty if it may."""
+        return (_wrong_role(event) if event.user else "") or _foreign_incarnation(event, self._tables)
 
 
 def _wrong_role(event: events.Hello) -> str:
@@ -81,7 +80,11 @@ def _foreign_incarnation(event: events.Hello, tables: Tables) -> str:
     for what, user in named:
         if user is not None and user != event.user:
             return f"a {what} with another key has this incarnation"
-    return ""
+    # Workers may join before their agent: they have one key, and the agent has this key too.
+    agent = event.incarnation if event.role == events.AGENT else event.agent
+    sibling = next(iter(tables.workers.of_agent(agent)), None) if agent else None
+    is_foreign = sibling is not None and sibling.user != event.user
+    return "the workers of this agent have another key" if is_foreign else ""
 
 
 def _user(peer: Client | Worker | Agent | None) -> str | None:

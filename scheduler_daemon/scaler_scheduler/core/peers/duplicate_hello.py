@@ -8,6 +8,7 @@ connection sends a message meanwhile, its peer is alive: the new one is rejected
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Callable
 
 from scaler_scheduler.core.errors import ProtocolError
@@ -73,17 +74,24 @@ class DuplicateHellos:
 
     def pop_decided(self, now: float) -> list[DuplicateHello]:
         """Remove and return the hellos that are decided."""
-        if now < self._next_check:
+        if now < self._next_check or not self._waiting:
             return []
         self._next_check = now + _CHECK_SECONDS
         decided = [duplicate for duplicate in self._waiting.values() if self._is_decided(duplicate, now)]
-        for duplicate in decided:
+        self._remove(decided)
+        return decided
+
+    def drop(self, users: Container[str]) -> None:
+        """Forget the hellos of these users."""
+        self._remove([duplicate for duplicate in self._waiting.values() if duplicate.event.user in users])
+
+    def _remove(self, duplicates: list[DuplicateHello]) -> None:
+        for duplicate in duplicates:
             del self._waiting[duplicate.event.incarnation]
             contesting = self.contested[duplicate.old_route]
             contesting.remove(duplicate)
             if not contesting:
                 del self.contested[duplicate.old_route]
-        return decided
 
     def _is_decided(self, duplicate: DuplicateHello, now: float) -> bool:
         if duplicate.is_old_alive or now >= duplicate.since + WAIT_SECONDS:

@@ -13,6 +13,7 @@ from scaler_scheduler.core import effects, events
 from scaler_scheduler.core.completion.cancellation import Cancellation
 from scaler_scheduler.core.completion.evacuation import Evacuation
 from scaler_scheduler.core.dispatch.core_state import CoreState
+from scaler_scheduler.core.peers.nested_hello import NestedHellos
 from scaler_scheduler.core.peers.peer_loss import PeerLoss, likely_running
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.report.hosts import HostReport
@@ -27,6 +28,7 @@ class Leases:
     def __init__(
         self,
         core: CoreState,
+        nested_hellos: NestedHellos,
         peer_loss: PeerLoss,
         cancellation: Cancellation,
         reattach: Reattach,
@@ -37,6 +39,7 @@ class Leases:
         self._outbox = core.outbox
         self._dispatcher = core.dispatcher
         self._operator_log = core.operator_log
+        self._nested_hellos = nested_hellos
         self._peer_loss = peer_loss
         self._cancellation = cancellation
         self._reattach = reattach
@@ -54,6 +57,8 @@ class Leases:
         worker = tables.workers.by_route.get(event.route)
         if client is not None:
             client.deadline = now + self._limits.client_timeout_seconds
+            if client.worker:
+                self._nested_hellos.note_parent(client, now)
         elif agent is not None:
             agent.deadline = worker_deadline
             agent.last_heartbeat_at = now

@@ -8,6 +8,7 @@ from scaler_scheduler.core.dispatch.core_state import CoreState
 from scaler_scheduler.core.dispatch.credit import Credits
 from scaler_scheduler.core.dispatch.input_delivery import send_object
 from scaler_scheduler.core.environments.worker_changes import WorkerChanges
+from scaler_scheduler.core.peers.nested_hello import PARENT_SECONDS
 from scaler_scheduler.core.peers.peer_loss import PeerLoss
 from scaler_scheduler.core.peers.reattach import Reattach
 from scaler_scheduler.core.peers.restart_hold import RestartHold
@@ -83,6 +84,7 @@ class Welcomes:
             if client.outgoing is not None:
                 client.outgoing.route = event.route
             self._resume_all(client, now)
+        client.parent_until = now + PARENT_SECONDS
         granted, window = self._credits.reset(client)
         self._welcome(event.route, self._limits.client_timeout_seconds, granted, window)
         for stored in client.objects.values():
@@ -91,10 +93,11 @@ class Welcomes:
                 self._outbox.fetch_object(client.route, client.incarnation, stored.id)
 
     def _share_of(self, event: events.Hello) -> Share:
-        """Return the share of a new client. A nested client belongs to the client whose task its worker runs."""
+        """Return the share of a new client. A nested client belongs to the client whose task its worker runs: with
+        keys there is one (`NestedHellos`)."""
         shares = self._tables.clients.shares
         worker = self._tables.workers.find(event.worker) if event.worker else None
-        parent = None if worker is None else worker.present_client
+        parent = None if worker is None else worker.parent_client
         if parent is None:
             return shares.add_client(event.user, event.account, event.host)
         parent.share.client_count += 1
@@ -119,9 +122,6 @@ class Welcomes:
         """Add a worker, and attach the tasks that it runs."""
         self._task_limits.note_peer(event.scheduler)
         known = self._tables.workers.find(event.incarnation)
-        for client in self._tables.clients.nested_in(event.incarnation):
-            if client.user != event.user:  # it joined before the worker and named the worker as its own
-                self._remove_client(client, "it is not a client of the worker that it named", now)
         # A known worker has a new connection. Messages on their way to it are lost, and the scheduler does not know
         # which ones arrived.
         intents = {} if known is None else self._peer_loss.remove_worker(known, event.running)
@@ -204,8 +204,3 @@ class Welcomes:
         workers = len(self._tables.workers) if credit else 0
         lease = int(lease_seconds * 1000)
         self._outbox.add(effects.Welcome(route, lease, credit, result_window, limit, workers, takes_files=credit > 0))
-
-    def _remove_client(self, client: Client, text: str, now: float) -> None:
-        self._operator_log.warning(f"client {client.name} is removed: {text}")
-        self._peer_loss.client_left(client, now)
-        self._outbox.add(effects.Refused(client.route, effects.REFUSED_NOT_AUTHORIZED, text))

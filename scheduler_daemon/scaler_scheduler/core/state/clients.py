@@ -34,12 +34,14 @@ class ClientTable:
 
     def add(self, client: Client) -> None:
         self.by_incarnation[client.incarnation] = client
+        client.share.owner_count += not client.worker
         self._connect(client)
 
     def reconnect(self, client: Client, route: bytes) -> None:
         """Move the client to a new connection. It may have been marked as gone."""
         if client.is_gone:
             client.is_gone = False
+            client.share.owner_count += not client.worker
         else:
             del self.by_route[client.route]
         client.route = route
@@ -53,6 +55,7 @@ class ClientTable:
     def mark_gone(self, client: Client) -> None:
         """Mark the client as gone. Its record stays until `remove_if_done`, as workers may still hold its tasks."""
         client.is_gone = True
+        client.share.owner_count -= not client.worker
         del self.by_route[client.route]
         if client.worker:
             nested = self._nested[client.worker]

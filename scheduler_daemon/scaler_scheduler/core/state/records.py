@@ -513,6 +513,7 @@ class Client:
         "place",
         "objects",
         "outgoing",
+        "parent_until",
         "dropped_output_bytes",
         "pause_reasons",
         "received_bytes",
@@ -609,6 +610,8 @@ class Client:
         """Why none of its tasks is dispatched: PAUSE_SLOW_CONSUMER, PAUSE_RESTART_HOLD or both. 0: no reason."""
         self.suspended: set[tuple[int, int, int]] = set()
         """Suspended tasks of a nested client's worker, by client, id and attempt. They wait for this client's tasks."""
+        self.parent_until = 0.0
+        """Until when a nested client with a worker's key may submit if its worker holds no task."""
 
     def place_at(self, data: DataAddress | None) -> Agent:
         """Return the place of its files.
@@ -838,6 +841,18 @@ class Worker:
             if task.state != SUSPENDED:
                 return task.client
         return None
+
+    @property
+    def parent_client(self) -> Client | None:
+        """The client for whose task a nested client submits: that of the task that it runs, or of a suspended one. None:
+        no connected client has submitted one of its tasks, itself or by other tasks."""
+        found = None
+        for task in self.tasks.values():
+            if not task.client.is_gone and task.client.share.owner_count:
+                if task.state != SUSPENDED:
+                    return task.client
+                found = found or task.client
+        return found
 
     def can_serve(self, capabilities: Capabilities, kind: str) -> bool:
         """Whether it can run functions of this kind and has these capabilities."""

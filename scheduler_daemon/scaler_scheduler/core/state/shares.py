@@ -44,6 +44,7 @@ class Share:
         "limits",
         "name",
         "number",
+        "owner_count",
         "used_ns",
         "user",
     )
@@ -58,6 +59,8 @@ class Share:
         self.limits = limits
         self.client_count = 0
         """The records of its clients."""
+        self.owner_count = 0
+        """Its connected clients that are not nested."""
         self.held = 0
         """Tasks that workers hold, without suspended ones."""
         self.held_ns = 0

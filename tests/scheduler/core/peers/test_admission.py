@@ -49,11 +49,92 @@ def test_hellos_that_a_key_does_not_allow(core, user, role, worker, text):
 
 
 def test_hellos_that_a_key_allows(core):
-    join(core, C, events.CLIENT, 11, ALICE)
+    give_worker_a_task(core)
+    join(core, b"nested", events.CLIENT, 99, HOST, worker=22)
+
+
+def give_worker_a_task(core: Core):
+    """A host with a worker that runs a task of Alice's. Returns the row."""
     join(core, A, events.AGENT, 33, HOST)
     join(core, W, events.WORKER, 22, HOST, agent=33)
+    return submit_as_alice(core)
+
+
+def submit_as_alice(core: Core):
+    join(core, C, events.CLIENT, 11, ALICE)
+    core.function(C, 1, b"f")
+    core.submit(C, [1])
+    (row,) = core.take_dispatched(W)
+    return row
+
+
+def test_a_workers_key_with_an_invented_worker_is_no_client(core):
+    """The hello waits for the worker, which may join later after a restart. Then it gets an error, and stays unknown."""
+    core.hello(C, events.CLIENT, 99, worker=21, user=HOST)
+    assert core.take() == []
+    core.submit(C, [1])
+    assert core.take() == [("hello wanted", C)]
+    core.wait(4.9)
+    assert core.take() == []
+    core.wait(0.5)
+    text = (
+        "no worker 21 of this key has joined: a client with a worker's key serves the tasks of a worker "
+        "(clients outside of tasks need a client's key: authorize --as client)"
+    )
+    assert core.take() == [("error", C, text)]
+    assert warnings_of(core) == [f"a hello is rejected: {text}"]
+    assert not any(core.tables().values())
+
+
+def test_a_nested_client_waits_for_a_task_of_its_worker(core):
+    """After a restart the nested client may come first, then the worker with its task, then the client of the task."""
+    core.hello(b"nested", events.CLIENT, 99, worker=22, user=HOST, scheduler=5)
+    core.wait(1.0)
+    core.hello(W, events.WORKER, 22, user=HOST, running=[(11, 1, 1)])
+    core.wait(8.0)
+    assert core.take() == [("welcome", W)], "the worker holds no task of a client that is known"
+    join(core, C, events.CLIENT, 11, ALICE, scheduler=5)
+    core.function(C, 1, b"f")
+    core.submit(C, [1])
+    core.wait(0.3)
+    core.take_one("welcome", b"nested")
+    shares = core.scheduler.tables.clients.shares
+    assert [(share.user, share.client_count) for share in shares] == [(ALICE, 2)]
+
+
+def test_what_a_nested_client_submits_counts_for_its_parents_client(core):
+    row = give_worker_a_task(core)
     join(core, b"nested", events.CLIENT, 99, HOST, worker=22)
-    join(core, b"nested 2", events.CLIENT, 98, HOST, worker=21)  # its worker has not joined yet
+    core.function(b"nested", 1, b"g")
+    core.submit(b"nested", [1])
+    assert [share.user for share in core.scheduler.tables.clients.shares] == [ALICE]
+    core.suspended(b"nested", row)
+    core.take()
+    core.submit(b"nested", [2])
+    assert not [each for each in core.take() if each[0] == "error"], "it is the client of a suspended task too"
+
+
+def test_a_nested_client_submits_nothing_without_a_task_of_its_worker(core):
+    """A task may end before the message with its last children comes, by another connection."""
+    row = give_worker_a_task(core)
+    join(core, b"nested", events.CLIENT, 99, HOST, worker=22)
+    core.function(b"nested", 1, b"g")
+    core.wait(30.0)
+    core.heartbeat(b"nested")
+    core.heartbeat(C)
+    core.heartbeat(A, 22)
+    core.results(W, [row])
+    core.goodbye(C)
+    core.take()
+    core.submit(b"nested", [1])
+    core.take_dispatched(W)  # it runs on, but no client has asked for it
+    core.wait(10.0)
+    core.submit(b"nested", [2])
+    text = (
+        "tasks 2 to 2 are rejected: a client with a worker's key submits for tasks of its worker, which has held none "
+        "for 10 s"
+    )
+    assert core.take() == [("error", b"nested", text)] and list(core.errors[-1].tasks) == [2]
 
 
 @pytest.mark.parametrize("role, name", [(events.CLIENT, "client"), (events.WORKER, "worker"), (events.AGENT, "agent")])
@@ -103,15 +184,43 @@ def test_a_hello_may_not_name_workers_and_agents_of_another_key(core):
     assert core.take() == [refused(C, ANOTHERS.format("worker"))]
 
 
-def test_a_false_nested_client_is_removed_when_the_worker_joins(core):
-    join(core, C, events.CLIENT, 99, HOST2, worker=22)
-    join(core, C2, events.CLIENT, 98, HOST, worker=22)
+def test_a_false_nested_client_is_rejected_when_the_worker_joins(core):
+    core.hello(C, events.CLIENT, 99, user=HOST2, worker=22)
     core.hello(W, events.WORKER, 22, user=HOST)
-    assert core.take() == [
-        refused(C, "it is not a client of the worker that it named"),
-        ("welcome", W),
-    ]
-    assert warnings_of(core) == ["client name is removed: it is not a client of the worker that it named"]
+    core.wait(0.3)
+    (welcome, error) = core.take()
+    assert welcome == ("welcome", W) and error[:2] == ("error", C) and "no worker 22 of this key" in error[2]
+    assert not core.scheduler.tables.clients.by_incarnation
+
+
+def test_an_agent_and_its_workers_have_one_key(core):
+    """An agent renews the leases of its workers and reports their deaths. It may join after them."""
+    join(core, W, events.WORKER, 22, HOST, agent=33)
+    core.hello(A, events.AGENT, 33, user=HOST2)
+    core.hello(W2, events.WORKER, 23, user=HOST2, agent=33)
+    text = "the workers of this agent have another key"
+    assert core.take() == [refused(A, text), refused(W2, text)]
+    join(core, A, events.AGENT, 33, HOST)
+
+
+def test_a_waiting_hello_is_dropped_with_its_key(core):
+    core.scheduler._duplicate_hellos._is_connected = lambda route: True
+    join(core, C, events.CLIENT, 11, ALICE)
+    core.hello(C2, events.CLIENT, 11, user=ALICE)
+    core.hello(b"nested", events.CLIENT, 99, user=HOST, worker=22)
+    cut_off(core, ALICE, HOST)
+    core.take()
+    core.wait(10.0)
+    assert core.take() == [] and not core.scheduler.tables.clients.by_incarnation
+
+
+def test_a_waiting_hello_does_not_take_an_incarnation_over(core):
+    """Its incarnation has become that of another key while it waited."""
+    core.hello(b"nested", events.CLIENT, 99, user=HOST, worker=22)
+    join(core, C2, events.CLIENT, 99, BOB)
+    give_worker_a_task(core)
+    core.wait(0.3)
+    assert core.take() == [refused(b"nested", ANOTHERS.format("client"))]
     core.heartbeat(C2)
 
 
@@ -132,10 +241,10 @@ def test_a_revoked_hosts_tasks_run_elsewhere(core):
     join(core, C, events.CLIENT, 11, ALICE)
     join(core, A, events.AGENT, 33, HOST)
     join(core, W, events.WORKER, 22, HOST, agent=33)
-    join(core, b"nested", events.CLIENT, 99, HOST, worker=22)
     core.function(C, 1, b"f")
     core.submit(C, [1])
     (row,) = core.take_dispatched(W)
+    join(core, b"nested", events.CLIENT, 99, HOST, worker=22)
     join(core, W2, events.WORKER, 23, HOST2)
     assert cut_off(core, HOST) == 3
     sent = core.take()
