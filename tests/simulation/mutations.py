@@ -50,7 +50,7 @@ from scaler_scheduler.core.dispatch import (
     work_stealing,
 )
 from scaler_scheduler.core.environments import worker_changes
-from scaler_scheduler.core.peers import leases, peer_loss, reattach, restart_hold, successors, welcome
+from scaler_scheduler.core.peers import leases, nested_hello, peer_loss, reattach, restart_hold, successors, welcome
 from scaler_scheduler.core.state import functions, objects, records, resource_pools
 from scaler_scheduler.core.state import workers as worker_tables
 from scaler_worker.agent import environments as agent_environments
@@ -105,6 +105,13 @@ MUTATIONS = (
     Mutation(
         "say goodbye for suspended tasks of a damaged process",
         worker_session.WorkerSession, "close", "if not (is_damaged and self.suspended):", "if True:",
+    ),
+    Mutation(
+        "with keys, reject what a task submits if the scheduler learns of its end first",
+        nested_hello.NestedHellos,
+        "check_submit",
+        "now >= client.parent_until",
+        "not self._has_parent(client.worker)",
     ),
     Mutation(
         "send a task of a high priority before what it reads",

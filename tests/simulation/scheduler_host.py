@@ -6,7 +6,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from scaler_scheduler.core import invariants
+from scaler_scheduler.core import events, invariants
 from scaler_scheduler.core.errors import InvariantError
 from scaler_scheduler.core.limits import Limits
 from scaler_scheduler.core.scheduler import Scheduler
@@ -25,6 +25,11 @@ DRAIN_MESSAGES = 256
 CHECKED_STEPS = 4
 """All tables are counted again after every so many steps. After each step it took half of the simulation's time, and a
 wrong table stays wrong."""
+
+WORKER_USER = f"worker:{1:064x}"
+
+FIRST_KEY_SEED = 4_000_000
+"""From this seed on, up to those with gangs, peers have keys."""
 
 
 class SchedulerHost:
@@ -56,6 +61,8 @@ class SchedulerHost:
         """Called with tasks (client, id) that are taken away from a worker that does not answer."""
         self.core: Scheduler
         self.starts = 0
+        self.has_keys = False
+        """Whether peers have keys: each client has its own, and all hosts have one."""
         self.checks_messages = False
         """Whether the invariants are checked after each message, and not only after every CHECKED_STEPS-th step. This
         shows which message breaks an invariant."""
@@ -112,6 +119,9 @@ class SchedulerHost:
             for _ in range(min(DRAIN_MESSAGES, len(self._inbox))):
                 route, frames = self._inbox.popleft()
                 event = decode(route, frames)
+                if self.has_keys and isinstance(event, events.Hello):
+                    is_client = event.role == events.CLIENT and not event.worker
+                    event.user = f"client:{event.incarnation:064x}" if is_client else WORKER_USER
                 self._trace.count("messages to the scheduler")
                 contract.before(event)
                 core.handle(event, now)

@@ -11,6 +11,7 @@ import pytest
 from tests.simulation import gang_plan, load_plan, nested_plan
 from tests.simulation.regressions import REGRESSIONS
 from tests.simulation.run import run_seed, run_seeds
+from tests.simulation.scheduler_host import FIRST_KEY_SEED
 from tests.simulation.world import World
 
 SEEDS = 60
@@ -41,6 +42,12 @@ def test_no_seed_with_neighbours_of_waiting_tasks_fails() -> None:
     assert not failures, "\n\n".join(map(str, failures))
     assert figures["suspensions"] > 500 and figures["successors"] > 50
     assert figures["suspended tasks that died"] > 0
+
+
+def test_no_seed_with_keys_fails() -> None:
+    figures, failures = run_seeds(range(FIRST_KEY_SEED, FIRST_KEY_SEED + CHUNK))
+    assert not failures, "\n\n".join(map(str, failures))
+    assert figures["tasks of tasks"] > 100
 
 
 @pytest.mark.parametrize("first", [load_plan.FIRST_SEED, load_plan.FIRST_GANG_SEED])

@@ -16,7 +16,7 @@ from scaler_scheduler.core.state import functions, records
 from scaler_scheduler.wire import decode
 from scaler_worker.agent import downloads
 
-from . import faults, host_result_faults
+from . import faults, gang_plan, host_result_faults
 from .agent_host import AgentHost
 from .client_files import SimulatedFiles
 from .client_host import ClientHost
@@ -30,7 +30,7 @@ from .network import Network
 from .oracle import Oracle
 from .plan import Plan, Work
 from .reader_plan import reader_counts
-from .scheduler_host import SchedulerHost
+from .scheduler_host import FIRST_KEY_SEED, SchedulerHost
 from .scripts import FUNCTIONS
 from .threads import SimulatedThreads
 from .trace import SimulationError, Trace
@@ -73,6 +73,7 @@ class World:
             self.plan.limits,
             step_seconds=self.plan.step_seconds,
         )
+        self.scheduler.has_keys = FIRST_KEY_SEED <= seed < gang_plan.FIRST_SEED
         # As in the real world, a file is never so small that the core puts it into a row.
         self.least_file_bytes = max(self.plan.shared_bytes, self.plan.small_bytes + 1, self.plan.inline_bytes + 1)
         """Clients write objects of at least this size as files."""
