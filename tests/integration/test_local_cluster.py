@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -164,8 +165,13 @@ def test_a_cluster_with_a_page() -> None:
     pytest.importorskip("aiohttp")
     with LocalCluster(n_workers=1, ui=True) as cluster, Client(cluster, timeout_seconds=SECONDS) as client:
         address = cluster.ui_address
-        with urllib.request.urlopen(address, timeout=SECONDS) as page:
-            assert page.status == 200
+        plain, _, token = address.partition("?token=")
+        with pytest.raises(urllib.error.HTTPError, match="401"):  # what other users of this machine get
+            urllib.request.urlopen(plain, timeout=SECONDS)
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(address, timeout=SECONDS) as page:
+            assert page.status == 200 and page.url == plain
+        assert token and not any(token in argument for argument in psutil.Process(cluster._processes[2].pid).cmdline())
         for shown in (cluster, client):
             assert repr(shown).endswith(f", page {address}>")
             assert f'<a href="{address}"' in shown._repr_html_()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import inspect
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -55,8 +56,9 @@ Cluster = TypeVar("Cluster", bound="LocalCluster")
 
 
 def page_address(address: str) -> str:
-    """Return the address of the page of a scheduler; empty if no local cluster of this process has such a page."""
-    return _page_addresses.get(address, "").partition("?")[0]  # a token may follow, which must not be shown
+    """Return the address of the page of a scheduler, with its token; empty if no local cluster of this process has such
+    a page."""
+    return _page_addresses.get(address, "")
 
 
 class LocalCluster:
@@ -80,7 +82,8 @@ class LocalCluster:
         keys: the folder of keys (made by `scaler_scheduler keygen`) for both commands and for the clients of the
             cluster. If it is None, the folder in `SCALER_KEYS` is used if other machines can reach the address; else
             there are no keys.
-        ui: whether to start `scaler_ui` too, on a free port of this machine; see `ui_address`.
+        ui: whether to start `scaler_ui` too, on a free port of this machine; see `ui_address`. Other users of this
+            machine cannot open the page without the token in its address.
         options: all other options of `scaler_scheduler` and `scaler_cluster`, with names and values as in their TOML
             files: `event_loop="builtin"`, `worker_memory_limit="2G"`, `capabilities={"gpu": 1}`. An option that both
             commands have is set for both. None stands for the default. With `event_loop="uvloop"`, the scheduler runs
@@ -144,7 +147,7 @@ class LocalCluster:
         )
         open_standard_descriptors()  # for this program's pipes to the commands: these must not take their places
         self._watch = NewestSnapshot(bind, monitor)
-        self._ui_address = ""
+        self._ui_address = self._page_token = ""
         self._processes: list[subprocess.Popen[bytes]] = []
         self._owner_pid = os.getpid()
         self._stop_lock = threading.RLock()  # reentrant: a signal handler may call shutdown during shutdown
@@ -185,7 +188,7 @@ class LocalCluster:
 
     @property
     def ui_address(self) -> str:
-        """The address of the page that `ui=True` started; empty: there is no page."""
+        """The address of the page that `ui=True` started, with the token that it needs; empty: there is no page."""
         return self._ui_address
 
     def get_address(self) -> str:
@@ -265,7 +268,10 @@ class LocalCluster:
     def _start_ui(self, monitor: Address, options: list[str]) -> None:
         keys = ["--keys", self._keys] if self._keys and monitor.transport == "tcp" else []
         command = [sys.executable, "-m", "scaler_client.ui", str(monitor), "--port", "0", *keys, *options]
-        self._start(command, module_folders.variables(), subprocess.PIPE)
+        # In the environment, because other users can read arguments in the list of processes.
+        self._page_token = secrets.token_urlsafe(24)
+        variables = {**module_folders.variables(), "SCALER_UI_TOKEN": self._page_token}
+        self._start(command, variables, subprocess.PIPE)
 
     def _wait_until_bound(self) -> None:
         """Wait until the scheduler listens at the address.
@@ -307,10 +313,11 @@ class LocalCluster:
             self._check_running()
             if time.monotonic() > deadline:
                 raise RuntimeError(f"scaler_ui did not start within {START_SECONDS:g} seconds")
-        self._ui_address = output.readline().decode().strip()
-        if not self._ui_address:
+        address = output.readline().decode().strip()
+        if not address:
             self._processes[-1].wait(START_SECONDS)
             self._check_running()
+        self._ui_address = f"{address}?token={self._page_token}"
         _page_addresses[self.address] = self._ui_address
 
     def _check_running(self) -> None:

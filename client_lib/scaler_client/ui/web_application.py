@@ -114,7 +114,9 @@ class WebApplication:
     def _set_cookie(self, request: web.Request) -> web.StreamResponse:
         """Set the cookie and redirect, so that the token leaves the address bar and the browser's history."""
         query = [(name, value) for name, value in request.query.items() if name != "token"]
-        response = web.Response(status=303, headers={"Location": str(request.rel_url.with_query(query))})
+        # One slash: browsers take a path that begins with two for the name of another host.
+        location = "/" + str(request.rel_url.with_query(query)).lstrip("/\\")
+        response = web.Response(status=303, headers={"Location": location})
         response.set_cookie(
             self._access.cookie,
             self._access.cookie_value,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
@@ -195,6 +196,23 @@ def test_token_is_required_for_everything() -> None:
             assert answer.headers["WWW-Authenticate"] == "Bearer"
         assert (await site.get("/health")).status == 503, "health checks need no token"
         assert (await site.get("/", Authorization=f"Bearer {TOKEN}")).status == 200
+
+    with_site(story, TOKEN)
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "///evil.example/", "/\\evil.example/", "/%5Cevil.example/"])
+def test_the_redirect_leads_to_no_other_host(path: str) -> None:
+    async def story(site: Site) -> None:
+        await site.server.start_server()
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.server.port)
+        writer.write(f"GET {path}?token={TOKEN} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        answer = (await reader.read()).decode()
+        writer.close()
+        location = re.search(r"(?i)^location: (.*)\r$", answer, re.MULTILINE)
+        if location:
+            assert location[1].startswith("/") and location[1][1:2] not in ("/", "\\"), answer
+        else:
+            assert answer.startswith("HTTP/1.0 4"), answer
 
     with_site(story, TOKEN)
 
