@@ -16,6 +16,7 @@ import psutil
 import zmq
 from tests.waiting import wait_until
 
+from scaler_client.commands.addresses import make_socket_directory
 from scaler_client.protocol import wire
 from scaler_client.protocol.snapshot_decoder import SNAPSHOT_TOPIC
 from scaler_client.protocol.snapshots import Snapshot
@@ -180,4 +181,4 @@ def monitor_address_of(address: str) -> str:
     if address.startswith("ipc://"):
         return f"{address}_monitor"
     host, _, port = address.removeprefix("tcp://").rpartition(":")
-    return f"ipc:///tmp/{host.strip('[]')}_{port}_monitor"
+    return f"ipc://{make_socket_directory()}/{host.strip('[]')}_{port}_monitor"

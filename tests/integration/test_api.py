@@ -205,7 +205,7 @@ def test_a_client_without_an_address_starts_a_cluster(end: Callable[[subprocess.
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith(
-            "no scheduler address was given: a local cluster for this client runs at ipc:///tmp/scaler_"
+            "no scheduler address was given: a local cluster for this client runs at ipc:///tmp/scaler-sockets-"
         )
         assert process.stdout.readline() == "1024\n"
         family = psutil.Process(process.pid).children(recursive=True)

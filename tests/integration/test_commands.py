@@ -25,6 +25,7 @@ from tests.integration.commands import (
 from tests.waiting import wait_until
 
 from scaler_client import Client, SchedulerClusterCombo
+from scaler_client.commands.addresses import make_socket_directory
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -71,8 +72,10 @@ def test_the_combo_with_a_chosen_interpreter() -> None:
 def test_the_log_names_version_and_interpreter(tmp_path: Path) -> None:
     with scheduler(tmp_path) as daemon, cluster(tmp_path, daemon.address) as workers:
         assert daemon.logged(r"(\[INFO\]\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4}: )scaler_scheduler \S+ on \w+ [\d.]+")
-        assert daemon.monitor_address.startswith("ipc:///tmp/127.0.0.1_")
+        assert daemon.monitor_address.startswith(f"ipc://{make_socket_directory()}/127.0.0.1_")
         assert ("PyPy" if IS_PYPY else "CPython") in daemon.log()
+        text = f"{daemon.address} is bound without keys: every user of this machine can run code on the workers"
+        assert daemon.log().count(text) == 1
         assert daemon.address in workers.logged(r"(scaler_cluster .*)")
 
 
@@ -90,7 +93,7 @@ def test_a_free_port_is_logged(tmp_path: Path, port: str) -> None:
 def test_ipc(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with scheduler(tmp_path, address=f"ipc://{path}") as daemon:
-        assert path.stat().st_mode & 0o077 == 0
+        assert path.stat().st_mode & 0o077 == 0 and "without keys" not in daemon.log()
         assert Path(f"{path}_monitor").stat().st_mode & 0o777 == 0o770
         with cluster(tmp_path, f"ipc://{path}"):
             assert serves(f"ipc://{path}")

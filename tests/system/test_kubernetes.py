@@ -12,8 +12,8 @@ import pytest
 from tests.system.roots import CHECKOUT
 
 import scaler_client.exporter.config
+import scaler_scheduler.config.config
 import scaler_worker.config
-from scaler_client.commands.addresses import default_monitor_address, parse_bind_address
 from scaler_client.commands.command_line import parse_arguments
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (make test-system)")
@@ -98,8 +98,10 @@ def test_exporter_reads_the_scheduler_of_its_pod() -> None:
     config = scaler_client.exporter.config.load(
         parse_arguments(scaler_client.exporter.config.COMMAND, exporter["args"]), {}
     )
-    bound = parse_bind_address(scheduler["args"][0])
-    assert config.monitor_address == default_monitor_address(bound)
+    daemon = scaler_scheduler.config.config.load(
+        parse_arguments(scaler_scheduler.config.config.COMMAND, scheduler["args"]), {}
+    )
+    assert str(config.monitor_address) == str(daemon.monitor_address)
     (volume,) = exporter["volumeMounts"]
     assert volume in scheduler["volumeMounts"] and config.monitor_address.path.startswith(volume["mountPath"] + "/")
     assert [port["containerPort"] for port in exporter["ports"]] == [config.port]

@@ -13,10 +13,14 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from ..commands.addresses import Address, AddressError, default_monitor_address, parse_bind_address
+from ..commands.addresses import (
+    Address,
+    AddressError,
+    default_monitor_address,
+    make_socket_directory,
+    parse_bind_address,
+)
 
-SOCKET_DIRECTORY = "/tmp"
-"""The folder of socket files. A name in it is short enough for a socket, unlike many a name below TMPDIR."""
 LEFT_SECONDS = 60.0
 """Younger socket files are not taken for left ones: a scheduler that starts has its file before it listens."""
 
@@ -27,17 +31,26 @@ _NAME = re.compile(r"scaler_(\d{1,9})_[0-9a-f]{8}(_monitor)?")
 def checked_bind_address(address: Any) -> Address:
     if address is not None and not isinstance(address, str):
         raise TypeError(f"address must be a string, not {address!r}")
-    return _default_address() if address is None else _choose_port(parse_bind_address(address))
+    folder = _socket_folder()  # the scheduler publishes there too
+    return _default_address(folder) if address is None else _choose_port(parse_bind_address(address))
 
 
-def _default_address() -> Address:
+def _socket_folder() -> str:
+    """Return the folder of this user's sockets; empty where there is none."""
+    if os.name == "posix":
+        with suppress(OSError):
+            return make_socket_directory()
+    return ""
+
+
+def _default_address(folder: str) -> Address:
     """Return the address of a new socket file, or a free local port where there are no such files.
 
     A round trip through a file is a tenth faster than through tcp (decision 60), and only this user can connect.
     """
-    if os.name == "posix" and os.access(SOCKET_DIRECTORY, os.W_OK):
-        _remove_left_files(SOCKET_DIRECTORY)
-        return Address("ipc", "", 0, f"{SOCKET_DIRECTORY}/scaler_{os.getpid()}_{secrets.token_hex(4)}")
+    if folder:
+        _remove_left_files(folder)
+        return Address("ipc", "", 0, f"{folder}/scaler_{os.getpid()}_{secrets.token_hex(4)}")
     return Address("tcp", "127.0.0.1", free_port(), "")
 
 

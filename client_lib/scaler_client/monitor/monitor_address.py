@@ -9,7 +9,14 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from ..commands.addresses import ADDRESS_VARIABLE, Address, AddressError, default_monitor_address, parse_bind_address
+from ..commands.addresses import (
+    ADDRESS_VARIABLE,
+    Address,
+    AddressError,
+    default_monitor_address,
+    parse_bind_address,
+    socket_directories,
+)
 from ..commands.options import Command, Kind, Option, OptionError
 from ..commands.toml_file import read_file
 
@@ -42,7 +49,11 @@ def _default_addresses(address: Address, is_this_machine: bool) -> list[Address]
     """The default monitor addresses of a scheduler at this address: if it is tcp and of this machine, the scheduler may
     have bound another host."""
     hosts = (address.host, "*", "0.0.0.0", "127.0.0.1") if is_this_machine else (address.host,)
-    return [default_monitor_address(dataclasses.replace(address, host=host)) for host in hosts]
+    return [
+        default_monitor_address(dataclasses.replace(address, host=host), socket_directory=directory)
+        for directory in socket_directories() or [""]
+        for host in hosts
+    ]
 
 
 def _monitor_address_of(own: Address) -> Address | None:

@@ -20,7 +20,7 @@ MONITOR_OPTIONS = (
         "monitor-address",
         Kind("ADDRESS", parse_connect_address, (str,)),
         None,
-        "where the scheduler publishes its state, for example ipc:///tmp/127.0.0.1_2345_monitor; or the own address of "
+        "where the scheduler publishes its state, for example ipc:///run/scaler/monitor; or the own address of "
         "a scheduler on this machine that publishes at its default monitor address",
         positional=True,
         environment=MONITOR_VARIABLE,

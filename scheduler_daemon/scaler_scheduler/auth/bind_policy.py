@@ -67,6 +67,17 @@ def insecure_warning(address: Address, monitor_address: Address | None) -> str:
     return ""
 
 
+def local_users_text(address: Address) -> str:
+    """What to know about an address of this machine that is bound without keys. Empty for an ipc socket, which only its
+    owner may use."""
+    if address.transport != "tcp":
+        return ""
+    return (
+        f"{address} is bound without keys: every user of this machine can run code on the workers; to keep others out, "
+        "bind an ipc:// address, which only this user can reach, or use --keys"
+    )
+
+
 def _is_loopback(number: str) -> bool:
     try:
         return ipaddress.ip_address(number.partition("%")[0]).is_loopback

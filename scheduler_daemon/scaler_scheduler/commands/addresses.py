@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import socket
+import stat
 import sys
 from dataclasses import dataclass
 
@@ -21,9 +22,12 @@ DATA_ADDRESS_AUTO = "auto"
 # The size of struct sockaddr_un's path, without the closing zero byte.
 MAX_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
 MAX_PORT = 65535
+SOCKET_PARENT = "/tmp"
+"""Where users have the folders of their sockets. A name there is short enough for a socket, unlike many in TMPDIR."""
 ADDRESS_IN_USE = f"{os.strerror(errno.EADDRINUSE)} by another process (`ss -lntxp` lists them)"
 _HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 _IPV4_LIKE = re.compile(r"[0-9.]+")
+_SOCKET_DIRECTORY = re.compile(r"scaler-sockets-(\d+)(-[0-9a-f]+)?")
 
 
 def bind_error_text(number: int) -> str:
@@ -96,22 +100,82 @@ def parse_data_address(text: str) -> Address | str:
     return address
 
 
-def default_monitor_address(bound: Address, runtime_directories: str = "") -> Address:
+def socket_directories() -> list[str]:
+    """The folders of this user's sockets, without others that only have such a name. For root: those of all users.
+
+    Only its user may enter such a folder, so the kernel keeps all other users from the sockets there.
+    """
+    if not hasattr(os, "getuid"):
+        return []
+    uid = os.getuid()
+    try:
+        found = [f"{SOCKET_PARENT}/{name}" for name in sorted(os.listdir(SOCKET_PARENT))]
+    except OSError:  # it may be entered, but not listed
+        found = [usual_socket_directory()]
+    owners = {path: _private_owner(path) for path in found}
+    return [path for path, owner in owners.items() if owner is not None and uid in (0, owner)]
+
+
+def make_socket_directory() -> str:
+    """Return the folder of this user's sockets. It is made if there is none.
+
+    Another user may have taken its name. Then it has another name, which `socket_directories` finds.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    path = usual_socket_directory()
+    for each in (path, *socket_directories()):
+        if _private_owner(each) == os.getuid():
+            return each
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if _private_owner(path) != os.getuid():  # else another process has made it just now
+            path = f"{path}-{os.urandom(4).hex()}"
+            os.mkdir(path, 0o700)
+    return path
+
+
+def usual_socket_directory() -> str:
+    """The folder of this user's sockets, unless another user has taken its name."""
+    return f"{SOCKET_PARENT}/scaler-sockets-{os.getuid() if hasattr(os, 'getuid') else 0}"
+
+
+def _private_owner(path: str) -> int | None:
+    """The user that this folder of sockets is named after, if it belongs to this user and no other may enter it."""
+    named = _SOCKET_DIRECTORY.fullmatch(os.path.basename(path))
+    if named is None:
+        return None
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    is_private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
+    return status.st_uid if is_private and int(named[1]) == status.st_uid else None
+
+
+def default_monitor_address(bound: Address, runtime_directories: str = "", socket_directory: str = "") -> Address:
     """Where a scheduler publishes its state if `--monitor-address` is not given.
 
-    `ipc:///tmp/<host>_<port>_monitor`; for an ipc socket `<path>_monitor`. A systemd service has a private /tmp that
-    other processes do not see, so there it is the file `monitor` in the first of its runtime directories.
+    `<host>_<port>_monitor` in the folder of its user's sockets; for an ipc socket `<path>_monitor`. A systemd service
+    has a private /tmp that other processes do not see, so there it is the file `monitor` in the first of its runtime
+    directories.
 
     Args:
         bound: the scheduler's address, with the port that it has.
         runtime_directories: systemd's $RUNTIME_DIRECTORY, separated by colons.
+        socket_directory: the folder of its user's sockets; empty: the usual one.
 
     Raises:
         AddressError: the path is longer than a socket's path may be.
     """
-    path = f"/tmp/{bound.host}_{bound.port}_monitor" if bound.transport == "tcp" else f"{bound.path}_monitor"
-    directory = runtime_directories.split(":")[0]
-    path = f"{directory}/monitor" if directory.startswith("/") else path
+    if runtime_directories.startswith("/"):
+        path = f"{runtime_directories.split(':')[0]}/monitor"
+    elif bound.transport == "ipc":
+        path = f"{bound.path}_monitor"
+    else:
+        path = f"{socket_directory or usual_socket_directory()}/{bound.host}_{bound.port}_monitor"
     return Address("ipc", "", 0, _checked_path(f"ipc://{path}", path))
 
 

@@ -223,8 +223,9 @@ COMMAND = Command(
             _ADDRESS,
             None,
             "where the scheduler publishes its state",
-            default_text="ipc:///tmp/<host>_<port>_monitor, with host and port of the address above; for a systemd "
-            "service with a RuntimeDirectory the file monitor there, as in ipc:///run/scaler/monitor",
+            default_text="ipc:///tmp/scaler-sockets-<uid>/<host>_<port>_monitor, with host and port of the address "
+            "above, in a folder that only the scheduler's user can enter; for an ipc address <path>_monitor; for a "
+            "systemd service with a RuntimeDirectory the file monitor there, as in ipc:///run/scaler/monitor",
         ),
         Option(
             "parent-process",

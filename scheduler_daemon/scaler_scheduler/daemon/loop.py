@@ -17,10 +17,10 @@ import traceback
 from dataclasses import dataclass
 
 from .. import __version__
-from ..auth.bind_policy import insecure_bind_error, insecure_warning
+from ..auth.bind_policy import insecure_bind_error, insecure_warning, local_users_text
 from ..auth.keyring import Keyring
 from ..commands import logs
-from ..commands.addresses import Address, default_monitor_address
+from ..commands.addresses import Address, default_monitor_address, make_socket_directory
 from ..commands.key_files import KeyFileError, key_error_text
 from ..commands.machine import raise_file_limit
 from ..commands.options import EXIT_UNAVAILABLE, EXIT_WRONG_OPTIONS, interpreter
@@ -307,7 +307,14 @@ def _connection_limits(config: Config) -> ConnectionLimits:
 
 
 def _default_monitor_address(bound: Address) -> Address:
-    return default_monitor_address(bound, os.environ.get("RUNTIME_DIRECTORY", ""))
+    """Raises BindError if the folder of the socket cannot be made."""
+    runtime_directories = os.environ.get("RUNTIME_DIRECTORY", "")
+    if bound.transport == "ipc" or runtime_directories.startswith("/"):
+        return default_monitor_address(bound, runtime_directories)
+    try:
+        return default_monitor_address(bound, socket_directory=make_socket_directory())
+    except OSError as error:
+        raise BindError(f"can't make a folder for the monitor's socket (give --monitor-address): {error}") from None
 
 
 def _log_start(config: Config, daemon: Daemon) -> None:
@@ -318,6 +325,8 @@ def _log_start(config: Config, daemon: Daemon) -> None:
     if daemon.keyring is not None:
         _log.info("keys of %s: %d may connect", config.keys, len(daemon.keyring))
         daemon.keyring.warn_if_empty()
+    elif not config.insecure and local_users_text(address):
+        _log.info(local_users_text(address))
 
 
 def _run_until_signal(config: Config, daemon: Daemon) -> None:

@@ -18,6 +18,7 @@ from tests.client.running_scheduler import RunningScheduler
 
 from scaler_client import AsyncClient, Client, LocalCluster, SchedulerClusterCombo
 from scaler_client.api import client, local_address, scheduler_commands
+from scaler_client.commands import addresses
 from scaler_client.commands.addresses import ADDRESS_VARIABLE, parse_bind_address
 from scaler_client.commands.install_hints import install_hint, packages_hint
 from scaler_client.nested import task_host
@@ -100,11 +101,11 @@ def test_a_scheduler_that_does_not_start_raises(monkeypatch: pytest.MonkeyPatch,
 def test_the_default_address_is_a_socket_file_that_does_not_exist() -> None:
     first, second = local_address.checked_bind_address(None), local_address.checked_bind_address(None)
     assert first != second and first.transport == "ipc" and not os.path.exists(first.path)
-    assert os.path.dirname(first.path) == local_address.SOCKET_DIRECTORY and local_address.is_local(first)
+    assert os.path.dirname(first.path) == addresses.make_socket_directory() and local_address.is_local(first)
 
 
 def test_the_default_address_is_a_port_without_a_folder_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_address, "SOCKET_DIRECTORY", "/no/such/folder")
+    monkeypatch.setattr(addresses, "SOCKET_PARENT", "/no/such/folder")
     address = local_address.checked_bind_address(None)
     assert str(address).startswith("tcp://127.0.0.1:") and address.port
 
@@ -130,9 +131,11 @@ def test_files_of_killed_clusters_are_removed(monkeypatch: pytest.MonkeyPatch, t
         f"scaler_{ended.pid}_other": "it has another name",
     }
     left = [f"scaler_{ended.pid}_00000005", f"scaler_{ended.pid}_00000005_monitor"]
+    monkeypatch.setattr(addresses, "SOCKET_PARENT", str(tmp_path))
+    folder = Path(addresses.make_socket_directory())
     with ExitStack() as stack:
         for name in [*kept, *left]:
-            path = tmp_path / name
+            path = folder / name
             if kept.get(name) == "it is not a socket":
                 path.touch()
             else:
@@ -142,9 +145,8 @@ def test_files_of_killed_clusters_are_removed(monkeypatch: pytest.MonkeyPatch, t
                     listener.listen()
             if kept.get(name) != "it is new":
                 os.utime(path, (0, 0))
-        monkeypatch.setattr(local_address, "SOCKET_DIRECTORY", str(tmp_path))
         local_address.checked_bind_address(None)
-        assert sorted(os.listdir(tmp_path)) == sorted(kept)
+        assert sorted(os.listdir(folder)) == sorted(kept)
 
 
 # --------------------------------------------------------------------------------------------------------- a client's

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from scaler_client.commands.addresses import Address, parse_bind_address
+from scaler_client.commands.addresses import Address, parse_bind_address, usual_socket_directory
 from scaler_client.commands.command_line import parse_arguments, resolve
 from scaler_client.commands.options import Command, Option, OptionError, integer
 from scaler_client.monitor import monitor_address
@@ -144,6 +144,7 @@ def test_permission_error_names_user_and_group(open_folder: Path) -> None:
         assert said.startswith(f"{address}: permission denied: the folder of {address.path} cannot be entered")
 
 
+OWN = usual_socket_directory()
 COMMAND = Command(
     "", "SCALER_EXAMPLE", "/nonexistent/example.toml", (*MONITOR_OPTIONS, Option("limit", integer(1, 9), 1, "a limit"))
 )
@@ -184,21 +185,21 @@ def test_a_schedulers_own_address_stands_for_its_monitor_address(open_folder: Pa
 
 
 def test_a_schedulers_own_port_stands_for_its_monitor_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = {"ipc:///tmp/*_2345_monitor"}
+    there = {f"ipc://{OWN}/*_2345_monitor"}
     monkeypatch.setattr(monitor_address, "_is_listening", lambda address: str(address) in there)
-    assert found("tcp://127.0.0.1:2345") == found("tcp://localhost:2345") == "ipc:///tmp/*_2345_monitor"
+    assert found("tcp://127.0.0.1:2345") == found("tcp://localhost:2345") == f"ipc://{OWN}/*_2345_monitor"
     for monitor in ("tcp://127.0.0.1:2346", "tcp://node-7:2345"):
         assert found(monitor) == monitor, "the scheduler of this machine is another one"
-    there.add("ipc:///tmp/node-7_2345_monitor")
-    assert found("tcp://node-7:2345") == "ipc:///tmp/node-7_2345_monitor"
+    there.add(f"ipc://{OWN}/node-7_2345_monitor")
+    assert found("tcp://node-7:2345") == f"ipc://{OWN}/node-7_2345_monitor"
 
 
 def test_scheduler_on_all_interfaces_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    there = {"/tmp/*_2345_monitor"}
+    there = {f"{OWN}/*_2345_monitor"}
     monkeypatch.setattr(os.path, "exists", lambda path: path in there)
-    assert found(SCALER_ADDRESS="tcp://127.0.0.1:2345") == "ipc:///tmp/*_2345_monitor"
+    assert found(SCALER_ADDRESS="tcp://127.0.0.1:2345") == f"ipc://{OWN}/*_2345_monitor"
     there.clear()
-    assert found(SCALER_ADDRESS="tcp://node-7:2345") == "ipc:///tmp/node-7_2345_monitor"
+    assert found(SCALER_ADDRESS="tcp://node-7:2345") == f"ipc://{OWN}/node-7_2345_monitor"
     there.add("/run/scaler/monitor")
     assert found(SCALER_ADDRESS="tcp://127.0.0.1:2345") == "ipc:///run/scaler/monitor"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import pytest
 
@@ -83,12 +84,15 @@ def test_bad_addresses(text, wanted):
         assert complained.startswith(f"bad address {text!r}"[:80]) and "\n" not in complained and len(complained) < 200
 
 
+OWN = f"/tmp/scaler-sockets-{os.getuid()}"
+
+
 @pytest.mark.parametrize(
     "bound, monitor",
     [
-        ("tcp://127.0.0.1:2345", "ipc:///tmp/127.0.0.1_2345_monitor"),
-        ("tcp://0.0.0.0:1", "ipc:///tmp/0.0.0.0_1_monitor"),
-        ("tcp://[::1]:2345", "ipc:///tmp/::1_2345_monitor"),
+        ("tcp://127.0.0.1:2345", f"ipc://{OWN}/127.0.0.1_2345_monitor"),
+        ("tcp://0.0.0.0:1", f"ipc://{OWN}/0.0.0.0_1_monitor"),
+        ("tcp://[::1]:2345", f"ipc://{OWN}/::1_2345_monitor"),
         ("ipc:///run/scaler", "ipc:///run/scaler_monitor"),
         ("ipc://@scaler", "ipc://@scaler_monitor"),
     ],
@@ -102,7 +106,7 @@ def test_default_monitor_address(bound, monitor):
     [
         ("/run/scaler", "ipc:///run/scaler/monitor"),
         ("/run/a:/run/b", "ipc:///run/a/monitor"),
-        ("relative", "ipc:///tmp/h_1_monitor"),
+        ("relative", f"ipc://{OWN}/h_1_monitor"),
     ],
 )
 def test_default_monitor_address_of_a_service(directories, monitor):
@@ -114,3 +118,48 @@ def test_default_monitor_address_that_would_be_too_long():
     bound = addresses.parse_bind_address("ipc:///tmp/" + "x" * 95)
     with pytest.raises(addresses.AddressError, match="at most"):
         addresses.default_monitor_address(bound)
+
+
+@pytest.fixture
+def parent(monkeypatch, tmp_path):
+    """The folder in which users have their folders of sockets."""
+    monkeypatch.setattr(addresses, "SOCKET_PARENT", str(tmp_path))
+    return tmp_path
+
+
+def test_the_folder_of_sockets_is_its_users_alone(parent):
+    assert addresses.socket_directories() == []
+    path = addresses.make_socket_directory()
+    assert path == addresses.make_socket_directory() == f"{parent}/scaler-sockets-{os.getuid()}"
+    assert os.stat(path).st_mode & 0o777 == 0o700 and addresses.socket_directories() == [path]
+
+
+@pytest.mark.parametrize("taken_by", ["a link", "a file", "an open folder"])
+def test_a_taken_name_does_not_keep_a_user_from_a_folder(parent, taken_by):
+    """Another user may make the usual folder first, to read what goes over its sockets, or to keep them away."""
+    usual = parent / f"scaler-sockets-{os.getuid()}"
+    if taken_by == "a link":
+        (parent / "another").mkdir(0o700)
+        usual.symlink_to(parent / "another")
+    elif taken_by == "a file":
+        usual.touch()
+    else:
+        usual.mkdir()
+        usual.chmod(0o777)
+    path = addresses.make_socket_directory()
+    assert path == addresses.make_socket_directory() and path.startswith(f"{usual}-")
+    assert addresses.socket_directories() == [path]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give a folder away")
+def test_folders_of_other_users_are_for_root_only(parent, monkeypatch):
+    own, others, false = (parent / f"scaler-sockets-{name}" for name in (0, 1234, 1235))
+    for path in (own, others, false):
+        path.mkdir(0o700)
+    os.chown(others, 1234, 1234)
+    os.chown(false, 1234, 1234)
+    assert addresses.socket_directories() == [str(own), str(others)]
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    assert addresses.socket_directories() == [str(others)]
+    monkeypatch.setattr(os, "getuid", lambda: 1235)
+    assert addresses.socket_directories() == [] and addresses.make_socket_directory().startswith(f"{false}-")

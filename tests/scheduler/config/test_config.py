@@ -566,7 +566,7 @@ def test_help_lists_every_option_with_default_and_unit(monkeypatch, capsys):
         "SCALER_SCHEDULER_IO_THREADS",
     ):
         assert name in wide
-    assert "ipc:///tmp/<host>_<port>_monitor" in wide
+    assert "ipc:///tmp/scaler-sockets-<uid>/<host>_<port>_monitor" in wide
 
 
 def test_version(capsys):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scaler_client.autoscale import Pool
+from scaler_client.commands.addresses import usual_socket_directory
 from scaler_client.commands.command_line import parse_arguments
 from scaler_client.commands.options import OptionError
 from scaler_client.commands.toml_file import check_file
@@ -78,7 +79,7 @@ def test_several_pools_and_the_environment() -> None:
     assert [each.pool.name for each in config.pool] == ["a", "b", "c"]
     config = loaded(SCALER_AUTOSCALER_POOL="name=a provider=local most=1", SCALER_AUTOSCALER_DRY_RUN="true")
     assert config.pool[0].pool.name == "a" and config.dry_run
-    assert str(config.monitor_address) == "ipc:///tmp/127.0.0.1_2345_monitor"
+    assert str(config.monitor_address) == f"ipc://{usual_socket_directory()}/127.0.0.1_2345_monitor"
 
 
 @pytest.mark.parametrize(

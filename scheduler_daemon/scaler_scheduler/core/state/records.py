@@ -844,7 +844,7 @@ class Worker:
 
     @property
     def parent_client(self) -> Client | None:
-        """The client for whose task a nested client submits: that of the task that it runs, or of a suspended one. None:
+        """The client for whose task a nested client submits: that of the task that runs, or of a suspended one. None:
         no connected client has submitted one of its tasks, itself or by other tasks."""
         found = None
         for task in self.tasks.values():
