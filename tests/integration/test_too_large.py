@@ -63,6 +63,25 @@ def test_arguments(client: Client) -> None:
     assert client.submit(len, bytes(LIMIT - 1000)).result(SECONDS) == LIMIT - 1000
 
 
+def test_an_argument_beyond_all_credit_fails_alone(tmp_path: Path) -> None:
+    """Tasks that were submitted behind it wait for no more credit than it gives back."""
+    with scheduler(tmp_path, "--message-size-limit", "2M", "--memory-limit", "16M") as daemon:
+        with Client(daemon.address, timeout_seconds=SECONDS) as client:
+            assert client.map(len, []) == []
+            waiting = [client.submit(pow, i, 2) for i in range(10)]
+            with pytest.raises(MessageTooLargeError):  # at once: no worker is there
+                client.submit(len, bytes(40_000_000)).result(SECONDS)
+            futures = client.submit_graph(
+                {"large": (len, bytes(40_000_000)), **{f"node {i}": (pow, i, 2) for i in range(3)}},
+                keys=["large", *(f"node {i}" for i in range(3))],
+            )
+            with pytest.raises(MessageTooLargeError):
+                futures[0].result(SECONDS)
+            with cluster(tmp_path, daemon.address, 2):
+                assert [each.result(SECONDS) for each in waiting] == [i * i for i in range(10)]
+                assert [each.result(SECONDS) for each in futures[1:]] == [0, 1, 4]
+
+
 def test_arguments_of_map(client: Client) -> None:
     with pytest.raises(MessageTooLargeError):
         client.map(len, [(b"1",), (bytes(LIMIT + 1),), (b"2",)])

@@ -31,6 +31,8 @@ class Backlog:
         """The objects among them, by id."""
         self._rows = 0
         """The number of tasks in the waiting batches."""
+        self.frame_bytes = 0
+        """The most bytes of a frame; 0: no limit."""
         self._credit = 0
         self._used = 0
         """The bytes submitted since the last join."""
@@ -107,6 +109,11 @@ class Backlog:
             return
         self._added_below = batch.ids[-1] + 1
         parts = _split(batch)
+        if self.frame_bytes and any(weight > self.frame_bytes for _, weight in parts):
+            batch = self._pass_too_large(batch, outgoing)
+            parts = _split(batch)
+            if not parts:
+                return
         if not self._waiting and len(parts) == 1 and self._used + parts[0][1] <= self._credit:
             self._send(*parts[0], outgoing)  # the usual case, without a queue
             return
@@ -116,6 +123,20 @@ class Backlog:
         self._rows += len(batch.ids)
         self._waiting.add(parts, _priority(batch.options), batch.inputs)
         self._send_allowed(outgoing)
+
+    def _pass_too_large(self, batch: Submit, outgoing: list[Message]) -> Submit:
+        """Pass on the rows that are too large for a frame, and return the others. They need no credit, because they are
+        not sent: `FrameLimit` fails them and uncounts them."""
+        rows: tuple[list[int], list[int]] = [], []
+        for row, payload in enumerate(batch.payloads):
+            rows[len(payload) > self.frame_bytes].append(row)
+        rest, large = (rows_of(batch, each) for each in rows)
+        if large.ids:
+            if rest.ids:
+                large.keep_earlier = ()
+            self._used += _weight(large.payloads)
+            outgoing.append(large)
+        return rest
 
     def resend(self, batch: Submit, outgoing: list[Message]) -> None:
         """Send rows again that were sent since the last join. They go before waiting rows, which may read their

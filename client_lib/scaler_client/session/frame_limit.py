@@ -122,6 +122,7 @@ class FrameLimit:
         self._is_named = is_named
         self.large = LargePayloads()
         """Counts large arguments, to warn of them."""
+        self._has_freed = False
         self._functions: dict[int, ScalerError] = {}
         """Functions that could not be sent, by number, with the error that their tasks raise."""
 
@@ -131,8 +132,13 @@ class FrameLimit:
         Args:
             limit: the most bytes of a frame; 0: no limit.
         """
-        self.bytes = limit
+        self.bytes = self._backlog.frame_bytes = limit
         self._functions.clear()
+
+    def pop_freed(self) -> bool:
+        """Whether a row or object was not sent since the previous call: what waits may have credit now."""
+        has_freed, self._has_freed = self._has_freed, False
+        return has_freed
 
     def encode(self, message: Message) -> list[Frames]:
         """Return the frames to send: one list per message after a split, or nothing if the message can't be sent."""
@@ -160,6 +166,7 @@ class FrameLimit:
         elif isinstance(message, Object):
             what = f"object {message.name or message.id}"
             self._backlog.uncount_object(message)
+            self._has_freed = True
         _log.error("not sent: %s", self._error(what, size, problem))
         return []
 
@@ -200,5 +207,6 @@ class FrameLimit:
 
     def _fail(self, batch: Submit, row: int, error: ScalerError) -> None:
         self._backlog.uncount_task(batch.payloads[row])
+        self._has_freed = True
         task_id = batch.ids[row]
         self._resolve(failure_answer([task_id], error, self._is_named(task_id)))

@@ -417,9 +417,12 @@ class Session:
         """Return the messages to send now as ZeroMQ frames, split by the scheduler's limit."""
         frames = []
         encode = self.frame_limit.encode
-        for message in self.pop_outgoing():
-            frames += encode(message)
-        return frames
+        while True:
+            for message in self.pop_outgoing():
+                frames += encode(message)
+            if not self.frame_limit.pop_freed():
+                return frames
+            self._batch.backlog.grant(0, self._batch.outgoing)  # sends what waited behind rows that are too large
 
     def _send(self, message: messages.Message) -> None:
         """Send a message after all tasks that were submitted before."""

@@ -67,6 +67,30 @@ def test_only_the_too_large_row_fails_and_does_not_count() -> None:
     )
     scene.backlog.grant(0, [])
     assert scene.backlog._used == 2 + 2 * TASK_OVERHEAD
+    assert scene.frames.pop_freed() and not scene.frames.pop_freed()
+
+
+class Huge(bytes):
+    """Bytes that say that they are 4.5 GB."""
+
+    def __len__(self) -> int:
+        return 4_500_000_000
+
+
+@pytest.mark.parametrize("credit", [0, 1000])
+def test_a_row_that_is_too_large_waits_for_no_credit_and_keeps_none_from_others(credit: int) -> None:
+    scene = Scene(limit=1 << 30)
+    scene.backlog.restart(credit)
+    outgoing: list[Any] = []
+    scene.backlog.add(submit(b"a", Huge(b"b"), b"c"), outgoing)
+    assert scene.ids_of([each for message in outgoing for each in scene.sent(message)]) == []
+    assert [each.ids for each in scene.failed] == [[11]] and scene.frames.pop_freed()
+    outgoing.clear()
+    scene.backlog.grant(0, outgoing)
+    assert [each for message in outgoing for each in message.ids] == ([10, 12] if credit else [])
+    outgoing.clear()
+    scene.backlog.grant(1000, outgoing)
+    assert [each for message in outgoing for each in message.ids] == ([] if credit else [10, 12])
 
 
 def test_a_too_large_batch_is_split() -> None:
