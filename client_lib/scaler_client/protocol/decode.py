@@ -78,6 +78,9 @@ SPARE_WORDS = 1024
 MAX_REASON_CHARACTERS = 200
 """Most characters of a capnp library's own text in an error."""
 
+MAX_TEXT_CHARACTERS = 2000
+"""Most characters of a text for people: an error or a notice of the scheduler."""
+
 MAX_VERSION_CHARACTERS = 40
 """Most characters of another scheduler's version in an error."""
 
@@ -338,10 +341,15 @@ _BATCH_DECODERS: dict[int, Callable[[BatchReader, Sequence[Payload]], Message]] 
 }
 
 
+def _line(text: str) -> str:
+    """A text for people, fit for logs and terminals. It may quote names that other peers have chosen."""
+    return on_one_line(text, MAX_TEXT_CHARACTERS)
+
+
 def _decode_welcome(welcome: Any, _: Sequence[Payload]) -> Welcome:
     return Welcome(
         welcome.protocolVersion,
-        welcome.version,
+        _line(welcome.version),
         welcome.incarnation,
         welcome.leaseMilliseconds / 1000,
         welcome.credit,
@@ -357,7 +365,7 @@ def _decode_refused(refused: Any, _: Sequence[Payload]) -> Refused:
         reason = str(refused.reason)
     except RuntimeError:  # a reason of a newer scheduler: the refusal must be understood all the same
         reason = f"reason {refused.reason.raw}"
-    return Refused(reason, refused.text, refused.protocolVersion, refused.version)
+    return Refused(reason, _line(refused.text), refused.protocolVersion, _line(refused.version))
 
 
 def _decode_hello_wanted(_wanted: Any, _: Sequence[Payload]) -> HelloWanted:
@@ -369,7 +377,7 @@ def _decode_shutdown(_shutdown: Any, _: Sequence[Payload]) -> Shutdown:
 
 
 def _decode_goodbye(goodbye: Any, _: Sequence[Payload]) -> Goodbye:
-    return Goodbye(goodbye.reason)
+    return Goodbye(_line(goodbye.reason))
 
 
 def _decode_heartbeat_echo(echo: Any, _: Sequence[Payload]) -> HeartbeatEcho:
@@ -428,7 +436,7 @@ def _decode_object_chunk(struct: Any, frames: Sequence[Payload]) -> ObjectChunk:
 
 
 def _decode_no_object(struct: Any, _: Sequence[Payload]) -> NoObject:
-    return NoObject(struct.client, struct.id, struct.reason)
+    return NoObject(struct.client, struct.id, _line(struct.reason))
 
 
 def _decode_environment(struct: Any, frames: Sequence[Payload]) -> Environment:
@@ -454,15 +462,15 @@ def _decode_change_worker(struct: Any, _: Sequence[Payload]) -> ChangeWorker:
 
 
 def _decode_notice(notice: Any, _: Sequence[Payload]) -> Notice:
-    return Notice(notice.text)
+    return Notice(_line(notice.text))
 
 
 def _decode_error(error: Any, _: Sequence[Payload]) -> Error:
-    return Error(error.text, list(error.tasks))
+    return Error(_line(error.text), list(error.tasks))
 
 
 def _decode_end_worker(end: Any, _: Sequence[Payload]) -> EndWorker:
-    return EndWorker(end.incarnation, (end.client, end.id, end.attempt), end.reason)
+    return EndWorker(end.incarnation, (end.client, end.id, end.attempt), _line(end.reason))
 
 
 def _decode_credit(credit: Any, _: Sequence[Payload]) -> Credit:

@@ -66,13 +66,13 @@ def set_up(level: str, paths: Sequence[str], config_file: str = "") -> None:
     logging.basicConfig(level=level, handlers=handlers, force=True)
 
 
-def on_one_line(foreign: str) -> str:
+def on_one_line(foreign: str, limit: int = MAX_LINE_LENGTH) -> str:
     """Make a text from another process fit for the log: it cannot begin new lines or control a terminal.
 
-    A text of more than MAX_LINE_LENGTH characters is cut in the middle: often its end names the cause.
+    A text of more than `limit` characters is cut in the middle: often its end names the cause.
     """
-    if len(foreign) > MAX_LINE_LENGTH:
-        half = (MAX_LINE_LENGTH - len(_GAP)) // 2
+    if len(foreign) > limit:
+        half = (limit - len(_GAP)) // 2
         foreign = foreign[:half] + _GAP + foreign[-half:]
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in foreign)
 

@@ -17,6 +17,7 @@ from scaler_client.autoscale import AutoscalePolicy, Decision, Drain, Kill, Star
 from scaler_client.autoscale.pools import HOST_NAME
 from scaler_client.commands.exit_signal import exit_signal
 from scaler_client.commands.key_files import WORKER, KeyFileError, PeerKeys, key_error_text, read_peer_keys
+from scaler_client.commands.logs import on_one_line
 from scaler_client.commands.options import EXIT_UNAVAILABLE, fail
 from scaler_client.commands.systemd_notify import SystemdNotifier, pop_variables
 from scaler_client.monitor.reader import Presence
@@ -233,7 +234,7 @@ class Autoscaler:
             policy.note_call(pool, outcome.action.value, what, now)
         if outcome.action is Action.LIST and not outcome.error:
             for line in policy.listed(pool, outcome.names, outcome.begun_at, now, outcome.failed):
-                _log.warning(line)
+                _log.warning(on_one_line(line))
         elif outcome.action is Action.START and outcome.error:
             policy.start_failed(pool, outcome.names, outcome.error, now)
         elif outcome.action is Action.START:
@@ -246,10 +247,10 @@ class Autoscaler:
         pool, action = outcome.pool, outcome.action
         failed = outcome.failed if action is Action.START else {}
         if outcome.error and self._failures.is_new(pool, action, outcome.error):
-            _log.error(f"hosts of pool {pool} could not be {_PAST[action]}: {outcome.error}")
+            _log.error(f"hosts of pool {pool} could not be {_PAST[action]}: {on_one_line(outcome.error)}")
         for name, reason in failed.items():
             if self._failures.is_new(pool, action, reason):
-                _log.warning(f"host {name} could not be started: {reason}")
+                _log.warning(f"host {name} could not be started: {on_one_line(reason)}")
         if not outcome.error and not failed and (count := self._failures.works(pool, action)):
             failures = "1 failure" if count == 1 else f"{count} failures"
             _log.info(f"hosts of pool {pool} can be {_PAST[action]} again, after {failures}")
@@ -263,13 +264,13 @@ class Autoscaler:
         self._scheduler, self._seen = snapshot.incarnation, snapshot.sequence
         decisions, lines = self._policy.decide(demand_of(snapshot), time.monotonic())
         for line in lines:
-            _log.warning(line)
+            _log.warning(on_one_line(line))
         if self._config.dry_run:
             self._log_only(decisions)
             return
         for decision in decisions:
             shown = ", ".join(decision.names[:NAMED_HOSTS]) + (", ..." if len(decision.names) > NAMED_HOSTS else "")
-            _log.info(f"{decision.reason}: {shown}")
+            _log.info(on_one_line(f"{decision.reason}: {shown}"))
             self._threads[decision.pool].call(_ACTIONS[type(decision)], decision.names)
 
     def _log_only(self, decisions: list[Decision]) -> None:
@@ -279,7 +280,7 @@ class Autoscaler:
             key = decision.pool, type(decision)
             would[key] = len(decision.names)
             if self._would.get(key) != would[key]:
-                _log.info(f"would {decision.reason}")
+                _log.info(on_one_line(f"would {decision.reason}"))
         self._would = would
         self._policy.withdraw(decisions)
 

@@ -87,7 +87,7 @@ def test_a_workers_key_with_an_invented_worker_is_no_client(core):
 
 
 def test_a_nested_client_waits_for_a_task_of_its_worker(core):
-    """After a restart the nested client may come first, then the worker with its task, then the task's client."""
+    """After a restart the nested client may come first, then the worker with its task, then its client."""
     core.hello(b"nested", events.CLIENT, 99, worker=22, user=HOST, scheduler=5)
     core.wait(1.0)
     core.hello(W, events.WORKER, 22, user=HOST, running=[(11, 1, 1)])
